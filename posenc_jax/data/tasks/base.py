@@ -1,0 +1,127 @@
+"""The interface of a task: one pure function from (key, length) to one padded example, everything else follows."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Value
+
+ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
+Split = Literal["train", "test"]
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["inputs", "targets", "weights", "length", "segment_ids", "decoder_inputs", "decoder_length"],
+    meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """One example, padded to a static width (or, with a leading ``B`` on every leaf, a batch of them).
+
+    Attributes:
+      inputs: ``[S]`` int32 tokens that the model reads: decoder-only the whole sequence from BOS without its last token, encoder-only the input and its empty
+        output tokens, encoder-decoder the source.
+      targets: ``[S]`` int32, the token to predict at each position (``[T]``, the width of ``decoder_inputs``, for an encoder-decoder).
+      weights: ``[S]`` float32, 1 where loss, accuracy and exact match count, else 0. All zero: the example does not exist and counts nowhere.
+      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right.
+      segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
+      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens, or None.
+    """
+
+    inputs: Array
+    targets: Array
+    weights: Array
+    length: Array
+    segment_ids: Array
+    decoder_inputs: Array | None = None
+    decoder_length: Array | None = None
+
+
+class Task(Value):
+    """Base class of tasks; subclass as a frozen dataclass.
+
+    "Length" is the task's own measure (symbols of the input string, tokens of the output); `width` turns it into positions.
+
+    Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every weighted target right) or "accuracy" (mean over
+    weighted targets); ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of guessing.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    citation: ClassVar[str]
+    metric: ClassVar[Literal["exact_match", "accuracy"]] = "accuracy"
+    length_per: ClassVar[Literal["step", "example"]] = "example"
+    chance: ClassVar[float] = 0.0
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """Which architecture the task is for."""
+        raise NotImplementedError
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of input tokens, special ones included (for an encoder-decoder: of source and target together)."""
+        raise NotImplementedError
+
+    @property
+    def num_classes(self) -> int:
+        """Number of values that a target can take."""
+        raise NotImplementedError
+
+    @property
+    def train_lengths(self) -> tuple[int, ...]:
+        """The lengths that training draws from, ascending."""
+        raise NotImplementedError
+
+    def check_length(self, length: int) -> None:
+        """Refuses a length that the task does not have (ValueError)."""
+        if length < 1:
+            raise ValueError(f"length {length} is not positive: lengths of {self.name} start at 1")
+
+    def width(self, max_length: int) -> int:
+        """Positions that ``inputs`` need for every length up to ``max_length``."""
+        raise NotImplementedError
+
+    def decoder_width(self, max_length: int) -> int:
+        """Positions that ``decoder_inputs`` need (encoder-decoder only)."""
+        raise NotImplementedError
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """One example of traced ``length`` <= static ``max_length``, padded to ``width(max_length)``. Its values depend on ``key`` and ``length`` only, not on the padding."""
+        raise NotImplementedError
+
+    def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
+        """Training lengths, uniform over `train_lengths` unless the task says otherwise."""
+        lengths = jnp.asarray(self.train_lengths, jnp.int32)
+        return lengths[jax.random.randint(key, shape, 0, len(self.train_lengths))]
+
+    def num_test_examples(self, length: int) -> int | None:
+        """How many test examples of this length exist, or None when they are generated without end."""
+        return None
+
+    def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
+        """Test example number ``index`` of a length; a finite task returns each of its examples once and weights 0 beyond the last."""
+        return self.example(jax.random.fold_in(key, index), length, max_length, "test")
+
+
+def train_batch(task: Task, key: Array, batch_size: int) -> Example:
+    """``[batch_size, ...]`` training examples, a function of the key only; padded to the longest training length."""
+    length_key, example_key = jax.random.split(key)
+    count = 1 if task.length_per == "step" else batch_size
+    lengths = jnp.broadcast_to(task.sample_lengths(length_key, (count,)), (batch_size,))
+    keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
+    return jax.vmap(lambda k, n: task.example(k, n, max(task.train_lengths), "train"))(keys, lengths)
+
+
+def test_batch(task: Task, key: Array, length: Array, indices: Array, max_length: int) -> Example:
+    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length: the same values however they are cut into chunks."""
+    return jax.vmap(lambda i: task.test_example(key, i, length, max_length))(indices)
+
+
+test_batch.__test__ = False  # type: ignore[attr-defined]  # not a pytest test

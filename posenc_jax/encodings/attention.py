@@ -1,0 +1,114 @@
+"""Attention with positional encodings: the tested reference, for the models here and for anybody's own."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+
+Implementation = Literal["auto", "reference", "fused"]
+
+# Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
+UNFUSABLE = frozenset({"content_bias", "value_term", "score", "adjust_logits", "normalize"})
+
+
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometry: Geometry | tuple[Geometry, ...],
+    terms: tuple[Params, ...] | None = None,
+    *,
+    implementation: Implementation = "auto",
+    return_weights: bool = False,
+    shared_bias: Array | None = None,
+) -> Array | tuple[Array, Array]:
+    """Scaled dot-product attention in which every encoding acts at its hooks::
+
+        logits_ij = q'_i . k'_j / sqrt(D) + sum of biases,   out_i = sum_j softmax_j(logits_ij) v_j + value terms
+
+    with q', k' the encoded queries and keys. Logits and softmax are computed in at least float32.
+
+    Args:
+      q: ``[B, H, Q, D]``. k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
+      encodings: the tuple of one layer's slot; ``()`` is NoPE. params: one entry per encoding.
+      geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
+      terms: per encoding, what it computed from the block's input, or None.
+      implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the bias only; "auto" takes it where it
+        can, on accelerators (on CPU it is slower).
+      return_weights: also return the attention weights ``[B, H, Q, K]``.
+      shared_bias: what `position_bias` returned for this geometry, when several layers share it.
+
+    Returns:
+      ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
+
+    Raises:
+      ValueError: if "fused" is asked for and an encoding (or ``return_weights``) needs the logits or weights.
+    """
+    per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
+    if len(params) != len(encodings) or len(per_element) != len(encodings):
+        raise ValueError(f"{len(encodings)} encodings need as many parameter sets and geometries, got {len(params)} and {len(per_element)}")
+    if not encodings and isinstance(geometry, tuple):
+        raise ValueError("without encodings pass one Geometry, which holds the mask")
+    mask = (per_element[0] if per_element else geometry).mask  # type: ignore[union-attr]
+    terms = (None,) * len(encodings) if terms is None else terms
+    num_heads, head_dim = q.shape[1], q.shape[3]
+    if num_heads % k.shape[1]:
+        raise ValueError(f"{num_heads} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a multiple")
+
+    obstacles = sorted({hook for e in encodings for hook in e.acts_on & UNFUSABLE} | ({"return_weights"} if return_weights else set()))
+    if implementation == "fused" and obstacles:
+        raise ValueError(f"the fused path has no logits or weights for {', '.join(obstacles)}: use implementation='reference'")
+    fused = implementation == "fused" or (implementation == "auto" and not obstacles and jax.default_backend() != "cpu")
+
+    q_encoded, k_encoded = q, k
+    for element, p, g in zip(encodings, params, per_element, strict=True):
+        q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.length)
+        k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.length)
+    bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias
+
+    if fused:
+        swap = lambda x: jnp.swapaxes(x, 1, 2)  # noqa: E731  (jax.nn wants [B, S, H, D])
+        if bias is not None:
+            bias = jnp.broadcast_to(bias, (bias.shape[0], num_heads, q.shape[2], k.shape[2])).astype(q.dtype)
+        return swap(jax.nn.dot_product_attention(swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask)).astype(v.dtype)
+
+    groups = num_heads // k.shape[1]
+    if groups > 1:
+        k, k_encoded, v = (jnp.repeat(x, groups, axis=1) for x in (k, k_encoded, v))
+    dtype = at_least_float32(q, k)
+    logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * head_dim**-0.5
+    if bias is not None:
+        logits = logits + bias.astype(dtype)
+    for element, p, g, t in zip(encodings, params, per_element, terms, strict=True):
+        term = element.content_bias(p, q, k, g, t)
+        if term is not None:
+            logits = logits + term.astype(dtype)
+    if mask is not None:
+        # A large finite value: a row without any key (padding) stays finite, in value and in gradient.
+        logits = jnp.where(mask, logits, jnp.finfo(dtype).min / 2)
+    weights = jax.nn.softmax(logits, axis=-1)
+    out = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v)
+    for element, p, g in zip(encodings, params, per_element, strict=True):
+        term = element.value_term(p, weights, g)
+        if term is not None:
+            out = out + term.astype(out.dtype)
+    return (out, weights) if return_weights else out
+
+
+def position_bias(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], geometry: Geometry | tuple[Geometry, ...]
+) -> Array | None:
+    """The sum ``[#B, H, Q, K]`` of all `bias` terms, or None: a function of positions only, so layers that share encodings and positions may share it."""
+    per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
+    total = None
+    for element, p, g in zip(encodings, params, per_element, strict=True):
+        term = element.bias(p, g)
+        if term is not None:
+            total = term if total is None else total + term
+    return total

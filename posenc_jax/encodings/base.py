@@ -1,0 +1,329 @@
+"""The interface that every positional encoding implements.
+
+An encoding is a frozen dataclass: hashable, comparable, printable, itself its own config. Its parameters are an explicit pytree that the model owns.
+It acts through a few hooks, each the identity or ``None`` unless overridden; a model slot holds a *tuple* of encodings, folded left to right (``()`` is NoPE).
+
+Axis names: ``B`` batch, ``S`` sequence, ``Q`` queries, ``K`` keys, ``H`` heads, ``D`` head dimension, ``M`` model dimension, ``A`` position axes. ``#B`` means B or 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import types
+import typing
+from typing import Any, ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = Any  # a jax.Array, or a numpy.ndarray where a value is known at trace time
+Params = Any  # a pytree of arrays
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids"],
+    meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class Sequence:
+    """One side of a model: what an encoding may know about its tokens.
+
+    Attributes:
+      positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the host in float64.
+      length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded size, and the same in a full
+        pass, a prefill and a decoding step.
+      tokens: ``[B, S]`` token ids, or None.
+      segment_ids: ``[#B, S]`` packing; 0 is padding, or None (all one segment).
+      token_types: ``[#B, S]`` header / body / footer, or None.
+      example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so that splitting a batch changes no draw.
+    """
+
+    positions: Array
+    length: Array
+    tokens: Array | None = None
+    segment_ids: Array | None = None
+    token_types: Array | None = None
+    example_ids: Array | None = None
+
+    @classmethod
+    def of_length(cls, length: int, **fields: Any) -> Sequence:
+        """An unpadded sequence at positions ``0 .. length-1``."""
+        return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
+
+
+_GEOMETRY_ARRAYS = ["q_positions", "k_positions", "q_slots", "k_slots", "q_segments", "k_segments", "q_types", "k_types", "length"]
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=_GEOMETRY_ARRAYS, meta_fields=["causal", "num_heads", "contiguous"]
+)
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """One attention call as one element of a slot sees it. Nothing of size Q x K is stored; `relative` and `mask` are computed on demand, for any `block`.
+
+    Attributes:
+      q_positions, k_positions: ``[#B, Q]``, ``[#B, K]`` (or with a last axis ``A``), as mapped for this element.
+      q_slots, k_slots: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions never decide it).
+      q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
+      length: ``[#B]`` real length of the key side (see `Sequence`).
+      causal: a query sees only slots up to its own. num_heads: query heads H.
+      contiguous: both sides' positions grow by one per slot, so that the bias is a Toeplitz matrix.
+    """
+
+    q_positions: Array
+    k_positions: Array
+    q_slots: Array
+    k_slots: Array
+    length: Array
+    q_segments: Array | None = None
+    k_segments: Array | None = None
+    q_types: Array | None = None
+    k_types: Array | None = None
+    causal: bool = False
+    num_heads: int = 1
+    contiguous: bool = False
+
+    @classmethod
+    def between(
+        cls,
+        queries: Sequence,
+        keys: Sequence,
+        *,
+        num_heads: int,
+        causal: bool = False,
+        q_slots: Array | None = None,
+        k_slots: Array | None = None,
+        contiguous: bool = False,
+    ) -> Geometry:
+        """The geometry of ``queries`` attending to ``keys``; slots default to ``0 .. S-1`` on both sides."""
+
+        def default(slots, sequence):
+            return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if slots is None else slots
+
+        return cls(
+            queries.positions,
+            keys.positions,
+            default(q_slots, queries),
+            default(k_slots, keys),
+            keys.length,
+            queries.segment_ids,
+            keys.segment_ids,
+            queries.token_types,
+            keys.token_types,
+            causal,
+            num_heads,
+            contiguous,
+        )
+
+    @classmethod
+    def of_length(cls, length: int, *, num_heads: int, causal: bool = False) -> Geometry:
+        """Self-attention over ``length`` unpadded tokens at positions ``0 .. length-1``."""
+        sequence = Sequence.of_length(length)
+        return cls.between(sequence, sequence, num_heads=num_heads, causal=causal, contiguous=True)
+
+    @property
+    def relative(self) -> Array:
+        """Key position minus query position, ``[#B, Q, K]`` (or ``[#B, Q, K, A]``): the one sign convention. NumPy if both sides are."""
+        return self.k_positions[:, None, :] - self.q_positions[:, :, None]
+
+    @property
+    def mask(self) -> Array | None:
+        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From slots and segments, never from mapped positions."""
+        mask = None
+        if self.causal:
+            mask = self.k_slots[:, None, :] <= self.q_slots[:, :, None]
+        if self.k_segments is not None:
+            visible = (self.k_segments != 0)[:, None, :]
+            if self.q_segments is not None:
+                visible = visible & (self.k_segments[:, None, :] == self.q_segments[:, :, None])
+            mask = visible if mask is None else mask & visible
+        return None if mask is None else mask[:, None]
+
+    def block(self, q: slice, k: slice) -> Geometry:
+        """The same call restricted to some queries and some keys."""
+
+        def cut(array, part):
+            return None if array is None else array[:, part]
+
+        return dataclasses.replace(
+            self,
+            q_positions=cut(self.q_positions, q),
+            k_positions=cut(self.k_positions, k),
+            q_slots=cut(self.q_slots, q),
+            k_slots=cut(self.k_slots, k),
+            q_segments=cut(self.q_segments, q),
+            k_segments=cut(self.k_segments, k),
+            q_types=cut(self.q_types, q),
+            k_types=cut(self.k_types, k),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Sizes of the model that an encoding serves. ``max_len``: positions ``0 .. max_len-1`` occur."""
+
+    d_model: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    num_layers: int
+    max_len: int
+    vocab_size: int = 0
+
+
+class Value:
+    """A frozen dataclass whose fields are coerced to their annotations, so that equal settings are equal values (and share one compiled program).
+
+    Allowed field types: bool, int, float, str, Literal, None, tuples of these, and other values. Arrays are never fields.
+    """
+
+    def __post_init__(self) -> None:
+        for field, kind in _field_types(type(self)).items():
+            object.__setattr__(self, field, _coerce(getattr(self, field), kind, f"{type(self).__name__}.{field}"))
+        self.check_fields()
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings with a ValueError that names the value, the rule and the way out."""
+
+
+class PositionalEncoding(Value):
+    """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
+
+    Class facts:
+      name: the word used in strings and tables. paper, citation: where it comes from.
+      shift_invariant: logits (or outputs) depend on position differences only.
+      causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
+      extrapolates: defined beyond the lengths seen in training (not a promise of quality).
+      breaks: contract clauses it cannot keep by its nature.
+      per_layer: one parameter set per layer instead of one per stack.
+      frozen: names of top-level parameters that are not trained.
+      random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a method offers the choice).
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    citation: ClassVar[str]
+    shift_invariant: ClassVar[bool] = False
+    causal_only: ClassVar[bool] = False
+    integer_positions: ClassVar[bool] = False
+    extrapolates: ClassVar[bool] = True
+    breaks: ClassVar[frozenset[str]] = frozenset()
+    per_layer: ClassVar[bool] = False
+    frozen: ClassVar[frozenset[str]] = frozenset()
+    random: ClassVar[bool] = False
+
+    HOOKS: ClassVar[tuple[str, ...]] = (
+        "map_positions",
+        "embed",
+        "encode_queries",
+        "encode_keys",
+        "bias",
+        "content_bias",
+        "value_term",
+    )
+
+    @property
+    def acts_on(self) -> frozenset[str]:
+        """The hooks that this instance uses (None or the identity for the others)."""
+        return frozenset(hook for hook in self.HOOKS if getattr(type(self), hook) is not getattr(PositionalEncoding, hook))
+
+    @property
+    def redraws_per_layer(self) -> bool:
+        """True when `map_positions` is called anew, with another key, in every layer."""
+        return getattr(self, "redraw", "forward") == "layer"
+
+    def check(self, dims: Dims) -> None:
+        """Refuses a model that this encoding cannot serve (odd dimensions, a table too short), before anything is compiled."""
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """The ``max_len`` that later elements of the slot see, given that of this one."""
+        return max_len
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """The parameters, a dict of float32 arrays (empty when there are none)."""
+        return {}
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become B). Acts position by position, so any slice maps alike."""
+        return sequence.positions
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]`` input embeddings with this encoding added."""
+        return x
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]`` queries, each encoded by its own position ``[#B, S]``."""
+        return q
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]`` keys, each encoded by its own position ``[#B, S]``."""
+        return k
+
+    def bias(self, params: Params, geometry: Geometry) -> Array | None:
+        """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling; a function of positions only."""
+        return None
+
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array | None:
+        """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not scaled: it scales itself."""
+        return None
+
+    def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
+        """``[B, H, Q, D]`` added to the attention output; ``weights`` ``[B, H, Q, K]`` are the attention weights."""
+        return None
+
+
+@functools.cache
+def _field_types(cls: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+
+def _coerce(value: Any, kind: Any, name: str) -> Any:
+    """``value`` as the annotated type ``kind``; ValueError naming ``name``, the value and the rule otherwise."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        members = typing.get_args(kind)
+        if value is None and type(None) in members:
+            return None
+        # An exact type wins over a coercion, so that `int | float` keeps an int.
+        for member in sorted((m for m in members if m is not type(None)), key=lambda m: type(value) is not m):
+            try:
+                return _coerce(value, member, name)
+            except ValueError as error:
+                problem = error
+        raise problem
+    if origin is Literal:
+        choices = typing.get_args(kind)
+        if value in choices:
+            return value
+        near = difflib.get_close_matches(str(value), [str(c) for c in choices], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+    if origin is tuple:
+        if not isinstance(value, (tuple, list)):
+            raise ValueError(f"{name} = {value!r} must be a tuple")
+        members = typing.get_args(kind)
+        if len(members) == 2 and members[1] is Ellipsis:
+            members = (members[0],) * len(value)
+        if len(members) != len(value):
+            raise ValueError(f"{name} = {value!r} must have {len(members)} elements")
+        return tuple(_coerce(v, m, f"{name}[{i}]") for i, (v, m) in enumerate(zip(value, members, strict=True)))
+    if kind is Any or kind is type(None):
+        return value
+    if kind in (bool, int, float) and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        coerced = kind(value)
+        if coerced != value:
+            raise ValueError(f"{name} = {value!r} must be of type {kind.__name__}")
+        return coerced
+    if isinstance(kind, type) and isinstance(value, kind):
+        return value
+    raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}")
+
+
+def at_least_float32(*dtypes: Any) -> Any:
+    """The dtype to compute in: float64 if any input is, else float32."""
+    return jnp.promote_types(jnp.result_type(*dtypes), jnp.float32)

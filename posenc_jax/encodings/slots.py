@@ -1,0 +1,140 @@
+"""Slots: what a model holds where an encoding can stand.
+
+A slot is a tuple of encodings, or a tuple of such tuples that repeats over the layers (``((RoPE(),), (RoPE(),), (RoPE(),), ())``: NoPE in every fourth layer).
+Equal elements of a slot are one encoding and share their parameters; a ``per_layer`` class has one parameter set per layer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
+
+Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ...]
+
+
+def is_pattern(slot: Slot) -> bool:
+    """True when the slot is a tuple of tuples that repeats over the layers."""
+    return any(isinstance(element, tuple) for element in slot)
+
+
+def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
+    """The encodings of one layer."""
+    return slot[layer % len(slot)] if is_pattern(slot) else slot  # type: ignore[return-value]
+
+
+def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
+    """The different encodings of a slot, in order of appearance."""
+    groups = slot if is_pattern(slot) else (slot,)
+    return tuple(dict.fromkeys(element for group in groups for element in group))  # type: ignore[union-attr]
+
+
+def check_slot(slot: Slot, dims: Dims) -> None:
+    """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve the model."""
+    if not isinstance(slot, tuple):
+        raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
+    for group in slot if is_pattern(slot) else (slot,):
+        if not isinstance(group, tuple):
+            raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")
+        seen = dims
+        for element in group:
+            if not isinstance(element, PositionalEncoding):
+                raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
+            element.check(seen)
+            seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
+
+
+def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
+    """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per layer."""
+    check_slot(slot, dims)
+    groups = slot if is_pattern(slot) else (slot,)
+    seen_by: dict[PositionalEncoding, Dims] = {}
+    for group in groups:
+        seen = dims
+        for element in group:  # type: ignore[union-attr]
+            # An element that occurs behind different mappings needs a table for the longest.
+            if element not in seen_by or seen_by[element].max_len < seen.max_len:
+                seen_by[element] = seen
+            seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
+
+    def init(index: int, element: PositionalEncoding) -> Params:
+        element_key = jax.random.fold_in(key, index)
+        if not element.per_layer:
+            return element.init(element_key, seen_by[element])
+        return tuple(element.init(jax.random.fold_in(element_key, layer), seen_by[element]) for layer in range(dims.num_layers))
+
+    return tuple(init(index, element) for index, element in enumerate(elements(slot)))
+
+
+def layer_params(slot: Slot, params: tuple[Params, ...], layer: int) -> tuple[Params, ...]:
+    """The parameters of one layer's encodings, parallel to `for_layer`."""
+    index = {element: i for i, element in enumerate(elements(slot))}
+    return tuple(params[index[e]][layer] if e.per_layer else params[index[e]] for e in for_layer(slot, layer))
+
+
+def map_slot(
+    encodings: tuple[PositionalEncoding, ...], sequence: Sequence, *, key: Array | None = None, train: bool = False, layer: int = 0
+) -> tuple[Sequence, ...]:
+    """The sequence as each element sees it: every element's `map_positions` folds into the positions of the later ones.
+
+    The key is folded with the element's index, and with the layer only for elements that redraw per layer, so queries and keys of one
+    layer, and a full pass and its cached decoding, see the same draw.
+    """
+    seen = []
+    for index, element in enumerate(encodings):
+        seen.append(sequence)
+        if "map_positions" not in element.acts_on:
+            continue
+        element_key = None
+        if element.random:
+            if key is None:
+                raise ValueError(f"{element.name} draws random positions, in training and in evaluation: pass key=")
+            element_key = jax.random.fold_in(key, index)
+            if element.redraws_per_layer:
+                element_key = jax.random.fold_in(element_key, layer)
+        sequence = dataclasses.replace(sequence, positions=element.map_positions(sequence, key=element_key, train=train))
+    return tuple(seen)
+
+
+def geometries(
+    encodings: tuple[PositionalEncoding, ...],
+    queries: Sequence,
+    keys: Sequence,
+    *,
+    num_heads: int,
+    causal: bool = False,
+    q_slots: Array | None = None,
+    k_slots: Array | None = None,
+    contiguous: bool = False,
+    key: Array | None = None,
+    train: bool = False,
+    layer: int = 0,
+) -> Geometry | tuple[Geometry, ...]:
+    """One `Geometry` per element, for `attend`: as each element sees the call after the mappings before it. For NoPE the one plain `Geometry`."""
+    if not encodings:
+        return Geometry.between(queries, keys, num_heads=num_heads, causal=causal, q_slots=q_slots, k_slots=k_slots, contiguous=contiguous)
+    q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
+    k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
+    return tuple(
+        Geometry.between(
+            q,
+            k,
+            num_heads=num_heads,
+            causal=causal,
+            q_slots=q_slots,
+            k_slots=k_slots,
+            contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
+        )
+        for q, k in zip(q_seen, k_seen, strict=True)
+    )
+
+
+def embed(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence, *, key: Array | None = None, train: bool = False
+) -> Array:
+    """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right."""
+    for element, element_params, seen in zip(encodings, params, map_slot(encodings, sequence, key=key, train=train), strict=True):
+        x = element.embed(element_params, x, seen)
+    return x
