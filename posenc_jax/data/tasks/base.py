@@ -25,10 +25,12 @@ class Example:
     """One example, padded to a static width (or, with a leading ``B`` on every leaf, a batch of them).
 
     Attributes:
-      inputs: ``[S]`` int32 tokens that the model reads: decoder-only the whole sequence from BOS without its last token, encoder-only the input and its empty
-        output tokens, encoder-decoder the source.
-      targets: ``[S]`` int32, the token to predict at each position (``[T]``, the width of ``decoder_inputs``, for an encoder-decoder).
-      weights: ``[S]`` float32, 1 where loss, accuracy and exact match count, else 0. All zero: the example does not exist and counts nowhere.
+      inputs: ``[S]`` int32 tokens that the model reads: decoder-only the whole sequence from BOS without its last
+        token, encoder-only the input and its empty output tokens, encoder-decoder the source.
+      targets: ``[S]`` int32, the token to predict at each position (``[T]``, the width of ``decoder_inputs``, for an
+        encoder-decoder).
+      weights: of the shape of ``targets``, float32, 1 where loss, accuracy and exact match count, else 0. All zero: the
+        example does not exist and counts nowhere.
       length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right.
       segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
       decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens, or None.
@@ -46,10 +48,12 @@ class Example:
 class Task(Value):
     """Base class of tasks; subclass as a frozen dataclass.
 
-    "Length" is the task's own measure (symbols of the input string, tokens of the output); `width` turns it into positions.
+    "Length" is the task's own measure (symbols of the input string, tokens of the output); `width` turns it into
+    positions.
 
-    Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every weighted target right) or "accuracy" (mean over
-    weighted targets); ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of guessing.
+    Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
+    weighted target right) or "accuracy" (mean over weighted targets); ``length_per`` says whether training draws one
+    length per "step" or per "example"; ``chance`` is the score of guessing.
     """
 
     name: ClassVar[str]
@@ -93,7 +97,10 @@ class Task(Value):
         raise NotImplementedError
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """One example of traced ``length`` <= static ``max_length``, padded to ``width(max_length)``. Its values depend on ``key`` and ``length`` only, not on the padding."""
+        """One example of traced ``length`` <= static ``max_length``, padded to ``width(max_length)``.
+
+        Its values depend on ``key`` and ``length`` only, not on the padding.
+        """
         raise NotImplementedError
 
     def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
@@ -106,7 +113,11 @@ class Task(Value):
         return None
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
-        """Test example number ``index`` of a length; a finite task returns each of its examples once and weights 0 beyond the last."""
+        """Test example number ``index`` of a length.
+
+        A finite task returns each of its examples once (in a mixed order: any first few are a fair sample) and
+        weights 0 beyond the last.
+        """
         return self.example(jax.random.fold_in(key, index), length, max_length, "test")
 
 
@@ -120,7 +131,7 @@ def train_batch(task: Task, key: Array, batch_size: int) -> Example:
 
 
 def test_batch(task: Task, key: Array, length: Array, indices: Array, max_length: int) -> Example:
-    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length: the same values however they are cut into chunks."""
+    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length, the same however they are chunked."""
     return jax.vmap(lambda i: task.test_example(key, i, length, max_length))(indices)
 
 

@@ -1,0 +1,61 @@
+"""Scores of logits on a batch of examples: sums, never means, so that chunks, microbatches and devices add up."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import Example
+from posenc_jax.encodings.base import Array, at_least_float32
+
+
+def token_losses(logits: Array, targets: Array) -> Array:
+    """``[..., S]`` cross-entropy in nats of ``logits [..., S, C]`` against ``targets [..., S]``, in at least float32.
+
+    ``loss = log(sum_c exp(z_c)) - z_target`` with ``z = logits - max(logits)``: the shift comes first, so that a small
+    loss keeps its digits beside large logits.
+    """
+    logits = logits.astype(at_least_float32(logits.dtype))
+    shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
+    chosen = jnp.arange(logits.shape[-1]) == targets[..., None]  # not a gather, whose gradient would be a scatter
+    return jnp.log(jnp.sum(jnp.exp(shifted), axis=-1)) - jnp.sum(jnp.where(chosen, shifted, 0), axis=-1)
+
+
+def correct_tokens(logits: Array, targets: Array) -> Array:
+    """``[..., S]`` True where the largest logit (the first of equals) is the target's; never where a logit is NaN."""
+    return (jnp.argmax(logits, axis=-1) == targets) & ~jnp.any(jnp.isnan(logits), axis=-1)
+
+
+def exact_match(logits: Array, example: Example) -> Array:
+    """``[B]`` True where every weighted target of an example is right; False for an example without any.
+
+    For a decoder this is what greedy decoding would score: until the first mistake both read the same tokens, and
+    after it the example is lost.
+    """
+    weighted = example.weights != 0
+    return jnp.all(correct_tokens(logits, example.targets) | ~weighted, axis=-1) & jnp.any(weighted, axis=-1)
+
+
+def scores(logits: Array, example: Example) -> dict[str, Array]:
+    """Sums over a batch: divide them only after all parts have been added.
+
+    Args:
+      logits: ``[B, S, C]`` (``[B, T, C]`` for an encoder-decoder), any float dtype; computed in at least float32.
+      example: the batch; only ``targets`` and ``weights`` are read. Where the weight is 0, neither logits nor targets
+        are seen, whatever they hold.
+
+    Returns:
+      Scalars: ``loss_sum`` (weighted cross-entropy in nats) and ``correct_sum`` (weighted right tokens), to be divided
+      by ``weight_sum``; ``exact_sum`` (examples with every weighted token right), to be divided by ``example_count``
+      (examples with any weight).
+    """
+    dtype = at_least_float32(logits.dtype)
+    weights = example.weights.astype(dtype)
+    losses = jnp.where(weights != 0, token_losses(logits, example.targets), 0)
+    return {
+        "loss_sum": jnp.sum(losses * weights),
+        "correct_sum": jnp.sum(correct_tokens(logits, example.targets) * weights),
+        "weight_sum": jnp.sum(weights),
+        "exact_sum": jnp.sum(exact_match(logits, example), dtype=dtype),
+        "example_count": jnp.sum(jnp.any(weights != 0, axis=-1), dtype=dtype),
+    }
