@@ -1,0 +1,76 @@
+"""Statistics against numbers worked by hand and against scipy.stats."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from posenc_jax.statistics import Interval, mean_interval, paired_difference, select_learning_rate
+
+
+def test_interval_by_hand():
+    # 1, 2, 3, 6: mean 3, squared deviations 4 + 1 + 0 + 9 = 14, s = sqrt(14/3); t(3, 97.5 %) = 3.182446 (printed tables).
+    interval = mean_interval([1, 2, 3, 6])
+    half = 3.182446305284263 * math.sqrt(14 / 3) / 2
+    assert interval.mean == 3
+    assert interval.deviation == pytest.approx(math.sqrt(14 / 3), abs=1e-12)
+    assert (interval.low, interval.high) == (pytest.approx(3 - half, abs=1e-9), pytest.approx(3 + half, abs=1e-9))
+    assert (interval.n, interval.missing) == (4, 0)
+    half = 2.3533634348018264 * math.sqrt(14 / 3) / 2
+    assert mean_interval([1, 2, 3, 6], 0.9).high == pytest.approx(3 + half, abs=1e-9)
+
+
+def test_missing_values_are_left_out_and_counted():
+    with_gaps, without = mean_interval([1, None, 2, math.nan, 3, 6]), mean_interval([1, 2, 3, 6])
+    assert (with_gaps.mean, with_gaps.low, with_gaps.high, with_gaps.n) == (without.mean, without.low, without.high, 4)
+    assert with_gaps.missing == 2
+    assert mean_interval([None, math.nan]) == Interval(None, None, None, None, 0, 2)
+    assert mean_interval([]) == Interval(None, None, None, None, 0, 0)
+
+
+def test_one_value_has_no_interval_and_equal_values_have_zero_width():
+    assert mean_interval([0.7, None]) == Interval(0.7, None, None, None, 1, 1)
+    for n in range(2, 60):  # 0.1 * n / n is not 0.1 for every n
+        assert mean_interval([0.1] * n) == Interval(0.1, 0.1, 0.1, 0.0, n, 0)
+
+
+def test_paired_difference_is_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    baseline = rng.normal(0.5, 0.2, 9)
+    scores = baseline + rng.normal(0.05, 0.03, 9)
+    ours = paired_difference(dict(enumerate(scores)), dict(enumerate(baseline)))
+    theirs = stats.ttest_rel(scores, baseline).confidence_interval(0.95)
+    assert ours.interval.low == pytest.approx(theirs.low, abs=1e-12)
+    assert ours.interval.high == pytest.approx(theirs.high, abs=1e-12)
+    assert ours.interval.mean == pytest.approx(np.mean(scores - baseline), abs=1e-12)
+    assert (ours.higher, ours.lower, ours.equal) == (sum(scores > baseline), sum(scores < baseline), 0)
+    assert ours.unpaired == ()
+
+
+def test_seeds_without_a_pair_are_named_not_paired_by_place():
+    # Paired by seed: 1.0 - 0.5 and 0.75 - 0.5. Seed 1 diverged here, seed 5 there, seed 7 was never run there.
+    scores = {0: 1.0, 1: None, 3: 0.75, 5: 0.5, 7: 0.9}
+    baseline = {5: math.nan, 3: 0.5, 1: 0.5, 0: 0.5}
+    difference = paired_difference(scores, baseline)
+    assert difference.unpaired == (1, 5, 7)
+    assert (difference.interval.mean, difference.interval.n, difference.interval.missing) == (0.375, 2, 3)
+    assert (difference.higher, difference.lower, difference.equal) == (2, 0, 0)
+    same = paired_difference({0: 0.5, 1: 0.25}, {0: 0.5, 1: 0.25})
+    assert (same.interval.low, same.interval.high, same.equal) == (0, 0, 2)
+
+
+def test_learning_rate_by_validation():
+    assert select_learning_rate({1e-3: {0: 0.8, 1: 0.9}, 3e-3: {0: 0.9, 1: 0.9}, 1e-2: {0: 0.2, 1: 0.3}}) == 3e-3
+    assert select_learning_rate({3e-3: {0: 0.9, 1: 0.8}, 1e-3: {0: 0.8, 1: 0.9}}) == 1e-3  # a tie goes to the smaller
+    assert select_learning_rate({1e-3: {0: 0.5, 1: 0.5}, 3e-3: {0: 1.0, 1: None}}) == 1e-3  # survivors do not win
+    assert select_learning_rate({1e-3: {0: 0.5, 1: math.nan}, 3e-3: {0: None, 1: 0.6}}) == 3e-3  # all diverged once
+    assert select_learning_rate({1e-3: {0: None}, 3e-3: {}}) is None
+    assert select_learning_rate({}) is None
+
+
+def test_errors_say_the_way_out():
+    with pytest.raises(ValueError, match=r"value inf is not finite.*pass None for a missing seed"):
+        mean_interval([0.1, math.inf])
+    with pytest.raises(ValueError, match=r"confidence 95 is not between 0 and 1: pass 0\.95"):
+        mean_interval([0.1, 0.2], 95)
