@@ -36,7 +36,7 @@ class PairedDifference:
     """The mean over shared seeds of ``score - baseline score``.
 
     Attributes:
-      interval: of the differences; ``interval.n`` is the number of pairs, ``interval.missing`` that of seeds without one.
+      interval: of the differences; ``interval.n`` is the number of pairs, ``interval.missing`` of other seeds.
       higher, lower, equal: in how many pairs the score lies above, below or at the baseline's.
       unpaired: the seeds for which one side (or both) is missing, ascending.
     """
@@ -83,7 +83,7 @@ def paired_difference(
 ) -> PairedDifference:
     """``scores - baseline`` per seed that has both, as a mean with its interval; both map seed -> score.
 
-    Runs of one seed share data order and common parameters, so pairing takes the spread over seeds out of the difference.
+    Runs of one seed share data order and common parameters, so pairing takes their spread over seeds out.
     A seed missing on one side is no pair and is named.
     """
     seeds = sorted(set(scores) | set(baseline))
@@ -109,7 +109,7 @@ def paired_difference(
 def select_learning_rate(validation: Mapping[float, Mapping[int, float | None]]) -> float | None:
     """The learning rate with the best mean in-range validation score (higher is better), from rate -> seed -> score.
 
-    The rule: only the rates with the most seeds that have a score are candidates, so that a rate at which a seed diverged
+    The rule: only the rates with the most seeds that have a score are candidates, so a rate at which a seed diverged
     never wins by the mean of the survivors over a rate at which all seeds trained; among them the highest mean; among
     equal means the smallest rate. None when no seed has a score. Test lengths play no part.
     """

@@ -10,7 +10,7 @@ from posenc_jax.statistics import Interval, mean_interval, paired_difference, se
 
 
 def test_interval_by_hand():
-    # 1, 2, 3, 6: mean 3, squared deviations 4 + 1 + 0 + 9 = 14, s = sqrt(14/3); t(3, 97.5 %) = 3.182446 (printed tables).
+    # 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9 = 14, s = sqrt(14/3); t(3, 97.5 %) = 3.182446 (printed tables).
     interval = mean_interval([1, 2, 3, 6])
     half = 3.182446305284263 * math.sqrt(14 / 3) / 2
     assert interval.mean == 3
