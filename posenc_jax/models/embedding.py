@@ -1,0 +1,48 @@
+"""Token embeddings and the output layer."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.models.config import Transformer
+
+
+class Embedding(nnx.Module):
+    """A table ``[V, M]``, read by gather (its gradient is a scatter-add), optionally as the output layer too.
+
+    Initialised N(0, 1/M) where embeddings are scaled by sqrt(M) or the table is also the output layer, else N(0, 1): scaled embeddings enter with unit
+    variance, and a tied output layer gives logits of unit variance.
+    """
+
+    def __init__(self, config: Transformer, vocab_size: int, *, rngs: nnx.Rngs):
+        small = config.scale_embeddings or config.tie_output
+        stddev = config.d_model**-0.5 if small else 1.0
+        self.table = nnx.Param(jax.random.normal(rngs.params(), (vocab_size, config.d_model)) * stddev)
+        self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
+
+    def __call__(self, tokens: Array) -> Array:
+        """``[B, S, M]`` embeddings of ``tokens [B, S]``, in the dtype of the table."""
+        return self.table[...][tokens] * self.scale
+
+    def logits(self, x: Array) -> Array:
+        """``[..., V]``: ``x [..., M]`` times the table transposed, in at least float32."""
+        return _product(x, self.table[...].T)
+
+
+class Output(nnx.Module):
+    """The output layer ``x W + b`` with W ``[M, C]`` initialised N(0, 1/M), b zero; logits in at least float32."""
+
+    def __init__(self, config: Transformer, num_classes: int, *, rngs: nnx.Rngs):
+        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes)) * config.d_model**-0.5)
+        self.bias = nnx.Param(jnp.zeros((num_classes,)))
+
+    def __call__(self, x: Array) -> Array:
+        """``[..., C]`` logits of ``x [..., M]``."""
+        return _product(x, self.kernel[...]) + self.bias[...]
+
+
+def _product(x: Array, kernel: Array) -> Array:
+    return jnp.matmul(x, kernel.astype(x.dtype), preferred_element_type=at_least_float32(x))
