@@ -1,0 +1,366 @@
+"""One cell from config to result: plan the groups, train each to its last step, measure, write. Run again, it goes on where it stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.config import Execution, Run, config_hash, difference, from_json, identity, to_json
+from posenc_jax.encodings import spec
+from posenc_jax.environment import deciding, environment
+from posenc_jax.training.checkpoint import Checkpoints, digest
+from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
+from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack
+from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
+
+Replica = tuple[int, float]
+"""Seed and learning rate."""
+
+
+class RefusedError(ValueError):
+    """The directory belongs to something else, or is in use; the message says what to do."""
+
+
+class StoppedError(Exception):
+    """A signal asked to stop; everything up to ``step`` is saved."""
+
+    def __init__(self, signal: int, where: str) -> None:
+        super().__init__(where)
+        self.signal = signal
+
+
+class Reporter:
+    """Hears what happens. This one says nothing; the command line's draws progress."""
+
+    def note(self, text: str) -> None:
+        """Something that a user should read."""
+
+    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
+        """A new piece of work begins (``total`` of ``unit``, of which ``done`` are done)."""
+
+    def advance(self, amount: int, text: str = "") -> None:
+        """Some of the work is done."""
+
+
+def run(
+    config: Run, directory: str | os.PathLike, *, reporter: Reporter | None = None, stop: Callable[[], int | None] = lambda: None
+) -> list[dict]:
+    """Trains and measures every replica of a cell that has no result yet.
+
+    Args:
+      config: the run. directory: its own directory (made if missing).
+      reporter: hears progress. stop: asked at every call boundary; a signal number ends the run with its state saved.
+
+    Returns:
+      The `result.json` of every group that has a replica of this config, in order.
+
+    Raises:
+      RefusedError: the directory holds another config (with a field-by-field diff), or another process works in it.
+      CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
+    """
+    reporter = reporter or Reporter()
+    directory = Path(directory).expanduser().absolute()
+    with locked(directory):
+        claim(directory, to_json(config))
+        cell = Cell(config, reporter, stop)
+        for group in plan(directory, config):
+            if not (group.directory / "result.json").exists():
+                cell.run_group(group)
+    return results(directory, config)
+
+
+def results(directory: Path, config: Run | None = None) -> list[dict]:
+    """The finished groups' results, in order; only those with a replica of ``config`` if given."""
+    found = []
+    for path in sorted(directory.glob("group-*/result.json")):
+        result = json.loads(path.read_text())
+        if config is None or any((r["seed"], r["learning_rate"]) in config.replicas for r in result["replicas"]):
+            found.append(result)
+    return found
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Makes the directory and holds it for this process; the lock dies with the process, whatever kills it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / "lock").open("a+")
+    except OSError as error:
+        raise RefusedError(f"cannot write in {directory} ({error.strerror}): choose another directory") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise RefusedError(f"{directory} is in use by process {file.read().strip() or '?'}: wait for it, or choose another directory") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def claim(directory: Path, config: dict) -> None:
+    """Writes ``config.json``, or refuses when the directory holds another config."""
+    path = directory / "config.json"
+    if path.exists():
+        lines = difference(identity(json.loads(path.read_text())), identity(config))
+        if lines:
+            raise RefusedError(f"{directory} holds another config; choose another directory, or go back to it. Differences:\n  " + "\n  ".join(lines))
+    write_atomically(path, json.dumps(config, indent=1) + "\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Replicas that train together, and where. ``size`` counts the spares that fill it."""
+
+    directory: Path
+    replicas: tuple[Replica, ...]
+    size: int
+
+    @property
+    def filled(self) -> tuple[Replica, ...]:
+        """The replicas, the last repeated until the group is full."""
+        return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
+
+
+def plan(directory: Path, config: Run) -> list[Group]:
+    """The groups that are there already, and new ones for replicas that none of them has."""
+    groups, taken = [], set()
+    for path in sorted(directory.glob("group-*/config.json")):
+        data = json.loads(path.read_text())
+        replicas = tuple((seed, rate) for seed, rate in data["replicas"])
+        taken.update(replicas)
+        if set(replicas) & set(config.replicas):
+            groups.append(Group(path.parent, replicas, data["group_size"]))
+    size = config.execution.group_size or default_group_size(config.execution)
+    number = len(list(directory.glob("group-*/config.json")))
+    for members in itertools.batched(missing, size) if (missing := [r for r in config.replicas if r not in taken]) else ():
+        group = Group(directory / f"group-{number:03d}", tuple(members), size)
+        group.directory.mkdir(exist_ok=True)
+        data = {"config": to_json(config), "replicas": group.replicas, "group_size": size}
+        write_atomically(group.directory / "config.json", json.dumps(data, indent=1) + "\n")
+        groups.append(group)
+        number += 1
+    return groups
+
+
+class Cell:
+    """The compiled programs of one config, shared by its groups."""
+
+    def __init__(self, config: Run, reporter: Reporter, stop: Callable[[], int | None]) -> None:
+        self.config = config
+        self.reporter = reporter
+        self.stop = stop
+        self._programs: dict[Any, Program] = {}
+
+    def run_group(self, group: Group) -> None:
+        """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        bit_exact = self._note_environment(group)
+        with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
+            state = self._train(group, checkpoints)
+        result = self._measure(group, state)
+        write_atomically(group.directory / "result.json", dumps({**result, "bit_exact": bit_exact}) + "\n")
+
+    def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
+        config, training = self.config, self.config.training
+        fresh = stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled])
+        restored = checkpoints.restore(fresh)
+        step, state = restored or (0, fresh)
+        cut_back(group.directory / "metrics.jsonl", step)
+        mesh = make_mesh(config.execution, group.size)
+        self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
+        alive = bool((state["diverged_at"] < 0).any())
+        if step < training.steps and alive:
+            state = place(state, mesh)
+            train = self._program(group, "train", lambda s, _: train_call(config, _sharded(config.execution, mesh), s), state, None, donate=True)
+        while step < training.steps and alive:
+            state, metrics = train(state, None)
+            step += training.steps_per_call
+            metrics = jax.tree.map(np.asarray, metrics)
+            alive = bool((metrics["diverged_at"] < 0).any())
+            self._refuse_foreign_tokens(metrics)
+            rows = []
+            if step % training.log_every == 0:
+                names = ("loss", "accuracy", "exact_match", "gradient_norm")
+                rows = self._rows(group, step, metrics, {name: metrics[name] for name in names})
+            last = step == training.steps or not alive
+            if training.validate_every and step % training.validate_every == 0 and not last:
+                scores = self._validation(group, state)
+                rows += self._rows(group, step, metrics, {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")})
+            append_rows(group.directory / "metrics.jsonl", rows)
+            self.reporter.advance(training.steps_per_call, _show(metrics["loss"]))
+            signal = self.stop()
+            if last or signal is not None or (training.checkpoint_every and step % training.checkpoint_every == 0):
+                checkpoints.save(step, state)
+            if signal is not None:
+                checkpoints.wait()
+                raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
+        return state
+
+    def _measure(self, group: Group, state: Any) -> dict:
+        config = self.config
+        host = jax.tree.map(np.asarray, state)
+        state = place(host, make_mesh(config.execution, group.size))
+        validation = self._validation(group, state)
+        evaluation = self.evaluate(group, state, config.evaluation.lengths)
+        replicas = []
+        for i, (seed, rate) in enumerate(group.replicas):
+            diverged_at = int(host["diverged_at"][i])
+            params = jax.tree.map(lambda leaf, i=i: leaf[i], host["params"])
+            replicas.append(
+                {
+                    "seed": seed,
+                    "learning_rate": rate,
+                    "diverged_at": None if diverged_at < 0 else diverged_at,
+                    "validation": {name: value[i] for name, value in validation.items()},
+                    "evaluation": [{"length": n, **{name: value[i] for name, value in scores.items()}} for n, scores in evaluation],
+                    "parameters_sha256": digest(params),
+                }
+            )
+        record = environment()
+        return {
+            "label": config.label,
+            "table": config.table,
+            "posenc": spec(config.posenc),
+            "config_hash": config_hash(config),
+            "num_parameters": _count(host["params"]) // group.size,
+            "num_posenc_parameters": _count(host["params"].get("posenc", {})) // group.size,
+            "mode": config.execution.mode,
+            "group_size": group.size,
+            "device_kind": record["device_kind"],
+            "device_count": record["device_count"],
+            "threads": record["threads"],
+            "replicas": replicas,
+        }
+
+    def evaluate(self, group: Group, state: Any, lengths: tuple[int, ...]) -> list[tuple[int, dict[str, np.ndarray]]]:
+        """(length, scores with a leading replica axis) of a placed group state, for each length."""
+        config = self.config
+        mesh = make_mesh(config.execution, group.size)
+        at_once = mesh.shape["replica"] if jax.default_backend() == "cpu" else 1
+        if config.execution.mode == "vmap":
+            at_once *= group.size // mesh.shape["replica"]
+        replicas = {"params": state["params"], "seed": state["seed"]}
+        self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
+        found = []
+        for bucket in buckets(config, lengths, at_once):
+            program = self._program(group, bucket, _evaluator(config, bucket), replicas, np.int32(bucket.lengths[0]))
+            for length in bucket.lengths:
+                found.append((length, jax.tree.map(np.asarray, program(replicas, np.int32(length)))))
+                self.reporter.advance(1, f"length {length}")
+                signal = self.stop()
+                if signal is not None:
+                    raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
+        return found
+
+    def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
+        replicas = {"params": state["params"], "seed": state["seed"]}
+        program = self._program(group, "validate", lambda r, _: validate(self.config, r["params"], r["seed"]), replicas, None)
+        return jax.tree.map(np.asarray, program(replicas, None))
+
+    def _program(self, group: Group, name: str | Bucket, fn: Callable, replicas: Any, shared: Any, *, donate: bool = False) -> Program:
+        key = (name, group.size)
+        if key not in self._programs:
+            title = name if isinstance(name, str) else f"evaluate@{name.max_length}"
+            program = Program(title, fn, self.config.execution, make_mesh(self.config.execution, group.size), replicas, shared, donate=donate)
+            append_rows(group.directory / "timing.jsonl", [{"program": title, "compile_seconds": round(program.compile_seconds, 3), "time": time.time()}])
+            self._programs[key] = program
+        return self._programs[key]
+
+    def _initial_params(self, seed: int) -> Any:
+        params = init_params(self.config, seed)
+        if self.config.init_from is None:
+            return params
+        from posenc_jax.surgery import transplant
+
+        return transplant(params, Path(self.config.init_from), seed, self.reporter.note)
+
+    def _refuse_foreign_tokens(self, metrics: dict[str, np.ndarray]) -> None:
+        task = self.config.task
+        for name, limit in (("largest_token", task.vocab_size), ("largest_target", task.num_classes)):
+            value = int(metrics[name].max())
+            if value >= limit:
+                raise ValueError(
+                    f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
+                    f"tokens run from 0 to {limit - 1}; raise its {'vocab_size' if name == 'largest_token' else 'num_classes'}"
+                )
+
+    def _rows(self, group: Group, step: int, metrics: dict, values: dict) -> list[dict]:
+        since = step - self.config.training.steps_per_call
+        return [
+            {"step": step, "seed": seed, "learning_rate": rate, **{name: value[i] for name, value in values.items()}}
+            for i, (seed, rate) in enumerate(group.replicas)
+            if metrics["diverged_at"][i] < 0 or metrics["diverged_at"][i] >= since
+        ]
+
+    def _note_environment(self, group: Group) -> bool:
+        """Records where the group runs; False when it began somewhere that gives other bits."""
+        path = group.directory / "environment.json"
+        now = environment()
+        if not path.exists():
+            write_atomically(path, json.dumps({"began": now, "resumed": []}, indent=1) + "\n")
+            return True
+        record = json.loads(path.read_text())
+        lines = difference_of(deciding(record["began"]), deciding(now))
+        if lines:
+            self.reporter.note(f"{group.directory.name} began elsewhere, its result will be marked bit_exact=false: " + "; ".join(lines))
+            record["resumed"].append(now)
+            write_atomically(path, json.dumps(record, indent=1) + "\n")
+        return not record["resumed"]
+
+
+def difference_of(old: dict, new: dict) -> list[str]:
+    """``name: old -> new`` where two flat records differ."""
+    return [f"{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name]]
+
+
+def load_group_state(config: Run, directory: Path, note: Callable[[str], None] = lambda text: None) -> tuple[Group, Any]:
+    """A finished group (its directory) and its last checkpoint, as host arrays."""
+    data = json.loads((directory / "config.json").read_text())
+    group = Group(directory, tuple((seed, rate) for seed, rate in data["replicas"]), data["group_size"])
+    like = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
+    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group.size, *leaf.shape), leaf.dtype), like)
+    restored = Checkpoints(directory / "checkpoints", note).restore(like)
+    if restored is None:
+        raise RefusedError(f"{directory} has no checkpoint: let the run finish first")
+    return group, restored[1]
+
+
+def load_config(directory: Path) -> Run:
+    """The config of a run's directory."""
+    path = directory / "config.json"
+    if not path.exists():
+        raise RefusedError(f"{directory} is no run: it has no config.json")
+    data = json.loads(path.read_text())
+    return from_json(data.get("config", data))
+
+
+def _evaluator(config: Run, bucket: Bucket) -> Callable:
+    return lambda replica, length: evaluate_length(config, bucket, replica["params"], replica["seed"], length)
+
+
+def _sharded(execution: Execution, mesh: Any) -> Any:
+    return mesh if execution.data * execution.model > 1 else None
+
+
+def _seeds(group: Group) -> str:
+    return "seed " + ",".join(str(seed) for seed, _ in group.replicas)
+
+
+def _show(losses: np.ndarray) -> str:
+    return f"loss {float(np.mean(losses)):.4f}"
+
+
+def _count(tree: Any) -> int:
+    return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(tree))

@@ -1,0 +1,1 @@
+"""Training: the step, replicas, the optimizer, sharding, checkpoints, metrics."""

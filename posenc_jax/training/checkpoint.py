@@ -1,0 +1,144 @@
+"""Checkpoints: Orbax behind one small adapter that verifies what it reads and falls back to the newest good step."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.training.sharding import path_string
+
+KEPT = 2
+
+
+class CheckpointError(ValueError):
+    """No checkpoint in a directory can be used; the message says why and what to do."""
+
+
+class Checkpoints:
+    """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under way.
+
+    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only. Orbax does not see flipped bits: a SHA-256 per leaf
+    goes into each step's metadata and is checked on reading.
+    """
+
+    def __init__(self, directory: Path, note: Callable[[str], None] = lambda text: None) -> None:
+        self._directory = directory.absolute()
+        self._note = note
+        self._pending: Any = None
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.wait()
+
+    def steps(self) -> list[int]:
+        """Committed steps, ascending."""
+        if not self._directory.is_dir():
+            return []
+        return sorted(int(p.name) for p in self._directory.iterdir() if p.name.isdigit() and p.is_dir())
+
+    def save(self, step: int, state: Any) -> None:
+        """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept."""
+        from orbax.checkpoint import v1 as ocp
+
+        self.wait()
+        leaves = {name: np.asarray(leaf) for name, leaf in _named(state).items()}
+        metadata = {"sha256": {name: _digest(leaf) for name, leaf in leaves.items()}}
+        self._directory.mkdir(parents=True, exist_ok=True)
+        for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        self._pending = ocp.save_async(self._directory / str(step), leaves, custom_metadata=metadata)
+
+    def wait(self) -> None:
+        """Returns when the pending save is committed; raises what went wrong with it."""
+        if self._pending is None:
+            return
+        pending, self._pending = self._pending, None
+        pending.result()
+        for step in self.steps()[:-KEPT]:
+            shutil.rmtree(self._directory / str(step))
+
+    def restore(self, like: Any) -> tuple[int, Any] | None:
+        """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when there is no step at all.
+
+        A damaged step is renamed ``<step>.bad``, reported through ``note``, and the one before is tried.
+
+        Raises:
+          CheckpointError: all steps are damaged, or the newest belongs to another model.
+        """
+        problems = []
+        for step in reversed(self.steps()):
+            try:
+                return step, self._read(step, like)
+            except CheckpointError:
+                raise
+            except Exception as error:  # TensorStore, Orbax and JSON raise many kinds for damaged files
+                problem = f"checkpoint {self._directory / str(step)} is damaged ({_first_line(error)})"
+                problems.append(problem)
+                bad = self._directory / f"{step}.bad"
+                shutil.rmtree(bad, ignore_errors=True)
+                (self._directory / str(step)).rename(bad)
+                self._note(f"{problem}; kept as {bad.name}, trying the one before")
+        if problems or any(self._directory.glob("*.bad")):
+            detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
+            raise CheckpointError(f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move {self._directory.parent} away")
+        return None
+
+    def _read(self, step: int, like: Any) -> Any:
+        from orbax.checkpoint import v1 as ocp
+
+        path = self._directory / str(step)
+        expected = {name: (tuple(np.shape(leaf)), np.dtype(leaf.dtype)) for name, leaf in _named(like).items()}
+        metadata = ocp.metadata(path)
+        digests = metadata.custom_metadata["sha256"]
+        stored = {name: (tuple(leaf.shape), np.dtype(leaf.dtype)) for name, leaf in metadata.metadata.items()}
+        if set(digests) != set(stored):
+            raise ValueError("its checksums do not fit its arrays")
+        for name in sorted(set(expected) | set(stored)):
+            if expected.get(name) != stored.get(name):
+                raise CheckpointError(
+                    f"checkpoint {path} is of another model: {name} is {_describe(stored.get(name))} there and {_describe(expected.get(name))} in this "
+                    "config; use the config that wrote it, or another directory"
+                )
+        arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (shape, dtype) in expected.items()})
+        for name, array in arrays.items():
+            if _digest(array) != digests[name]:
+                raise ValueError(f"checksum of {name} does not match")
+        leaves = [arrays[name] for name in _named(like)]
+        return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _named(tree: Any) -> dict[str, Any]:
+    return {path_string(path)[1:].replace("/", "."): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _digest(array: np.ndarray) -> str:
+    array = np.ascontiguousarray(array)
+    return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).hexdigest()
+
+
+def digest(tree: Any) -> str:
+    """One SHA-256 over all leaves and their names: equal exactly when the trees are equal to the bit."""
+    total = hashlib.sha256()
+    for name, leaf in _named(tree).items():
+        total.update(f"{name}:{_digest(np.asarray(leaf))};".encode())
+    return total.hexdigest()
+
+
+def _describe(leaf: tuple | None) -> str:
+    return "absent" if leaf is None else f"{leaf[1]}{list(leaf[0])}"
+
+
+def _first_line(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__

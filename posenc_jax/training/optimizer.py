@@ -1,0 +1,66 @@
+"""The optimizer: AdamW whose schedule peaks at 1, so that a learning rate is data and not part of the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from posenc_jax.config import Optimizer
+from posenc_jax.encodings.base import Array, PositionalEncoding
+from posenc_jax.encodings.slots import elements
+from posenc_jax.models.config import Slots
+
+
+def schedule(config: Optimizer, steps: int) -> optax.Schedule:
+    """Linear warm-up from 0 to 1 over ``warmup_steps``, then the chosen decay to ``final_fraction`` at the last step."""
+    warmup = config.warmup_steps
+    rest = max(steps - warmup, 1)
+    decay: optax.Schedule
+    if config.schedule == "constant":
+        decay = optax.constant_schedule(1.0)
+    elif config.schedule == "linear":
+        decay = optax.linear_schedule(1.0, config.final_fraction, rest)
+    elif config.schedule == "cosine":
+        decay = optax.cosine_decay_schedule(1.0, rest, alpha=config.final_fraction)
+    else:  # 1/sqrt(step), 1 at the end of the warm-up (Vaswani et al. 2017, section 5.3)
+        decay = lambda count: jnp.sqrt(warmup / jnp.maximum(count + warmup, 1))  # noqa: E731
+    if not warmup:
+        return decay
+    # The first update already has rate 1/warmup: at rate 0 a step would be lost.
+    return optax.join_schedules([lambda count: (count + 1) / warmup, decay], [warmup])
+
+
+def decays(path: tuple, leaf: Array) -> bool:
+    """True for matrices that are not the encodings' own: biases, slopes, norms and positional tables get no weight decay."""
+    return _names(path)[0] != "posenc" and leaf.ndim >= 2
+
+
+def transformation(config: Optimizer, steps: int) -> optax.GradientTransformation:
+    """Clip by global norm, Adam, decoupled weight decay, schedule. Multiply its updates by the learning rate."""
+    chain = [optax.scale_by_adam(config.b1, config.b2, config.eps)]
+    if config.clip_norm is not None:
+        chain.insert(0, optax.clip_by_global_norm(config.clip_norm))
+    if config.weight_decay:
+        chain.append(optax.add_decayed_weights(config.weight_decay, lambda params: jax.tree_util.tree_map_with_path(decays, params)))
+    return optax.chain(*chain, optax.scale_by_schedule(lambda count: -schedule(config, steps)(count)))
+
+
+def trainable(params: Any, slots: Slots) -> Any:
+    """A pytree of bools like ``params``: False for what an encoding names in ``frozen``."""
+
+    def is_trained(path: tuple, leaf: Array) -> bool:
+        names = _names(path)
+        if names[0] != "posenc":
+            return True
+        stack, index = names[1], int(names[2])
+        element: PositionalEncoding = elements(getattr(slots, stack))[index]
+        return not element.frozen.intersection(names[3:])
+
+    return jax.tree_util.tree_map_with_path(is_trained, params)
+
+
+def _names(path: tuple) -> list[str]:
+    return [str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path]

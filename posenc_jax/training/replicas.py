@@ -1,0 +1,89 @@
+"""Groups of replicas: one compiled program that runs a function of one replica for all replicas of a group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from posenc_jax.config import Execution
+from posenc_jax.training.sharding import state_shardings
+
+
+def make_mesh(execution: Execution, group_size: int) -> Mesh:
+    """Devices as (replica, data, model): as many rows of ``data x model`` devices as divide the group."""
+    devices = jax.devices()
+    per_replica = execution.data * execution.model
+    if per_replica > len(devices):
+        raise ValueError(f"execution.data x execution.model = {per_replica} devices are asked for, {len(devices)} are there")
+    rows = 1 if execution.mode == "map" else max(n for n in range(1, len(devices) // per_replica + 1) if group_size % n == 0)
+    grid = np.asarray(devices[: rows * per_replica]).reshape(rows, execution.data, execution.model)
+    return Mesh(grid, ("replica", "data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
+
+
+def default_group_size(execution: Execution) -> int:
+    """One replica per device (per row of ``data x model`` devices)."""
+    if execution.mode == "map":
+        return 1
+    return max(1, len(jax.devices()) // (execution.data * execution.model))
+
+
+def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
+    """``fn(replica, shared)`` for a leading replica axis on ``replica`` and on the result; ``shared`` is the same for all.
+
+    "devices": `shard_map` with an unbatched body, `lax.map` over the replicas of one device; "map": `lax.map`; "vmap": `vmap`.
+    """
+
+    def one_by_one(replicas: Any, shared: Any) -> Any:
+        return jax.lax.map(lambda replica: fn(replica, shared), replicas)
+
+    if execution.mode == "vmap":
+        return jax.vmap(fn, in_axes=(0, None), spmd_axis_name="replica")
+    if execution.mode == "map":
+        return one_by_one
+    return jax.shard_map(one_by_one, mesh=mesh, in_specs=(P("replica"), P()), out_specs=P("replica"), check_vma=False)
+
+
+class Program:
+    """A function of one replica, compiled once for all groups of a cell. ``compile_seconds`` is what that took (trace included)."""
+
+    def __init__(
+        self, name: str, fn: Callable, execution: Execution, mesh: Mesh, replicas: Any, shared: Any, *, donate: bool = False
+    ) -> None:
+        start = time.perf_counter()
+        self.name = name
+        in_shardings = (state_shardings(replicas, mesh), jax.tree.map(lambda _: NamedSharding(mesh, P()), shared))
+        jitted = jax.jit(over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
+        if donate:  # the state comes back where it was, so that the next call takes it as it is
+            out = jax.eval_shape(jitted, replicas, shared)
+            out_shardings = (in_shardings[0], *(jax.tree.map(lambda _: NamedSharding(mesh, P("replica")), rest) for rest in out[1:]))
+            jitted = jax.jit(
+                over_replicas(fn, execution, mesh), in_shardings=in_shardings, out_shardings=out_shardings, donate_argnums=(0,)
+            )
+        self._shared = in_shardings[1]
+        self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, shared))).compile()
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, replicas: Any, shared: Any) -> Any:
+        """Runs it; returns without waiting for the devices."""
+        return self._compiled(replicas, jax.device_put(shared, self._shared))
+
+
+def place(state: Any, mesh: Mesh) -> Any:
+    """A host group state on its devices."""
+    return jax.device_put(state, state_shardings(state, mesh))
+
+
+def stack(states: list[Any]) -> Any:
+    """Replica states stacked on the host along a leading replica axis."""
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *states)
+
+
+def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf))

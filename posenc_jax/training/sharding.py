@@ -1,0 +1,37 @@
+"""Where arrays live on the (replica, data, model) mesh: one rule per kind of matrix, everything else is replicated."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+# Split over the `model` axis: heads and hidden units, so that each device computes its own and one sum joins them (Shoeybi et al. 2019, section 3).
+_RULES = (
+    (re.compile(r"/(query|key|value|up)/kernel$"), P(None, "model")),
+    (re.compile(r"/(query|key|value|up)/bias$"), P("model")),
+    (re.compile(r"/(out|down)/kernel$"), P("model", None)),
+)
+
+
+def partition(path: str) -> P:
+    """The partition of one replica's parameter (or of its optimizer moments) by its path."""
+    return next((spec for pattern, spec in _RULES if pattern.search(path)), P())
+
+
+def state_shardings(state: Any, mesh: Mesh) -> Any:
+    """Shardings of a group's state: the leading axis over `replica`, parameters by `partition`."""
+
+    def sharding(path: tuple, leaf: Any) -> NamedSharding:
+        spec = partition(path_string(path)) if mesh.shape["model"] > 1 else P()
+        return NamedSharding(mesh, P("replica", *spec))
+
+    return jax.tree_util.tree_map_with_path(sharding, state)
+
+
+def path_string(path: tuple) -> str:
+    """``/params/blocks/0/...``."""
+    return "".join(f"/{getattr(entry, 'key', getattr(entry, 'idx', getattr(entry, 'name', entry)))}" for entry in path)

@@ -1,0 +1,259 @@
+"""One replica: what it starts from, one training step, validation and evaluation. Pure functions; `replicas` lays them over devices."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from posenc_jax.config import Run
+from posenc_jax.data.scoring import scores
+from posenc_jax.data.tasks.base import Example, Task, test_batch, train_batch
+from posenc_jax.encodings.base import Array, Params
+from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
+from posenc_jax.training.optimizer import trainable, transformation
+from posenc_jax.training.streams import at_step, stream
+
+State = dict[str, Any]
+"""params, opt (optimizer state), step, seed, learning_rate, diverged_at (-1 while alive)."""
+
+
+@functools.partial(jax.jit, static_argnames=("kind", "model", "vocab_size", "num_classes"))
+def init_model(seed: Array, *, kind: str, model: Transformer, vocab_size: int, num_classes: int) -> Params:
+    """All parameters but the encodings': they depend on the seed only, so all cells of an ablation share the values, and the program."""
+    key = stream(seed, "model")
+    built = build(kind, model, Slots(), vocab_size=vocab_size, num_classes=num_classes, max_len=1, key=key, posenc_key=key)
+    params = nnx.to_pure_dict(nnx.state(built))
+    params.pop("posenc", None)
+    return params
+
+
+@functools.partial(jax.jit, static_argnames=("kind", "model", "slots", "vocab_size", "max_len"))
+def init_encodings(seed: Array, *, kind: str, model: Transformer, slots: Slots, vocab_size: int, max_len: int) -> Params:
+    """The encodings' parameters, from a stream of their own."""
+    return init_posenc(stream(seed, "posenc"), slots, model_dims(model, vocab_size=vocab_size, max_len=max_len), kind)
+
+
+def init_params(run: Run, seed: int) -> Params:
+    """The parameters of one replica at step 0, ``{..., "posenc": {stack: ...}}``."""
+    task = run.task
+    common = dict(kind=task.model_kind, model=run.model, vocab_size=task.vocab_size)
+    params = init_model(np.int32(seed), num_classes=task.num_classes, **common)
+    encodings = init_encodings(np.int32(seed), slots=run.slots, max_len=run.max_len, **common)
+    return {**params, "posenc": encodings}
+
+
+def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> State:
+    """The state of one replica before its first step."""
+    return {
+        "params": params,
+        "opt": transformation(run.optimizer, run.training.steps).init(params),
+        "step": np.int32(0),
+        "seed": np.int32(seed),
+        "learning_rate": np.float32(learning_rate),
+        "diverged_at": np.int32(-1),
+    }
+
+
+def forward(run: Run, params: Params, example: Example, *, streams: Streams, example_ids: Array, train: bool) -> Array:
+    """Float32 logits of a batch of examples."""
+    task = run.task
+    model = nnx.eval_shape(
+        lambda: build(
+            task.model_kind,
+            run.model,
+            run.slots,
+            vocab_size=task.vocab_size,
+            num_classes=task.num_classes,
+            max_len=run.max_len,
+            key=jax.random.key(0),
+            posenc_key=jax.random.key(0),
+        )
+    )
+    graph, state = nnx.split(model)
+    model = nnx.merge(graph, _with_values(state, params))
+    common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
+    if task.model_kind == "decoder_only":  # causal: padding on the right needs no mask
+        return model(example.inputs, **common)
+    if task.model_kind == "encoder_only":
+        return model(example.inputs, segment_ids=example.segment_ids, **common)
+    return model(
+        example.inputs, example.decoder_inputs, segment_ids=example.segment_ids, decoder_length=example.decoder_length, **common
+    )
+
+
+def _with_values(state: Any, params: Params) -> Any:
+    """The NNX state with the arrays of ``params``, matched by path."""
+    values = {_path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: values[_path(path)], state)
+
+
+def _path(path: tuple) -> tuple[str, ...]:
+    names = (str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path)
+    return tuple(name for name in names if name not in ("value", "raw_value"))
+
+
+def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
+    """One optimizer step of one replica, and its metrics.
+
+    A replica whose loss, gradient or new parameters are not finite stays at its last good state for ever, with ``diverged_at`` the step that failed.
+    """
+    params, seed, step = state["params"], state["seed"], state["step"]
+    training = run.training
+    batch = train_batch(run.task, at_step(seed, "data", step), training.batch_size)
+    streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
+    parts = jax.tree.map(
+        lambda x: x.reshape(training.microbatches, -1, *x.shape[1:]), (batch, jnp.arange(training.batch_size, dtype=jnp.int32))
+    )
+    if mesh is not None:
+        parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
+
+    def loss(params: Params, example: Example, ids: Array) -> tuple[Array, dict[str, Array]]:
+        sums = scores(forward(run, params, example, streams=streams, example_ids=ids, train=True), example)
+        return sums["loss_sum"], sums
+
+    def add_part(total: tuple, part: tuple) -> tuple[tuple, None]:
+        (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *part)
+        return jax.tree.map(jnp.add, total, (gradients, sums)), None
+
+    if training.microbatches == 1:
+        (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
+    else:
+        shapes = jax.eval_shape(lambda: jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts)))
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (shapes[1], shapes[0][1]))
+        (gradients, sums), _ = jax.lax.scan(add_part, zeros, parts)
+
+    weight = jnp.maximum(sums["weight_sum"], 1.0)
+    gradients = jax.tree.map(lambda g: g / weight, gradients)
+    updates, opt = transformation(run.optimizer, training.steps).update(gradients, state["opt"], params)
+    rate = state["learning_rate"]
+    updates = jax.tree.map(lambda u, trained: u * rate if trained else jnp.zeros_like(u), updates, trainable(params, run.slots))
+    new_params = optax.apply_updates(params, updates)
+
+    norm = optax.global_norm(gradients)
+    finite = jnp.isfinite(sums["loss_sum"]) & jnp.isfinite(norm)
+    for leaf in jax.tree.leaves(new_params):
+        finite &= jnp.all(jnp.isfinite(leaf))
+    alive = state["diverged_at"] < 0
+    # `where`, not `cond`: a branch changes how XLA fuses, and so the bits.
+    keep = functools.partial(jnp.where, finite & alive)
+    new_state = {
+        **state,
+        "params": jax.tree.map(keep, new_params, params),
+        "opt": jax.tree.map(keep, opt, state["opt"]),
+        "step": step + 1,
+        "diverged_at": jnp.where(alive & ~finite, step, state["diverged_at"]),
+    }
+    largest = jnp.maximum(jnp.max(batch.inputs), 0 if batch.decoder_inputs is None else jnp.max(batch.decoder_inputs))
+    metrics = {"sums": sums, "gradient_norm": norm, "largest_token": largest, "largest_target": jnp.max(batch.targets)}
+    return new_state, metrics
+
+
+def train_call(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
+    """``steps_per_call`` steps under one `lax.scan`, with the means over those steps."""
+    state, metrics = jax.lax.scan(lambda s, _: train_step(run, mesh, s), state, None, length=run.training.steps_per_call)
+    return state, {
+        **means(jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics["sums"])),
+        "gradient_norm": metrics["gradient_norm"][-1],
+        "largest_token": jnp.max(metrics["largest_token"]),
+        "largest_target": jnp.max(metrics["largest_target"]),
+        "diverged_at": state["diverged_at"],
+    }
+
+
+def means(sums: dict[str, Array]) -> dict[str, Array]:
+    """Loss and accuracy per weighted target, exact match per example, and how many examples there were."""
+    weight = jnp.maximum(sums["weight_sum"], 1.0)
+    count = sums["example_count"]
+    return {
+        "loss": sums["loss_sum"] / weight,
+        "accuracy": sums["correct_sum"] / weight,
+        "exact_match": sums["exact_sum"] / jnp.maximum(count, 1.0),
+        "count": count,
+    }
+
+
+def validate(run: Run, params: Params, seed: Array) -> dict[str, Array]:
+    """Scores on fresh batches drawn like training batches: what learning rates are chosen by."""
+    size = run.training.batch_size
+
+    def batch_scores(index: Array) -> dict[str, Array]:
+        key = at_step(seed, "validation", index)
+        batch_key, position_key = jax.random.split(key)
+        batch = train_batch(run.task, batch_key, size)
+        logits = forward(run, params, batch, streams=Streams(positions=position_key), example_ids=jnp.arange(size), train=False)
+        return scores(logits, batch)
+
+    sums = jax.lax.map(batch_scores, jnp.arange(run.training.validation_batches))
+    return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
+
+
+def evaluate_length(
+    run: Run, bucket: Bucket, params: Params, seed: Array, length: Array
+) -> dict[str, Array]:
+    """Scores on the test examples of one length, chunk by chunk; all chunks of a draw share their random positions."""
+    chunks_per_draw = bucket.examples_per_draw // bucket.chunk
+    key = jax.random.fold_in(stream(seed, "evaluation"), length)
+    position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
+
+    def chunk_scores(chunk: Array) -> dict[str, Array]:
+        draw = chunk // chunks_per_draw
+        within = (chunk % chunks_per_draw) * bucket.chunk + jnp.arange(bucket.chunk)
+        # Numbers beyond a draw's share (the last chunk may be cut) get no weight.
+        numbers = draw * bucket.share + within
+        example = test_batch(run.task, key, length, numbers, bucket.max_length)
+        example = dataclasses.replace(example, weights=example.weights * (within < bucket.share)[:, None])
+        streams = Streams(positions=jax.random.fold_in(position_key, draw))
+        return scores(forward(run, params, example, streams=streams, example_ids=numbers, train=False), example)
+
+    sums = jax.lax.map(chunk_scores, jnp.arange(bucket.draws * chunks_per_draw))
+    return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
+
+
+@dataclasses.dataclass(frozen=True)
+class Bucket:
+    """Evaluated lengths that share one program: padded to ``max_length``, ``chunk`` examples at a time.
+
+    share: examples of one draw of random positions; examples_per_draw: the same, rounded up to whole chunks.
+    """
+
+    lengths: tuple[int, ...]
+    max_length: int
+    chunk: int
+    draws: int
+    share: int
+
+    @property
+    def examples_per_draw(self) -> int:
+        """``share`` rounded up to a multiple of ``chunk``."""
+        return -(-self.share // self.chunk) * self.chunk
+
+
+def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
+    """Evaluated lengths by geometric classes of width, so that the number of programs grows with the logarithm of the longest."""
+    groups: dict[int, list[int]] = {}
+    for length in lengths:
+        groups.setdefault(max(run.task.width(length) - 1, 15).bit_length(), []).append(length)
+    share = -(-run.evaluation.num_examples // run.evaluation.draws)
+    return tuple(
+        Bucket(tuple(members), max(members), min(_chunk(run, run.task, max(members), replicas_at_once), share), run.evaluation.draws, share)
+        for members in groups.values()
+    )
+
+
+def _chunk(run: Run, task: Task, max_length: int, replicas_at_once: int) -> int:
+    """Examples whose activations fit the memory budget, a power of two: a generous estimate of what one layer keeps alive."""
+    width = task.width(max_length) + (task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else 0)
+    model = run.model
+    attention = 4 * model.num_heads * width * width
+    activations = width * (12 * model.d_model + 3 * (model.mlp_dim or 4 * model.d_model) + 3 * task.num_classes)
+    fitting = run.evaluation.memory_budget_mb * 2**20 // (4 * replicas_at_once * (attention + activations))
+    return 2 ** (max(fitting, 1).bit_length() - 1)

@@ -1,0 +1,20 @@
+"""Named random streams: every random number is a function of (seed, stream, step)."""
+
+from __future__ import annotations
+
+import jax
+
+from posenc_jax.encodings.base import Array
+
+# The order is part of every result: append, never reorder.
+STREAMS = ("model", "posenc", "data", "dropout", "positions", "validation", "evaluation", "evaluation_positions")
+
+
+def stream(seed: Array | int, name: str) -> Array:
+    """The key of one stream of one seed. Always threefry: other generators give other numbers under `vmap`."""
+    return jax.random.fold_in(jax.random.key(seed, impl="threefry2x32"), STREAMS.index(name))
+
+
+def at_step(seed: Array | int, name: str, step: Array | int) -> Array:
+    """The key of a stream at one step (or batch, or draw)."""
+    return jax.random.fold_in(stream(seed, name), step)
