@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc_jax.encodings.base import Array, Value
 
@@ -79,6 +80,17 @@ class Task(Value):
         raise NotImplementedError
 
     @property
+    def token_names(self) -> tuple[str, ...]:
+        """A short name for each input token, for people to read."""
+        return tuple(map(str, range(self.vocab_size)))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """A short name for each value of a target: the token's if targets are tokens, else the number."""
+        same = self.num_classes == self.vocab_size
+        return self.token_names if same else tuple(map(str, range(self.num_classes)))
+
+    @property
     def train_lengths(self) -> tuple[int, ...]:
         """The lengths that training draws from, ascending."""
         raise NotImplementedError
@@ -118,7 +130,18 @@ class Task(Value):
         A finite task returns each of its examples once (in a mixed order: any first few are a fair sample) and
         weights 0 beyond the last.
         """
-        return self.example(jax.random.fold_in(key, index), length, max_length, "test")
+        # The length is folded in too: else the strings of one length would begin like those of the next.
+        key = jax.random.fold_in(jax.random.fold_in(key, length), index)
+        return self.example(key, length, max_length, "test")
+
+    def describe(self, example: Example) -> str:
+        """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict."""
+        weighted = np.flatnonzero(example.weights)
+        given = int(weighted[0]) + 1 if self.model_kind == "decoder_only" and len(weighted) else int(example.length)
+        inputs = (self.token_names[token] for token in np.asarray(example.inputs)[:given])
+        targets = (self.class_names[value] for value in np.asarray(example.targets)[weighted])
+        return f"{' '.join(inputs)} -> {' '.join(targets)}"
+
 
 
 def train_batch(task: Task, key: Array, batch_size: int) -> Example:
@@ -131,7 +154,7 @@ def train_batch(task: Task, key: Array, batch_size: int) -> Example:
 
 
 def test_batch(task: Task, key: Array, length: Array, indices: Array, max_length: int) -> Example:
-    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length, the same however they are chunked."""
+    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length, however they are chunked."""
     return jax.vmap(lambda i: task.test_example(key, i, length, max_length))(indices)
 
 

@@ -1,0 +1,54 @@
+"""The generated tasks. This list is the registry."""
+
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, test_batch, train_batch
+from posenc_jax.data.tasks.chomsky import (
+    BucketSort,
+    CycleNavigation,
+    DuplicateString,
+    EvenPairs,
+    MissingDuplicateString,
+    ModularArithmetic,
+    OddsFirst,
+    ParityCheck,
+    ReverseString,
+)
+from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.scan import Scan
+
+TASKS: dict[str, type[Task]] = {
+    task.name: task
+    for task in (
+        EvenPairs,
+        ModularArithmetic,
+        ParityCheck,
+        CycleNavigation,
+        ReverseString,
+        DuplicateString,
+        MissingDuplicateString,
+        OddsFirst,
+        BucketSort,
+        Copying,
+        Scan,
+    )
+}
+
+__all__ = [
+    "TASKS",
+    "BucketSort",
+    "Copying",
+    "CycleNavigation",
+    "DuplicateString",
+    "EvenPairs",
+    "Example",
+    "MissingDuplicateString",
+    "ModelKind",
+    "ModularArithmetic",
+    "OddsFirst",
+    "ParityCheck",
+    "ReverseString",
+    "Scan",
+    "Split",
+    "Task",
+    "test_batch",
+    "train_batch",
+]

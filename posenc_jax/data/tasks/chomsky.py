@@ -1,0 +1,301 @@
+"""Nine tasks of the Chomsky hierarchy benchmark of Delétang et al. 2023: those that are plain array programs.
+
+Each task is a function from a string of ``n`` symbols to a string of outputs. An encoder reads the ``n`` symbols and
+one "empty" token per output and predicts all outputs at the empty tokens in one non-causal pass. Token numbers, odd
+lengths and the order of outputs are those of the authors' code (google-deepmind/neural_networks_chomsky_hierarchy).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.encodings.base import Array
+
+
+@dataclasses.dataclass(frozen=True)
+class StringTask(Task):
+    """Base class: an encoder-only task on strings of ``num_tokens`` symbols, trained on lengths ``1 .. max_length``.
+
+    Tokens: the symbols ``0 .. num_tokens-1``, then the empty token; padding (segment 0) holds token 0. One length per
+    training step, uniform; accuracy is the mean over output tokens. Subclasses define `problem` and class facts.
+
+    Errors: ValueError for ``max_length`` below 1.
+
+    Reference: Delétang et al., "Neural Networks and the Chomsky Hierarchy", 2023.
+    """
+
+    max_length: int = 40
+
+    paper = "Neural Networks and the Chomsky Hierarchy"
+    citation = "Delétang et al., ICLR 2023, arXiv:2207.02098"
+    metric = "accuracy"
+    length_per = "step"
+    num_tokens: ClassVar[int] = 2
+    num_outputs: ClassVar[int] = 2
+
+    def check_fields(self) -> None:
+        """Refuses a longest training length below 1."""
+        if self.max_length < 1:
+            name = type(self).__name__
+            raise ValueError(f"{name}: max_length = {self.max_length}, but lengths start at 1: set it to 1 or more")
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """Encoder-only."""
+        return "encoder_only"
+
+    @property
+    def vocab_size(self) -> int:
+        """The symbols and the empty token."""
+        return self.num_tokens + 1
+
+    @property
+    def num_classes(self) -> int:
+        """Values of an output."""
+        return self.num_outputs
+
+    @property
+    def token_names(self) -> tuple[str, ...]:
+        """Symbols by number, the empty token as an underscore."""
+        return (*map(str, range(self.num_tokens)), "_")
+
+    @property
+    def train_lengths(self) -> tuple[int, ...]:
+        """``1 .. max_length``."""
+        return tuple(range(1, self.max_length + 1))
+
+    def width(self, max_length: int) -> int:
+        """Input and empty tokens."""
+        return self.input_length(max_length) + self.output_length(max_length)
+
+    def input_length(self, length: Any) -> Any:
+        """Symbols that the model reads for a string of (traced) ``length``."""
+        return length
+
+    def output_length(self, length: Any) -> Any:
+        """Outputs for a string of (traced) ``length``."""
+        return 1
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``(tokens [max_length], outputs [output_length(max_length)])``, not read beyond their lengths."""
+        raise NotImplementedError
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """The problem with its outputs at the empty tokens; train and test do not differ."""
+        tokens, outputs = self.problem(key, length, max_length)
+        num_inputs, num_outputs = self.input_length(length), self.output_length(length)
+        position = jnp.arange(self.width(max_length))
+        real = position < num_inputs + num_outputs
+        empty = real & (position >= num_inputs)
+        inputs = jnp.where(empty, self.num_tokens, tokens[jnp.minimum(position, max_length - 1)])
+        targets = outputs[jnp.clip(position - num_inputs, 0, outputs.shape[0] - 1)]
+        return Example(
+            inputs=jnp.where(real, inputs, 0).astype(jnp.int32),
+            targets=jnp.where(empty, targets, 0).astype(jnp.int32),
+            weights=empty.astype(jnp.float32),
+            length=jnp.asarray(num_inputs + num_outputs, jnp.int32),
+            segment_ids=real.astype(jnp.int32),
+        )
+
+    def _symbols(self, key: Array, max_length: int) -> Array:
+        return jax.random.randint(key, (max_length,), 0, self.num_tokens)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvenPairs(StringTask):
+    """0 if the pairs 01 and 10 in a binary string are even in number, else 1 (0 for a single symbol)."""
+
+    name = "even_pairs"
+    chance = 0.5
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output = sum_i [x_i != x_(i+1)] mod 2``, that is ``[x_1 != x_n]``."""
+        x = self._symbols(key, max_length)
+        return x, (x[0] != x[length - 1])[None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ParityCheck(StringTask):
+    """The number of ones in a binary string, mod 2."""
+
+    name = "parity_check"
+    chance = 0.5
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output = sum_i x_i mod 2``."""
+        x = self._symbols(key, max_length)
+        return x, jnp.sum(_first(x, length), keepdims=True) % 2
+
+
+@dataclasses.dataclass(frozen=True)
+class CycleNavigation(StringTask):
+    """Where a walk from place 0 of a circle of 5 places ends: symbol 0 steps back, 1 stays, 2 steps forward."""
+
+    name = "cycle_navigation"
+    chance = 0.2
+    num_tokens = 3
+    num_outputs = 5
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output = sum_i (x_i - 1) mod 5``."""
+        x = self._symbols(key, max_length)
+        return x, jnp.sum(_first(x - 1, length), keepdims=True) % 5
+
+
+@dataclasses.dataclass(frozen=True)
+class ModularArithmetic(StringTask):
+    """The value, mod 5, of an expression of digits joined by ``+``, ``-`` and ``*``, with multiplication first.
+
+    Tokens 0-4 are digits, 5 is ``+``, 6 ``-``, 7 ``*``; 8, a blank, is in the authors' vocabulary but never drawn. An
+    expression has an odd number of symbols: for an even length it has one fewer (n = 2 is a single digit), so that even
+    and odd lengths in turn give the same distribution. Departure: products are reduced mod 5 as they grow; the authors'
+    can overflow int32 from 16 factors on.
+    """
+
+    name = "modular_arithmetic"
+    chance = 0.2
+    num_tokens = 9
+    num_outputs = 5
+
+    def input_length(self, length: Any) -> Any:
+        """``length``, or one fewer where it is even."""
+        return length - (length + 1) % 2
+
+    @property
+    def token_names(self) -> tuple[str, ...]:
+        """Digits and operators; the unused blank as a space."""
+        return (*"01234+-* ", "_")
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """Each operator and its digit act on (sum of the finished terms, term being multiplied) as an affine map.
+
+        ``+ d: (s, t) -> (s + t, d)``; ``- d: (s, t) -> (s + t, -d)``; ``* d: (s, t) -> (s, t d)``. All are of the form
+        ``(s, t) -> (s + a t + b, c t + e)``, and so are their compositions: one associative scan composes them.
+        """
+        digit_key, operator_key = jax.random.split(key)
+        count = max(max_length // 2, 1)
+        digits = jax.random.randint(digit_key, (count + 1,), 0, 5)
+        operators = jax.random.randint(operator_key, (count,), 5, 8)
+        tokens = jnp.stack([digits, jnp.append(operators, 0)], axis=1).reshape(-1)[:max_length]
+        factors, exists = digits[1:], jnp.arange(count) < (length - 1) // 2
+        times, starts = exists & (operators == 7), exists & (operators != 7)
+        a = starts.astype(jnp.int32)
+        c = jnp.where(times, factors, 1 - a)  # an operator that does not exist is the identity: c = 1, the others 0
+        e = jnp.where(starts, jnp.where(operators == 6, -factors, factors), 0)
+
+        def then(f, g):
+            (fa, fb, fc, fe), (ga, gb, gc, ge) = f, g
+            return (fa + ga * fc) % 5, (fb + gb + ga * fe) % 5, (gc * fc) % 5, (gc * fe + ge) % 5
+
+        a, b, c, e = (x[-1:] for x in jax.lax.associative_scan(then, (a, jnp.zeros_like(a), c, e)))
+        return tokens, ((a + c) * digits[:1] + b + e) % 5
+
+
+@dataclasses.dataclass(frozen=True)
+class ReverseString(StringTask):
+    """A binary string backwards."""
+
+    name = "reverse_string"
+    chance = 0.5
+
+    def output_length(self, length: Any) -> Any:
+        """``length``."""
+        return length
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output_j = x_(n-1-j)``."""
+        x = self._symbols(key, max_length)
+        return x, x[jnp.maximum(length - 1 - jnp.arange(max_length), 0)]
+
+
+@dataclasses.dataclass(frozen=True)
+class DuplicateString(StringTask):
+    """A binary string twice."""
+
+    name = "duplicate_string"
+    chance = 0.5
+
+    def output_length(self, length: Any) -> Any:
+        """``2 length``."""
+        return 2 * length
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output_j = x_(j mod n)``."""
+        x = self._symbols(key, max_length)
+        return x, x[jnp.arange(2 * max_length) % length]
+
+
+@dataclasses.dataclass(frozen=True)
+class MissingDuplicateString(StringTask):
+    """The symbol that is missing from a binary string written twice; token 2 stands in its place.
+
+    The string has ``n // 2`` symbols; for odd ``n`` token 3 follows at the end. For ``n = 1``, where nothing can be
+    missing, input and output are 1.
+    """
+
+    name = "missing_duplicate_string"
+    chance = 0.5
+    num_tokens = 4
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``tokens_i = x_(i mod h)`` with ``h = n // 2``, but 2 at a place ``m < 2h``; ``output = x_(m mod h)``."""
+        symbol_key, place_key = jax.random.split(key)
+        x = jax.random.randint(symbol_key, (max(max_length // 2, 1),), 0, 2)
+        half = jnp.maximum(length // 2, 1)
+        place = jax.random.randint(place_key, (), 0, 2 * half)
+        position = jnp.arange(max_length)
+        tokens = jnp.where(position == place, 2, x[position % half])
+        tokens = jnp.where(position >= 2 * half, 3, tokens)
+        single = length == 1
+        return jnp.where(single, 1, tokens), jnp.where(single, 1, x[place % half])[None]
+
+
+@dataclasses.dataclass(frozen=True)
+class OddsFirst(StringTask):
+    """The symbols of a binary string at indices 1, 3, 5, ..., then those at 0, 2, 4, ... (counted from 0).
+
+    That is the authors' code; their description, which counts from 1, has the two halves the other way round.
+    """
+
+    name = "odds_first"
+    chance = 0.5
+
+    def output_length(self, length: Any) -> Any:
+        """``length``."""
+        return length
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output_j = x_(2j+1)`` for ``j < h = n // 2``, then ``x_(2(j-h))``."""
+        x = self._symbols(key, max_length)
+        j, half = jnp.arange(max_length), length // 2
+        return x, x[jnp.minimum(jnp.where(j < half, 2 * j + 1, 2 * (j - half)), max_length - 1)]
+
+
+@dataclasses.dataclass(frozen=True)
+class BucketSort(StringTask):
+    """A string of 5 symbols in ascending order."""
+
+    name = "bucket_sort"
+    chance = 0.2
+    num_tokens = 5
+    num_outputs = 5
+
+    def output_length(self, length: Any) -> Any:
+        """``length``."""
+        return length
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """``output_j`` is the number of symbols ``k`` with ``#(x_i <= k) <= j``: sorting by counting."""
+        x = self._symbols(key, max_length)
+        at_most = jnp.sum(_first(x[:, None] <= jnp.arange(4), length), axis=0)
+        return x, jnp.sum(at_most <= jnp.arange(max_length)[:, None], axis=1)
+
+
+def _first(values: Array, length: Array) -> Array:
+    """``values [S, ...]`` with zeros from place ``length`` on."""
+    return jnp.where(jnp.arange(values.shape[0]).reshape(-1, *(1,) * (values.ndim - 1)) < length, values, 0)

@@ -1,0 +1,153 @@
+"""The eight copying and reversing tasks of Kazemnejad et al. 2023."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
+from posenc_jax.encodings.base import Array
+
+NEXT, WITH, IN = range(NUM_SPECIAL, NUM_SPECIAL + 3)
+FIRST_SYMBOL = NUM_SPECIAL + 3
+
+# The target of the tasks on random symbols: x is copied forwards (1) or backwards (-1), parts are joined by NEXT.
+_PARTS = {"cmc": (1,), "cmc2x": (1, 1), "mc": (-1,), "mc2x": (-1, -1), "mcrv": (-1, 1)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Copying(Task):
+    """Copy or reverse a string of ``n`` symbols, decoder-only: ``BOS prompt SEP target EOS``.
+
+    Exact match of the target and EOS; ``a``, ``b`` and ``x_i`` are symbols, ``n`` the length:
+
+    ======== =========================== ================================
+    kind     prompt                      target
+    ======== =========================== ================================
+    rsc      a ... a (n times)           a ... a (n times)
+    rsc2x    a ... a (n times)           a ... a (2n times)
+    rdc      a WITH b IN a ... a         b ... b (n times); b is not a
+    cmc      x_1 ... x_n                 x_1 ... x_n
+    cmc2x    x_1 ... x_n                 x_1 ... x_n NEXT x_1 ... x_n
+    mc       x_1 ... x_n                 x_n ... x_1
+    mc2x     x_1 ... x_n                 x_n ... x_1 NEXT x_n ... x_1
+    mcrv     x_1 ... x_n                 x_n ... x_1 NEXT x_1 ... x_n
+    ======== =========================== ================================
+
+    Tokens: PAD 0, BOS 1, SEP 2, EOS 3, NEXT 4, WITH 5, IN 6, then the symbols; all kinds share the one vocabulary.
+    Test examples of rsc, rsc2x and rdc are enumerated (every symbol, every ordered pair), the others drawn afresh.
+
+    Departures from the authors' data: BOS stands for the first word of the instruction ("Copy:", "Reverse:",
+    "Replace"); training draws examples without end instead of 100,000 fixed ones; rsc, rsc2x and rdc use
+    ``num_symbols`` symbols, where the authors enumerate the words of a tokenizer (about 5,750 examples per length).
+
+    Errors: ValueError for lengths below 1 or out of order, and for too few symbols.
+
+    Reference: Kazemnejad et al., "The Impact of Positional Encoding on Length Generalization in Transformers", 2023,
+    section 3 and appendix.
+    """
+
+    kind: Literal["rsc", "rsc2x", "rdc", "cmc", "cmc2x", "mc", "mc2x", "mcrv"] = "rsc"
+    min_length: int = 1
+    max_length: int = 20
+    num_symbols: int = 100
+
+    name = "copying"
+    paper = "The Impact of Positional Encoding on Length Generalization in Transformers"
+    citation = "Kazemnejad et al., NeurIPS 2023, arXiv:2305.19466"
+    metric = "exact_match"
+
+    def check_fields(self) -> None:
+        """Refuses lengths below 1 or out of order, and too few symbols."""
+        if not 1 <= self.min_length <= self.max_length:
+            raise ValueError(
+                f"Copying: min_length = {self.min_length} and max_length = {self.max_length}, but "
+                "1 <= min_length <= max_length must hold: swap or raise them"
+            )
+        needed = 2 if self.kind == "rdc" else 1
+        if self.num_symbols < needed:
+            raise ValueError(
+                f"Copying: num_symbols = {self.num_symbols}, but {self.kind} needs at least {needed}: "
+                f"set num_symbols to {needed} or more"
+            )
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """Decoder-only."""
+        return "decoder_only"
+
+    @property
+    def vocab_size(self) -> int:
+        """Seven special tokens and the symbols."""
+        return FIRST_SYMBOL + self.num_symbols
+
+    @property
+    def num_classes(self) -> int:
+        """Targets are tokens of the same vocabulary."""
+        return self.vocab_size
+
+    @property
+    def token_names(self) -> tuple[str, ...]:
+        """Special tokens by name, symbols by number."""
+        return (*SPECIAL_NAMES, "NEXT", "WITH", "IN", *map(str, range(self.num_symbols)))
+
+    @property
+    def train_lengths(self) -> tuple[int, ...]:
+        """``min_length .. max_length``."""
+        return tuple(range(self.min_length, self.max_length + 1))
+
+    def width(self, max_length: int) -> int:
+        """BOS, prompt, SEP and target."""
+        return 2 + self._header_length + max_length + self.target_length(max_length)
+
+    @property
+    def _header_length(self) -> int:
+        return 4 if self.kind == "rdc" else 0
+
+    def target_length(self, length: Array) -> Array:
+        """Tokens of the target without EOS."""
+        if self.kind == "rsc2x":
+            return 2 * length
+        parts = len(_PARTS.get(self.kind, (1,)))
+        return parts * length + parts - 1
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """Symbols drawn uniformly; train and test do not differ."""
+        if self.kind in _PARTS:
+            symbols = FIRST_SYMBOL + jax.random.randint(key, (max_length,), 0, self.num_symbols)
+            step = jnp.arange(self.target_length(max_length))
+            part, offset = step // (length + 1), step % (length + 1)
+            forwards = jnp.asarray(_PARTS[self.kind])[jnp.minimum(part, len(_PARTS[self.kind]) - 1)] == 1
+            source = jnp.where(forwards, offset, length - 1 - offset)
+            target = jnp.where(offset == length, NEXT, symbols[jnp.clip(source, 0, max_length - 1)])
+            return prompted(symbols, length, target, self.target_length(length))
+        return self._enumerated(jax.random.randint(key, (), 0, self._num_enumerated), length, max_length)
+
+    @property
+    def _num_enumerated(self) -> int:
+        return self.num_symbols * (self.num_symbols - 1 if self.kind == "rdc" else 1)
+
+    def _enumerated(self, index: Array, length: Array, max_length: int) -> Example:
+        """Example ``index`` of rsc, rsc2x or rdc: the symbols in turn; then, for rdc, each with its next partner."""
+        first = FIRST_SYMBOL + index % self.num_symbols
+        second = FIRST_SYMBOL + (index + 1 + index // self.num_symbols) % self.num_symbols
+        prompt = jnp.full((max_length,), first)
+        if self.kind == "rdc":
+            prompt = jnp.concatenate([jnp.stack([first, jnp.asarray(WITH), second, jnp.asarray(IN)]), prompt])
+        target = jnp.full((self.target_length(max_length),), second if self.kind == "rdc" else first)
+        return prompted(prompt, self._header_length + length, target, self.target_length(length))
+
+    def num_test_examples(self, length: int) -> int | None:
+        """One per symbol (rsc, rsc2x) or ordered pair of symbols (rdc); None for the tasks on random symbols."""
+        return None if self.kind in _PARTS else self._num_enumerated
+
+    def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
+        """Example ``index`` of the enumeration where there is one, else a fresh draw."""
+        if self.kind in _PARTS:
+            return super().test_example(key, index, length, max_length)
+        example = self._enumerated(index, length, max_length)
+        return dataclasses.replace(example, weights=jnp.where(index < self._num_enumerated, example.weights, 0))
