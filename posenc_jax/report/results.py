@@ -1,0 +1,189 @@
+"""Reads an ablation directory: which runs finished, which diverged, and which rows could not be used.
+
+A *run* is one seed of one cell at one learning rate. Only runs with a score at every length of their cell are used; all
+others are named, so that a table can say what it leaves out.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+Cell = tuple[str, str]  # (task_label, label)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One seed of one cell at one learning rate.
+
+    Attributes:
+      scores: length -> headline metric; empty unless finished.
+      validation: the in-range validation score from which the learning rate is chosen, or None.
+      diverged_at: the step at which it froze, or None. A diverged run has no scores here, whatever its rows say.
+    """
+
+    seed: int
+    learning_rate: float
+    scores: dict[int, float]
+    validation: float | None
+    diverged_at: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablation:
+    """An ablation directory as read.
+
+    Attributes:
+      info: ``ablation.json``.
+      rows: every well-formed row of ``results.jsonl``, in order, those of unused runs included.
+      runs: cell -> its finished and diverged runs. Every cell of ``ablation.json`` has an entry.
+      lengths: cell -> length -> whether it lies in the training range.
+      settings: task -> the (mode, group size, device, threads) of its rows.
+      skipped: one line for everything that was not used, by name.
+    """
+
+    directory: Path
+    info: dict[str, Any]
+    rows: list[dict[str, Any]]
+    runs: dict[Cell, list[Run]]
+    lengths: dict[Cell, dict[int, bool]]
+    settings: dict[str, list[tuple[str, ...]]]
+    skipped: list[str]
+
+
+def load(directory: Path | str) -> Ablation:
+    """Reads ``ablation.json`` and ``results.jsonl``; a ValueError says what is missing when nothing is to report."""
+    directory = Path(directory)
+    info = _read_info(directory)
+    rows, skipped = _read_rows(directory / "results.jsonl")
+    cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
+    runs: dict[Cell, list[Run]] = {cell: [] for cell in cells}
+    lengths: dict[Cell, dict[int, bool]] = {cell: {} for cell in cells}
+    settings: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
+
+    grouped: dict[Cell, dict[tuple[int, float], list[dict]]] = collections.defaultdict(
+        lambda: collections.defaultdict(list)
+    )
+    unused: collections.Counter[str] = collections.Counter()
+    for row in rows:
+        cell = (row["task_label"], row["label"])
+        reason = _why_not(row, cells.get(cell), info)
+        if reason:
+            unused[f"{_name(cell)}: {reason}"] += 1
+            continue
+        grouped[cell][row["seed"], row["learning_rate"]].append(row)
+        lengths[cell].setdefault(row["length"], bool(row["in_range"]))
+        setting = tuple(str(row.get(field)) for field in ("mode", "group_size", "device_kind", "threads"))
+        if setting not in settings[row["task_label"]]:
+            settings[row["task_label"]].append(setting)
+    skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
+
+    for cell, replicas in grouped.items():
+        metric = info["metric"][cell[0]]
+        expected = set(cells[cell].get("lengths") or lengths[cell])
+        for (seed, rate), members in sorted(replicas.items()):
+            run, reason = _read_run(seed, rate, members, expected, metric)
+            if run is not None:
+                runs[cell].append(run)
+            else:
+                skipped.append(f"{_name(cell)}, seed {seed}, learning rate {rate:g}: {reason}")
+    if not any(runs.values()):
+        detail = f"; not used: {'; '.join(skipped)}" if skipped else ""
+        raise ValueError(
+            f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
+            "Run the ablation (again) on this directory; it resumes."
+        )
+    return Ablation(directory, info, rows, runs, lengths, dict(settings), skipped)
+
+
+def _read_info(directory: Path) -> dict[str, Any]:
+    path = directory / "ablation.json"
+    if not path.is_file():
+        raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}): run the ablation again, it writes the file") from error
+
+
+_FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int, "in_range": bool}
+
+
+def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The well-formed rows, and one line for each other one."""
+    if not path.is_file():
+        raise ValueError(f"{path.parent} has no results to report: results.jsonl is missing. Run the ablation first.")
+    rows, damaged = [], []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            damaged.append(f"results.jsonl, line {number}: not JSON (cut off or damaged)")
+            continue
+        wrong = [
+            field
+            for field, kind in _FIELDS.items()
+            if not isinstance(row, dict) or not isinstance(row.get(field), kind)  # type: ignore[arg-type]
+        ]
+        if wrong:
+            damaged.append(f"results.jsonl, line {number}: no usable {', '.join(wrong)}")
+        else:
+            rows.append(row)
+    return rows, damaged
+
+
+def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
+    """Why a row has no part in the report, or None."""
+    if cell is None:
+        return "not a cell of ablation.json"
+    if row.get("config_hash") != cell["config_hash"]:
+        return f"rows of config {row.get('config_hash')}, but ablation.json has {cell['config_hash']}"
+    if row["seed"] not in asked_seeds(info, cell):
+        return f"seed {row['seed']} is not asked for in ablation.json"
+    rates = asked_learning_rates(info, cell)
+    if rates and row["learning_rate"] not in rates:
+        return f"learning rate {row['learning_rate']:g} is not asked for in ablation.json"
+    return None
+
+
+def asked_seeds(info: dict, cell: dict) -> tuple[int, ...]:
+    """The seeds that a cell should have: its own if it names them, else the ablation's."""
+    return tuple(cell.get("seeds") or info["seeds"])
+
+
+def asked_learning_rates(info: dict, cell: dict) -> tuple[float, ...]:
+    """The learning rates that a cell should have tried: its own if it names them, else the ablation's."""
+    return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
+
+
+def _read_run(seed: int, rate: float, rows: list[dict], expected: set[int], metric: str) -> tuple[Run | None, str]:
+    """The run, or None and why it cannot be used."""
+    diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
+    if diverged:
+        return Run(seed, rate, {}, None, min(diverged)), ""
+    scores: dict[int, float] = {}
+    for row in rows:
+        score = _number(row.get(metric))
+        if score is None:
+            return None, f"length {row['length']} has no finite {metric}"
+        if scores.setdefault(row["length"], score) != score:
+            return None, f"two different rows for length {row['length']}"
+    if set(scores) != expected:
+        return None, f"not finished, {len(scores)} of {len(expected)} lengths"
+    validation = {_number(row.get("validation")) for row in rows}
+    return Run(seed, rate, scores, validation.pop() if len(validation) == 1 else None, None), ""
+
+
+def _number(value: Any) -> float | None:
+    """A finite float, or None."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell[0]} / {cell[1]}"
