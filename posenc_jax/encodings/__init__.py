@@ -1,0 +1,70 @@
+"""Positional encodings behind one small pure interface.
+
+The import lines of the classes below are the registry: `ENCODINGS` maps the word used in strings and tables to the class.
+"""
+
+from posenc_jax.encodings.attention import attend, position_bias
+from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
+from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.parsing import parse, spec
+from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.randomized import Randomized, random_positions
+from posenc_jax.encodings.rope import RoPE, half_permutation, rotate
+from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
+from posenc_jax.encodings.slots import (
+    Slot,
+    check_slot,
+    elements,
+    embed,
+    for_layer,
+    geometries,
+    init_slot,
+    is_pattern,
+    layer_params,
+    map_slot,
+)
+
+ENCODINGS: dict[str, type[PositionalEncoding]] = {
+    cls.name: cls
+    for cls in (
+        Sinusoidal,
+        Learned,
+        RoPE,
+        Randomized,
+    )
+}
+
+__all__ = [
+    "ENCODINGS",
+    "Dims",
+    "Geometry",
+    "Learned",
+    "PositionalEncoding",
+    "Randomized",
+    "RoPE",
+    "Sequence",
+    "Sinusoidal",
+    "Slot",
+    "Value",
+    "attend",
+    "check_slot",
+    "elements",
+    "embed",
+    "fixed_point",
+    "for_layer",
+    "geometries",
+    "half_permutation",
+    "init_slot",
+    "is_pattern",
+    "layer_params",
+    "map_slot",
+    "parse",
+    "position_bias",
+    "random_positions",
+    "rotate",
+    "sincos",
+    "sinusoidal",
+    "spec",
+    "tensor2tensor_frequencies",
+    "vaswani_frequencies",
+]

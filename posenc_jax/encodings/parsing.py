@@ -1,0 +1,167 @@
+"""Slots as strings, for command lines, tables and file names: ``"randomized(max_position=2048)|rope(base=5e5)"``."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import math
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from posenc_jax.encodings.base import PositionalEncoding, Value, _field_types
+from posenc_jax.encodings.slots import Slot, is_pattern
+
+Known = Mapping[str, type[PositionalEncoding]]
+
+
+def parse(text: str, known: Known | None = None) -> Slot:
+    """The slot that a string describes.
+
+    Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order in
+    which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot. Groups
+    joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated: the text is read as a syntax tree.
+
+    Args:
+      text: the string.
+      known: names and classes; by default the registry, ``posenc_jax.encodings.ENCODINGS``.
+
+    Raises:
+      ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
+
+    >>> parse("randomized(max_position=512) | rope")
+    (Randomized(max_position=512, per='batch', redraw='forward'), RoPE(base=10000.0, layout='interleaved', rotary_dim=None))
+    >>> parse("rope/rope/rope/nope") == ((parse("rope"),) * 3 + ((),))
+    True
+    """
+    if not text.strip():
+        return ()
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(
+            f"cannot read the encoding {text!r} ({error.msg} at character {error.offset}): write calls joined by | within a "
+            "layer and by / between layers, as in 'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'"
+        ) from None
+    groups: list[list[PositionalEncoding]] = [[]]
+    for operator, leaf in _leaves(tree, text):
+        if isinstance(operator, ast.Div):
+            groups.append([])
+        if not (isinstance(leaf, ast.Name) and leaf.id.lower() == "nope"):
+            groups[-1].append(_call(leaf, _by_word(_registry() if known is None else known), "encoding"))
+    slots = tuple(tuple(group) for group in groups)
+    return slots if len(slots) > 1 else slots[0]
+
+
+def spec(slot: Slot | Value) -> str:
+    """The shortest string with ``parse(spec(slot)) == slot``: fields that differ from their defaults, floats by ``repr``.
+
+    An encoding gives the string of the slot that holds it alone. (A pattern of one group reads back as that group.)
+
+    >>> spec(parse("rope(layout='interleaved', base=5e5) | nope"))
+    'rope(base=500000.0)'
+    """
+    if isinstance(slot, Value):
+        return _literal(slot)
+    if is_pattern(slot):
+        return "/".join(spec(group) for group in slot)  # type: ignore[arg-type]
+    return "|".join(spec(element) for element in slot) or "nope"  # type: ignore[arg-type]
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Value):
+        changed = []
+        for field in dataclasses.fields(value):  # type: ignore[arg-type]
+            current = getattr(value, field.name)
+            if current != field.default:
+                changed.append(f"{field.name}={_literal(current)}")
+        return _word(type(value)) + (f"({', '.join(changed)})" if changed else "")
+    if isinstance(value, tuple):
+        return "(" + "".join(_literal(v) + ", " for v in value).removesuffix(" " if len(value) == 1 else ", ") + ")"
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"
+    return repr(value)
+
+
+def _registry() -> Known:
+    from posenc_jax.encodings import ENCODINGS  # the registry imports this module
+
+    return ENCODINGS
+
+
+def _word(cls: type[Value]) -> str:
+    return getattr(cls, "name", cls.__name__.lower())
+
+
+def _by_word(classes: Mapping[str, type[Value]]) -> dict[str, type[Value]]:
+    """Classes by their word and, as people write them, by their own name in lower case."""
+    return {cls.__name__.lower(): cls for cls in classes.values()} | dict(classes)
+
+
+def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, ast.expr]]:
+    """The elements from left to right, each with the operator before it. (Python ranks / above |, here it is the reverse.)"""
+    if not isinstance(node, ast.BinOp):
+        yield None, node
+        return
+    if not isinstance(node.op, ast.BitOr | ast.Div):
+        raise ValueError(f"cannot read the encoding {text!r}: join the elements of a layer by | and layers by /")
+    yield from _leaves(node.left, text)
+    (_, first), *rest = _leaves(node.right, text)
+    yield node.op, first
+    yield from rest
+
+
+def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
+    """The value of a call, or of a bare name; ``classes`` by the words allowed here."""
+    function, args, keywords = (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
+    if not isinstance(function, ast.Name):
+        raise ValueError(f"{ast.unparse(node)!r} is not an {what}: write a name with arguments, as in rope(base=5e5)")
+    if function.id.lower() not in classes:
+        hint = _nearest(function.id.lower(), classes)
+        raise ValueError(f"unknown {what} {function.id!r}{hint}; `posenc list` shows all")
+    cls = classes[function.id.lower()]
+    fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    if len(args) > len(fields):
+        raise ValueError(f"{ast.unparse(node)!r} has {len(args)} arguments, but {cls.__name__} has {_listed(fields)}")
+    named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
+    values: dict[str, Any] = {}
+    for field, value in named:
+        if field not in fields:
+            hint = _nearest(field or "**", fields)
+            raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint}; it has {_listed(fields)}")
+        if field in values:
+            raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
+        inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}
+        values[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}")
+    return cls(**values)
+
+
+def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str) -> Any:
+    """A literal, a tuple, or the call of a value that the field's annotation allows."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_argument(element, classes, name) for element in node.elts)
+    if isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id.lower() in classes):
+        return _call(node, classes, f"value of {name}")
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        text = ast.unparse(node)
+        hint = f"; write {text!r} if a string is meant" if isinstance(node, ast.Name) else ""
+        raise ValueError(f"{name} = {text} must be a literal: a number, string, True, False, None or tuple{hint}") from None
+
+
+def _values_in(annotation: Any) -> list[type[Value]]:
+    """The value classes that an annotation allows, at any depth."""
+    if isinstance(annotation, type) and issubclass(annotation, Value):
+        return [annotation]
+    return [cls for member in typing.get_args(annotation) for cls in _values_in(member)]
+
+
+def _nearest(word: str, words) -> str:
+    near = difflib.get_close_matches(word, list(words), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _listed(fields: list[str]) -> str:
+    return ", ".join(fields) if fields else "no fields"

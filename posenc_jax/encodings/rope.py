@@ -1,0 +1,123 @@
+"""Rotary position embedding: queries and keys turned by an angle proportional to their position."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+
+Layout = Literal["interleaved", "half"]
+
+
+def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "interleaved") -> Array:
+    """Turns the first ``2F`` of the last dimension of ``x [..., D]`` in F planes by ``positions * frequencies [F]``.
+
+    ``positions`` broadcasts to ``x.shape[:-1]``. In each plane::
+
+        (a, b) -> (a cos - b sin, a sin + b cos)
+
+    Plane k holds dimensions ``(2k, 2k+1)`` ("interleaved") or ``(k, F+k)`` ("half"); the rest passes through. Computed
+    in at least float32, the angles exactly at integer positions (see `sincos`); the result has the dtype of x.
+    """
+    planes = len(frequencies)
+    dtype = at_least_float32(x)
+    sin, cos = sincos(positions, frequencies, dtype)
+    turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
+    x_f = turned.astype(dtype)
+    if layout == "interleaved":
+        pairs = x_f.reshape(*x_f.shape[:-1], planes, 2)
+        a, b = pairs[..., 0], pairs[..., 1]
+        out = jnp.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x_f.shape)
+    else:
+        a, b = x_f[..., :planes], x_f[..., planes:]
+        out = jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+    out = out.astype(x.dtype)
+    return jnp.concatenate([out, rest], axis=-1) if rest.shape[-1] else out
+
+
+def half_permutation(head_dim: int, rotary_dim: int | None = None) -> np.ndarray:
+    """The order P of dimensions with ``half(x[P]) == interleaved(x)[P]``: from the interleaved to the half layout.
+
+    Applied to the columns of each head of W_q and W_k (and to their biases) it converts a model from one layout to the
+    other; ``np.argsort(P)`` converts back. Dimensions from ``rotary_dim`` on stay where they are.
+
+    >>> half_permutation(8, 6).tolist()
+    [0, 2, 4, 1, 3, 5, 6, 7]
+    """
+    rotary_dim = head_dim if rotary_dim is None else rotary_dim
+    return np.concatenate([np.arange(0, rotary_dim, 2), np.arange(1, rotary_dim, 2), np.arange(rotary_dim, head_dim)])
+
+
+@dataclasses.dataclass(frozen=True)
+class RoPE(PositionalEncoding):
+    """Rotates queries and keys by their positions, so that logits depend on position differences only::
+
+        q'_i = R(i) q_i,  k'_j = R(j) k_j,  q'_i . k'_j = q_i . R(j - i) k_j,  R(p) turning plane k by p base^(-2k/r)
+
+    (Su et al. 2021, section 3.2, equations 14 to 16). Fields:
+
+    - ``base``: 10000 in the paper.
+    - ``layout``: which dimensions make a plane, see `rotate`. "interleaved" is the paper's (also GPT-J's and Meta
+      Llama's), "half" that of GPT-NeoX and Hugging Face. Models of the two are equal up to `half_permutation` of their
+      weights; a model read in the wrong layout gives plausible nonsense.
+    - ``rotary_dim``: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
+      fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
+      Hugging Face.
+
+    Raises ValueError in `check` if r is odd or exceeds head_dim.
+
+    >>> q = np.array([[[[1.0, 0.0]]]], np.float32)
+    >>> RoPE().encode_queries({}, q, np.array([[1]]), np.array([1])).round(4).tolist()[0][0]
+    [[0.5403000116348267, 0.8414999842643738]]
+    """
+
+    base: float = 10000.0
+    layout: Layout = "interleaved"
+    rotary_dim: int | float | None = None
+
+    name = "rope"
+    paper = "arXiv:2104.09864"
+    citation = (
+        "Su, J., Lu, Y., Pan, S., Murtadha, A., Wen, B., Liu, Y. (2021). RoFormer: Enhanced Transformer with Rotary "
+        "Position Embedding. arXiv:2104.09864."
+    )
+    shift_invariant = True
+
+    def check_fields(self) -> None:
+        """Refuses a base that is not positive and a rotary_dim that is neither a whole number nor a fraction."""
+        if not self.base > 0:
+            raise ValueError(f"RoPE.base = {self.base} must be positive: the paper has 10000.0")
+        r = self.rotary_dim
+        if r is None or 0 < r < 1:
+            return
+        if r < 1 or r != int(r):
+            raise ValueError(f"RoPE.rotary_dim = {r} must be a whole number, a fraction below 1, or None for all")
+        object.__setattr__(self, "rotary_dim", int(r))  # 64.0 and 64 are one value
+
+    def check(self, dims: Dims) -> None:
+        """Refuses a number of rotated dimensions that is odd or exceeds head_dim."""
+        self.frequencies(dims.head_dim)
+
+    def frequencies(self, head_dim: int) -> np.ndarray:
+        """Radians per position of each plane, ``[r/2]``, float64."""
+        r = head_dim if self.rotary_dim is None else self.rotary_dim
+        r = int(r * head_dim) if r < 1 else int(r)
+        if r % 2 or not 0 < r <= head_dim:
+            raise ValueError(
+                f"RoPE turns planes of two dimensions: {self} rotates {r} of head_dim = {head_dim}, but that must be "
+                "even, above 0 and at most head_dim: choose another rotary_dim or an even head_dim"
+            )
+        return vaswani_frequencies(r, self.base)
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
+        return rotate(q, positions[:, None], self.frequencies(q.shape[-1]), self.layout)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
+        return rotate(k, positions[:, None], self.frequencies(k.shape[-1]), self.layout)

@@ -1,0 +1,115 @@
+"""Sinusoidal absolute positions, in the form of the paper and in that of tensor2tensor."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
+
+Frequencies = Literal["vaswani", "tensor2tensor"]
+Layout = Literal["interleaved", "half"]
+Odd = Literal["error", "pad", "zero"]
+
+
+def sinusoidal(
+    positions: Array,
+    dim: int,
+    *,
+    base: float = 10000.0,
+    frequencies: Frequencies = "vaswani",
+    layout: Layout = "interleaved",
+    odd: Odd = "error",
+    dtype=jnp.float32,
+) -> Array:
+    """Sinusoidal position vectors of shape ``positions.shape + (dim,)``.
+
+    Interleaved, as in the paper: ``PE[p, 2k] = sin(p w_k)``, ``PE[p, 2k+1] = cos(p w_k)``; "half" has all sines first,
+    then all cosines (a permutation). ``w_k`` is ``base ** (-2k/dim)`` ("vaswani") or ``base ** (-k / (dim/2 - 1))``
+    ("tensor2tensor", see `tensor2tensor_frequencies`). The inner product of rows a and b is the sum of
+    ``cos((a - b) w_k)``, a function of a - b, and every row has squared norm dim/2.
+
+    An odd ``dim`` is an error unless a policy is named: "pad" takes the vectors of dim + 1 without the last column,
+    "zero" those of dim - 1 with a column of zeros appended.
+
+    NumPy positions give a NumPy table, built in float64; the values are exact at every int32 position (see `sincos`).
+    """
+    if dim % 2:
+        if odd == "error":
+            raise ValueError(_odd_message(dim))
+        even = dim + 1 if odd == "pad" else dim - 1
+        table = sinusoidal(positions, even, base=base, frequencies=frequencies, layout=layout, dtype=dtype)[..., :dim]
+        xp = np if isinstance(table, np.ndarray) else jnp
+        return xp.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, dim - table.shape[-1])])
+
+    by_name = {"vaswani": vaswani_frequencies, "tensor2tensor": lambda d, b: tensor2tensor_frequencies(d, 1.0, b)}
+    sin, cos = sincos(positions, by_name[frequencies](dim, base), dtype)
+    xp = np if isinstance(sin, np.ndarray) else jnp
+    if layout == "half":
+        return xp.concatenate([sin, cos], axis=-1)
+    return xp.stack([sin, cos], axis=-1).reshape(*sin.shape[:-1], dim)
+
+
+def _odd_message(dim: int) -> str:
+    return f"sinusoidal vectors pair a sine with a cosine, but the dimension is {dim}: name odd='pad' or odd='zero'"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sinusoidal(PositionalEncoding):
+    """Sinusoidal position vectors added to the input embeddings (Vaswani et al. 2017, section 3.5)::
+
+        x_p + scale * PE[p],   PE[p] . PE[p'] = sum_k cos((p - p') w_k)
+
+    See `sinusoidal` for the equation, the two families of frequencies and odd dimensions. The product of two position
+    vectors is shift invariant; logits are not, since the projections also mix positions with content. The
+    paper multiplies token embeddings by sqrt(d_model) before this sum, which is left to the model. tensor2tensor's own
+    form is ``frequencies="tensor2tensor", layout="half", odd="zero"``.
+
+    Fields: ``base`` longest wavelength over 2 pi; ``frequencies``, ``layout``, ``odd`` as in `sinusoidal`; ``scale`` a
+    factor on the vectors. Raises ValueError in `check` for an odd d_model without a named policy.
+
+    >>> print(Sinusoidal().embed({}, np.zeros((1, 2, 4), np.float32), Sequence.of_length(2)).round(4))
+    [[[0.     1.     0.     1.    ]
+      [0.8415 0.5403 0.01   1.    ]]]
+    """
+
+    base: float = 10000.0
+    frequencies: Frequencies = "vaswani"
+    layout: Layout = "interleaved"
+    odd: Odd = "error"
+    scale: float = 1.0
+
+    name = "sinusoidal"
+    paper = "arXiv:1706.03762"
+    citation = (
+        "Vaswani, A., Shazeer, N., Parmar, N., Uszkoreit, J., Jones, L., Gomez, A. N., Kaiser, L., Polosukhin, I. "
+        "(2017). Attention Is All You Need. NeurIPS 2017. arXiv:1706.03762."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses a base that is not positive."""
+        if not self.base > 0:
+            raise ValueError(f"Sinusoidal.base = {self.base} must be positive: the paper has 10000.0")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses an odd d_model unless ``odd`` names a policy."""
+        if dims.d_model % 2 and self.odd == "error":
+            raise ValueError(_odd_message(dims.d_model))
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]``: x plus the scaled vectors, summed in at least float32, in the dtype of x."""
+        dtype = at_least_float32(x)
+        vectors = sinusoidal(
+            sequence.positions,
+            x.shape[-1],
+            base=self.base,
+            frequencies=self.frequencies,
+            layout=self.layout,
+            odd=self.odd,
+            dtype=dtype,
+        )
+        return (x.astype(dtype) + self.scale * vectors).astype(x.dtype)
