@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
-import itertools
 import json
 import os
 import time
@@ -145,8 +144,9 @@ def plan(directory: Path, config: Run) -> list[Group]:
             groups.append(Group(path.parent, replicas, data["group_size"]))
     size = config.execution.group_size or default_group_size(config.execution)
     number = len(list(directory.glob("group-*/config.json")))
-    for members in itertools.batched(missing, size) if (missing := [r for r in config.replicas if r not in taken]) else ():
-        group = Group(directory / f"group-{number:03d}", tuple(members), size)
+    missing = [replica for replica in config.replicas if replica not in taken]
+    for start in range(0, len(missing), size):
+        group = Group(directory / f"group-{number:03d}", tuple(missing[start : start + size]), size)
         group.directory.mkdir(exist_ok=True)
         data = {"config": to_json(config), "replicas": group.replicas, "group_size": size}
         write_atomically(group.directory / "config.json", json.dumps(data, indent=1) + "\n")

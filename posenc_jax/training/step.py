@@ -238,10 +238,13 @@ class Bucket:
 
 
 def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
-    """Evaluated lengths by geometric classes of width, so that the number of programs grows with the logarithm of the longest."""
+    """Evaluated lengths by width: within a factor of two of the widest, of half of it, and so on down to 32 positions, so that programs grow with the logarithm."""
+    if not lengths:
+        return ()
+    widest = run.task.width(max(lengths))
     groups: dict[int, list[int]] = {}
     for length in lengths:
-        groups.setdefault(max(run.task.width(length) - 1, 15).bit_length(), []).append(length)
+        groups.setdefault((widest // max(run.task.width(length), 32)).bit_length(), []).append(length)
     share = -(-run.evaluation.num_examples // run.evaluation.draws)
     return tuple(
         Bucket(tuple(members), max(members), min(_chunk(run, run.task, max(members), replicas_at_once), share), run.evaluation.draws, share)

@@ -1,0 +1,159 @@
+"""An ablation: every cell run, one table of results, one report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
+from posenc_jax.encodings import elements
+from posenc_jax.environment import environment
+from posenc_jax.run import RefusedError, Reporter, StoppedError, locked, results, run
+from posenc_jax.training.metrics import dumps, write_atomically
+
+
+class FailedCellsError(Exception):
+    """Some cells failed, the others are complete; the message lists them."""
+
+
+def ablate(
+    config: Ablation, directory: str | os.PathLike, *, reporter: Reporter | None = None, stop: Callable[[], int | None] = lambda: None
+) -> Path:
+    """Runs every cell that has no result yet, then writes ``results.jsonl``, ``ablation.json`` and the report.
+
+    Args:
+      config: the comparison. directory: where its cells live, one folder each. The same command on the same directory resumes.
+      reporter: hears progress. stop: asked at every call boundary; a signal number ends the ablation with its state saved.
+
+    Returns:
+      The directory.
+
+    Raises:
+      RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the differences).
+      FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for it.
+    """
+    reporter = reporter or Reporter()
+    directory = Path(directory).expanduser().absolute()
+    failures = []
+    with locked(directory):
+        _claim(directory, config)
+        for cell in config.runs:
+            try:
+                run(cell, directory / cell.directory_name, reporter=reporter, stop=stop)
+            except StoppedError:
+                raise
+            except Exception as error:  # one broken cell must not cost the others
+                failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
+                reporter.note(f"cell failed, going on with the others. {failures[-1]}")
+            write_results(directory, config)
+        if not all_missing(directory, config):
+            _report(directory, reporter)
+    if failures:
+        raise FailedCellsError(f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  " + "\n  ".join(failures))
+    return directory
+
+
+def write_results(directory: Path, config: Ablation) -> None:
+    """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a report needs) from the finished groups."""
+    rows, cells = [], []
+    for cell in config.runs:
+        found = results(directory / cell.directory_name, cell)
+        cells.append(_cell_record(cell, found))
+        for result in found:
+            rows += _rows(cell, result)
+    write_atomically(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
+    record = {
+        "name": config.name,
+        "title": config.title or config.name,
+        "description": config.description,
+        "baseline": config.baseline,
+        "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
+        "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
+        "cells": cells,
+        "published": [{"task_label": p.table, **{k: getattr(p, k) for k in ("label", "value", "direction", "metric", "lengths", "source")}} for p in config.published],
+        "train_lengths": {cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs},
+        "metric": {cell.table: cell.task.metric for cell in config.runs},
+        "chance": {cell.table: cell.task.chance for cell in config.runs},
+        "task": {cell.table: to_json(cell.task) for cell in config.runs},
+        "config": to_json(config),
+        "environment": environment(),
+        "size_note": config.size_note,
+    }
+    write_atomically(directory / "ablation.json", json.dumps(record, indent=1) + "\n")
+
+
+def all_missing(directory: Path, config: Ablation) -> bool:
+    """True when no cell has a single result."""
+    return not any(results(directory / cell.directory_name, cell) for cell in config.runs)
+
+
+def _claim(directory: Path, config: Ablation) -> None:
+    """Refuses when a cell of the same name has another config there; cells may be added or left out."""
+    path = directory / "config.json"
+    if path.exists():
+        old = {(cell["table"], cell["label"]): cell for cell in json.loads(path.read_text())["runs"]}
+        lines = []
+        for cell in config.runs:
+            before = old.get((cell.table, cell.label))
+            if before is not None:
+                lines += difference(identity(before), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
+        if lines:
+            raise RefusedError(f"{directory} holds an ablation with other settings; choose another directory, or go back to them. Differences:\n  " + "\n  ".join(lines))
+    elif (directory / "group-000").exists():
+        raise RefusedError(f"{directory} is the directory of a single run: choose another one for an ablation")
+    write_atomically(path, json.dumps(to_json(config), indent=1) + "\n")
+
+
+def _cell_record(cell: Run, found: list[dict]) -> dict:
+    slots = cell.slots
+    used = dict.fromkeys(e for stack in (slots.encoder, slots.decoder, slots.cross) for e in elements(stack))
+    return {
+        "label": cell.label,
+        "task_label": cell.table,
+        "posenc": found[0]["posenc"] if found else None,
+        "config_hash": config_hash(cell),
+        "directory": cell.directory_name,
+        "num_parameters": found[0]["num_parameters"] if found else None,
+        "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
+        "seeds": list(cell.seeds),
+        "learning_rates": list(cell.learning_rates),
+        "citations": [e.citation for e in used] + [cell.task.citation],
+        "note": cell.note or None,
+        "bit_exact": all(result["bit_exact"] for result in found),
+    }
+
+
+def _rows(cell: Run, result: dict) -> list[dict]:
+    asked = set(cell.replicas)
+    trained = set(cell.task.train_lengths)
+    return [
+        {
+            "task_label": cell.table,
+            "label": cell.label,
+            "posenc": result["posenc"],
+            "config_hash": result["config_hash"],
+            "seed": replica["seed"],
+            "learning_rate": replica["learning_rate"],
+            "length": scores["length"],
+            "in_range": scores["length"] <= max(trained),
+            **{name: scores[name] for name in ("accuracy", "exact_match", "loss", "count")},
+            "validation": replica["validation"][cell.task.metric],
+            "diverged_at": replica["diverged_at"],
+            **{name: result[name] for name in ("mode", "group_size", "device_kind", "device_count", "threads")},
+        }
+        for replica in result["replicas"]
+        if (replica["seed"], replica["learning_rate"]) in asked
+        for scores in replica["evaluation"]
+    ]
+
+
+def _report(directory: Path, reporter: Reporter) -> None:
+    from posenc_jax import report
+
+    try:
+        for path in report.build(directory):
+            reporter.note(f"wrote {path}")
+    except ImportError as error:
+        reporter.note(f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and run: posenc report {directory}")

@@ -1,0 +1,48 @@
+"""The command line, in two stages: this table of subcommands answers at once; a subcommand's module imports what it needs."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+
+# name: (module, one help line)
+COMMANDS = {
+    "list": ("posenc_jax.cli.list", "show the encodings and tasks that there are"),
+    "train": ("posenc_jax.cli.train", "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]"),
+    "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
+    "evaluate": ("posenc_jax.cli.evaluate", "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]"),
+    "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one subcommand. Exit codes: 0 done, 1 failed, 2 refused (bad input), 128 + signal when stopped with everything saved."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    command, rest = arguments[0], arguments[1:]
+    if command not in COMMANDS:
+        near = difflib.get_close_matches(command, COMMANDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        print(f"posenc: there is no command {command!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
+        return 2
+    return importlib.import_module(COMMANDS[command][0]).main(rest)
+
+
+def usage() -> str:
+    """The text of ``posenc --help``."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: posenc COMMAND ...",
+            "",
+            "A laboratory for positional encodings in Transformers.",
+            "",
+            *lines,
+            "",
+            "posenc COMMAND --help shows the options of a command.",
+        ]
+    )

@@ -1,0 +1,32 @@
+"""``posenc report DIR``: the report of an ablation, built anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from posenc_jax.cli.session import UsageError, guarded
+
+USAGE = """usage: posenc report DIR
+
+Writes report.html, figures and tables of the finished results in an ablation's directory, and prints the table."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    return guarded(lambda: _report(Path(arguments[0]).expanduser()))
+
+
+def _report(directory: Path) -> int:
+    from posenc_jax import report
+
+    try:
+        paths = report.build(directory)
+    except (ValueError, ImportError) as error:
+        raise UsageError(str(error)) from None
+    print(report.text_report(directory))
+    for path in paths:
+        print(f"wrote {path}")
+    return 0

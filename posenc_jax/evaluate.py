@@ -1,0 +1,107 @@
+"""Measures a finished run again: at other lengths, or with other positions at test time."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.config import Run, to_json
+from posenc_jax.encodings import elements, spec
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.run import Cell, Group, RefusedError, Reporter, load_config, load_group_state
+from posenc_jax.surgery import finished
+from posenc_jax.training.metrics import dumps, write_atomically
+from posenc_jax.training.replicas import make_mesh, place
+from posenc_jax.training.step import init_encodings
+
+
+def evaluate(
+    directory: str | os.PathLike,
+    lengths: tuple[int, ...] | None = None,
+    posenc: Slot | None = None,
+    *,
+    reporter: Reporter | None = None,
+    stop: Callable[[], int | None] = lambda: None,
+) -> tuple[Path, list[dict]]:
+    """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of the trained one.
+
+    The new slot keeps the trained parameters: each of its elements takes those of the trained element with the same class (in order of appearance), so it may
+    change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps their shapes.
+
+    Returns:
+      The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match, loss, count.
+
+    Raises:
+      RefusedError: the run is not finished, or the new slot needs parameters that were not trained.
+      ValueError: a length or slot that the run cannot serve.
+    """
+    reporter = reporter or Reporter()
+    directory = Path(directory).expanduser().absolute()
+    config = load_config(directory)
+    lengths = config.evaluation.lengths if lengths is None else lengths
+    changed = changed_config(config, lengths, config.posenc if posenc is None else posenc)
+    groups = sorted(directory.glob("group-*/config.json"))
+    group_directories = [path.parent for path in groups] or [directory]
+    cell = Cell(changed, reporter, stop)
+    rows: list[dict] = []
+    for group_directory in group_directories:
+        finished(group_directory)
+        group, state = load_group_state(config, group_directory, reporter.note)
+        params = {**state["params"], "posenc": _fit(config, changed, state["params"].get("posenc", {}), group)}
+        placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
+        for length, scores in cell.evaluate(group, placed, lengths):
+            for i, (seed, rate) in enumerate(group.replicas):
+                rows.append({"seed": seed, "learning_rate": rate, "length": length, **{name: value[i] for name, value in scores.items()}})
+    rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
+    question = {"lengths": lengths, "posenc": spec(changed.posenc), "evaluation": to_json(changed.evaluation)}
+    name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
+    path = directory / "evaluations" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, dumps({**question, "rows": rows}) + "\n")
+    return path, json.loads(path.read_text())["rows"]
+
+
+def changed_config(config: Run, lengths: tuple[int, ...], posenc: Slot) -> Run:
+    """The run with other evaluated lengths and another slot; ValueError when they do not fit."""
+    evaluation = dataclasses.replace(config.evaluation, lengths=lengths)
+    return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, label=spec(posenc))
+
+
+def _fit(old: Run, new: Run, params: Any, group: Group) -> Any:
+    """The trained encodings' parameters (leading replica axis) arranged for the new slots."""
+    fitted: dict[str, tuple] = {}
+    shapes = jax.eval_shape(
+        lambda: init_encodings(
+            np.int32(0), kind=new.task.model_kind, model=new.model, slots=new.slots, vocab_size=new.task.vocab_size, max_len=new.max_len
+        )
+    )
+    for stack, wanted in shapes.items():
+        trained = list(zip(elements(getattr(old.slots, stack)), _entries(params.get(stack, ())), strict=True))
+        entries = []
+        for element, shape in zip(elements(getattr(new.slots, stack)), wanted, strict=True):
+            match = next((pair for pair in trained if type(pair[0]) is type(element)), None)
+            if not jax.tree.leaves(shape):
+                entries.append(shape)
+                continue
+            if match is None:
+                raise RefusedError(f"{spec(element)} has parameters, and the run was trained with {spec(old.posenc)}: choose an encoding without parameters")
+            trained.remove(match)
+            got = jax.tree.map(lambda leaf: tuple(leaf.shape[1:]), match[1])
+            need = jax.tree.map(lambda leaf: tuple(leaf.shape), shape)
+            if got != need:
+                raise RefusedError(f"{spec(element)} needs parameters of shape {need} here, the trained ones of {spec(match[0])} are {got}: choose lengths and settings that keep the shapes")
+            entries.append(match[1])
+        fitted[stack] = tuple(entries)
+    return fitted
+
+
+def _entries(stack: Any) -> list:
+    return [stack[key] for key in sorted(stack)] if isinstance(stack, dict) else list(stack)

@@ -1,0 +1,69 @@
+"""Surgery on finished runs: start from their parameters, or put other encodings into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.run import RefusedError, load_config, load_group_state
+from posenc_jax.training.sharding import path_string
+
+
+def transplant(params: Any, source: Path, seed: int, note: Callable[[str], None]) -> Any:
+    """The parameters of a finished run in the place of ``params`` (one replica's, no replica axis).
+
+    Everything but the encodings must be there with the same shape. An encoding's parameter is taken when the source has it under the same name and shape, and
+    stays as it is otherwise (that is noted): so an encoding can be added, dropped or changed.
+
+    Raises:
+      RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
+    """
+    old = {path_string(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(replica_params(source, seed, note))}
+    kept = []
+
+    def take(path: tuple, leaf: Any) -> Any:
+        name = path_string(path)
+        found = old.get(name)
+        if found is not None and found.shape == np.shape(leaf):
+            return found
+        if name.startswith("/posenc/"):
+            kept.append(name[1:])
+            return leaf
+        there = "absent" if found is None else f"{list(found.shape)}"
+        raise RefusedError(f"init_from = {source}: parameter {name[1:]} is {there} there and {list(np.shape(leaf))} here; use the same model and task sizes")
+
+    taken = jax.tree_util.tree_map_with_path(take, params)
+    if kept:
+        note(f"init_from {source}: not there, so freshly initialised: {', '.join(kept)}")
+    return taken
+
+
+def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
+    """Final parameters of one seed of a finished run (of its best learning rate by validation, if it tried several)."""
+    source = source.expanduser().absolute()
+    config = load_config(source)
+    best: tuple[float, Path, int] | None = None
+    for directory in sorted(source.glob("group-*")) or [source]:
+        result = finished(directory)
+        for index, replica in enumerate(result["replicas"]):
+            score = replica["validation"][config.task.metric]
+            if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
+                best = (score, directory, index)
+    if best is None:
+        raise RefusedError(f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds {config.seeds}")
+    _, state = load_group_state(config, best[1], note)
+    return jax.tree.map(lambda leaf: leaf[best[2]], state["params"])
+
+
+def finished(directory: Path) -> dict:
+    """The result of a group; RefusedError when it has none yet."""
+    import json
+
+    path = directory / "result.json"
+    if not path.exists():
+        raise RefusedError(f"{directory} is not finished: run it to the end first")
+    return json.loads(path.read_text())
