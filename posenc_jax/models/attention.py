@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 from flax import nnx
 
@@ -10,16 +12,19 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.positions import LayerEncodings
 
+KeysValues = tuple[Array, Array]
+
 
 def linear(config: Transformer, inputs: int, outputs: int, *, use_bias: bool, rngs: nnx.Rngs) -> nnx.Linear:
-    """``x W + b``, W drawn from a normal of variance ``1 / inputs`` truncated at two standard deviations, b zero; float32 parameters."""
+    """``x W + b`` with float32 parameters: W from a normal of variance ``1 / inputs`` cut off at two sigma, b zero."""
+    kernel_init = nnx.initializers.lecun_normal()
     return nnx.Linear(
-        inputs, outputs, use_bias=use_bias, dtype=config.compute_dtype, kernel_init=nnx.initializers.lecun_normal(), rngs=rngs
+        inputs, outputs, use_bias=use_bias, dtype=config.compute_dtype, kernel_init=kernel_init, rngs=rngs
     )
 
 
 class Attention(nnx.Module):
-    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), with fewer key heads than query heads if the config says so."""
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), each key head serving one or several query heads."""
 
     def __init__(self, config: Transformer, *, rngs: nnx.Rngs):
         self.head_dim = config.width_of_head
@@ -31,26 +36,24 @@ class Attention(nnx.Module):
         self.output = linear(config, queries, config.d_model, use_bias=bias, rngs=rngs)
 
     def _heads(self, x: Array) -> Array:
-        batch, size, width = x.shape
-        return jnp.swapaxes(x.reshape(batch, size, width // self.head_dim, self.head_dim), 1, 2)
+        return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)
 
-    def keys_values(self, x: Array) -> tuple[Array, Array]:
-        """Raw keys and values ``[B, Hkv, K, D]`` of ``x [B, K, M]``: no encoding has acted on them, so they are what a cache holds."""
+    def keys_values(self, x: Array) -> KeysValues:
+        """Keys and values ``[B, Hkv, K, D]`` of ``x [B, K, M]``, raw: not encoded, so a cache can hold them."""
         return self._heads(self.key(x)), self._heads(self.value(x))
 
     def __call__(
-        self, x: Array, keys: Array, values: Array, layer: LayerEncodings, *, return_weights: bool = False
+        self, x: Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
     ) -> tuple[Array, Array | None]:
         """``[B, Q, M]`` for queries from ``x [B, Q, M]``, and the weights ``[B, H, Q, K]`` if asked for, else None."""
-        out = attend(
+        result: Any = attend(
             self._heads(self.query(x)),
-            keys,
-            values,
+            *keys_values,
             layer.encodings,
             layer.params,
             layer.geometry,
             shared_bias=layer.shared_bias,
             return_weights=return_weights,
         )
-        out, weights = out if return_weights else (out, None)
+        out, weights = result if return_weights else (result, None)
         return self.output(jnp.swapaxes(out, 1, 2).reshape(*x.shape[:2], -1)), weights

@@ -1,4 +1,4 @@
-"""What a Transformer is made of (`Transformer`) and where its positional encodings stand (`Slots`): plain values, hashable, without arrays."""
+"""What a Transformer is made of (`Transformer`) and where its positional encodings stand (`Slots`)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ STACKS: dict[str, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Slots(Value):
-    """The encodings of a model, one slot per stack; a model reads those that it has (`STACKS`), ``()`` is NoPE.
+    """The encodings of a model, one slot per stack; a model reads those that it has (`STACKS`). ``()`` is NoPE.
 
     Attributes:
-      encoder, decoder: self-attention and input embeddings of the stack. cross: attention of the decoder to the encoder's output.
+      encoder, decoder: input embeddings and self-attention of the stack.
+      cross: the decoder's attention to the encoder's output.
     """
 
     encoder: Slot = ()
@@ -35,22 +36,25 @@ class Slots(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Transformer(Value):
-    """Sizes and form of a Transformer, the same for the three kinds of model.
+    """Sizes and form of a Transformer, the same for all kinds of model.
 
     Attributes:
       d_model: width M of the residual stream. num_layers: layers of each stack. num_heads: query heads H.
-      num_kv_heads: key and value heads, each shared by ``num_heads / num_kv_heads`` query heads (None: H). head_dim: D (None: ``d_model // num_heads``).
+      num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
+      head_dim: D (None: ``d_model // num_heads``).
       mlp_dim: hidden width of the feed-forward layer (None: ``4 * d_model``).
-      norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``. norm_type: "layer" or "rms" (no mean, no bias), epsilon 1e-5.
-      final_norm: a norm after each stack (None: with "pre" only, where the residual stream is otherwise never normalised).
+      norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``.
+      norm_type: "layer" or "rms" (no mean, no bias), epsilon 1e-5.
+      final_norm: a norm after each stack (None: with "pre" only, whose residual stream no other norm bounds).
       activation: "relu", or "gelu" in its exact form ``x * Phi(x)``.
-      dropout: rate after the embeddings and after each sub-layer, before it is added to the residual stream (Vaswani et al. 2017, section 5.4); none
-        on attention weights or inside the feed-forward layer.
+      dropout: rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al. 2017,
+        section 5.4); there is none on attention weights and none inside the feed-forward layer.
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
-      tie_output: the output layer is the embedding table transposed, without bias; needs as many classes as tokens.
-      attention_bias, mlp_bias: whether the projections of attention and feed-forward layer have biases.
-      pooling: encoder-only: None predicts for every token, "mean" (over real tokens) and "first" once for the sequence.
-      dtype: what is computed in. "float32" is the dtype of the parameters; with "bfloat16" parameters, norms, softmax and logits stay in float32.
+      tie_output: the output layer is the embedding table transposed, without bias; needs one class per token.
+      attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
+      pooling: encoder-only: None predicts for every token, "mean" (of the real ones) and "first" once for a row.
+      dtype: what is computed in. "float32" is the dtype of the parameters (float64 parameters compute in float64); with
+        "bfloat16" the parameters, norms, softmax and logits stay in float32.
     """
 
     d_model: int = 64
@@ -73,8 +77,20 @@ class Transformer(Value):
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
-        """The base model of Vaswani et al. 2017 (table 3), with ``changes``: post-norm, ReLU, dropout 0.1, one table for both inputs and the output."""
-        paper = cls(512, 6, 8, mlp_dim=2048, norm="post", activation="relu", dropout=0.1, tie_output=True, attention_bias=False)
+        """The base model of Vaswani et al. 2017 (table 3), with ``changes``.
+
+        Post-norm, ReLU, dropout 0.1, projections of attention without biases, one table for both inputs and the output.
+        """
+        paper = cls(
+            d_model=512,
+            num_layers=6,
+            num_heads=8,
+            norm="post",
+            activation="relu",
+            dropout=0.1,
+            tie_output=True,
+            attention_bias=False,
+        )
         return dataclasses.replace(paper, **changes)
 
     def check_fields(self) -> None:
@@ -85,11 +101,13 @@ class Transformer(Value):
                 raise ValueError(f"{name} = {size} is not positive: a Transformer needs at least 1")
         if self.head_dim is None and self.d_model % self.num_heads:
             raise ValueError(
-                f"d_model = {self.d_model} is not divisible by num_heads = {self.num_heads}: choose a multiple of {self.num_heads}, or set head_dim"
+                f"d_model = {self.d_model} is not divisible by num_heads = {self.num_heads}: "
+                f"choose a multiple of {self.num_heads}, or set head_dim"
             )
-        if self.num_kv_heads is not None and self.num_heads % self.num_kv_heads:
+        if self.num_heads % self.kv_heads:
             raise ValueError(
-                f"num_heads = {self.num_heads} is not divisible by num_kv_heads = {self.num_kv_heads}: each key head serves equally many query heads"
+                f"num_heads = {self.num_heads} is not divisible by num_kv_heads = {self.num_kv_heads}: "
+                "every key head serves equally many query heads, choose a divisor"
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout = {self.dropout} is outside [0, 1): it is the probability of dropping")

@@ -2,11 +2,91 @@
 
 from __future__ import annotations
 
-from posenc_jax.models.single_stack import SingleStack
+from typing import Any
+
+from flax import nnx
+
+from posenc_jax.encodings.base import Array
+from posenc_jax.models.blocks import Stack
+from posenc_jax.models.cache import Cache, next_tokens
+from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.model import Model
+from posenc_jax.models.positions import sequence_of
+from posenc_jax.models.streams import Streams
 
 
-class DecoderOnly(SingleStack):
-    """A causal language model: a call gives float32 logits ``[B, S, C]``."""
+class DecoderOnly(Model):
+    """A causal language model."""
 
-    side = "decoder"
-    causal = True
+    def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
+        super().__init__(config, slots, rngs=rngs, **sizes)
+        self.decoder = Stack(config, rngs=rngs)
+
+    def __call__(
+        self,
+        tokens: Array,
+        *,
+        positions: Array | None = None,
+        segment_ids: Array | None = None,
+        token_types: Array | None = None,
+        length: Array | None = None,
+        example_ids: Array | None = None,
+        streams: Streams = Streams(),  # noqa: B008  (frozen)
+        train: bool = False,
+        capture: bool = False,
+    ) -> Any:
+        """Float32 logits ``[B, S, C]`` for the next token at every one of ``tokens [B, S]``.
+
+        Args:
+          positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
+          segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
+          length: ``[#B]`` real length; default: the number of real tokens.
+          example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
+          streams: keys for dropout and drawn positions. train: whether dropout acts.
+          capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
+        """
+        sequence = sequence_of(
+            tokens,
+            positions=positions,
+            segment_ids=segment_ids,
+            token_types=token_types,
+            length=length,
+            example_ids=example_ids,
+        )
+        call: dict[str, Any] = {"streams": streams, "train": train}
+        layers = self.layer_encodings("decoder", sequence, sequence, causal=True, contiguous=positions is None, **call)
+        x, dropout = self.embed("decoder", sequence, **call)
+        x, _, captured = self.decoder(x, layers, dropout=dropout, capture=capture)
+        return (self.logits(x), {"decoder": captured}) if capture else self.logits(x)
+
+    def extend(
+        self,
+        tokens: Array,
+        cache: Cache,
+        *,
+        positions: Array | None = None,
+        segment_ids: Array | None = None,
+        token_types: Array | None = None,
+        length: Array | None = None,
+        example_ids: Array | None = None,
+        streams: Streams = Streams(),  # noqa: B008  (frozen)
+    ) -> tuple[Array, Cache]:
+        """Logits ``[B, S, C]`` of the next tokens ``[B, S]`` of sequences whose past the cache holds, and the new cache.
+
+        Equals the full pass if every call gives the full pass's ``length`` (default: the capacity of the cache, prompt
+        plus new tokens), ``example_ids`` and ``streams``. Positions default to the number of tokens already there.
+        """
+        queries, keys, cache, slots = next_tokens(
+            cache,
+            tokens,
+            positions=positions,
+            segment_ids=segment_ids,
+            token_types=token_types,
+            length=length,
+            example_ids=example_ids,
+        )
+        call: dict[str, Any] = {"streams": streams, "train": False}
+        layers = self.layer_encodings("decoder", queries, keys, causal=True, **slots, **call)
+        x, dropout = self.embed("decoder", queries, **call)
+        x, keys_values, _ = self.decoder(x, layers, remember=cache.remember, dropout=dropout)
+        return self.logits(x), cache.with_keys_values(keys_values, tokens.shape[1])

@@ -11,15 +11,14 @@ from posenc_jax.models.config import Transformer
 
 
 class Embedding(nnx.Module):
-    """A table ``[V, M]``, read by gather (its gradient is a scatter-add), optionally as the output layer too.
+    """A table ``[V, M]`` read by gather (its gradient is a scatter-add), if tied also the output layer.
 
-    Initialised N(0, 1/M) where embeddings are scaled by sqrt(M) or the table is also the output layer, else N(0, 1): scaled embeddings enter with unit
-    variance, and a tied output layer gives logits of unit variance.
+    Drawn from N(0, 1/M) if embeddings are scaled by sqrt(M) or the table is tied, else from N(0, 1). So scaled
+    embeddings enter the model with unit variance, and a tied output layer gives logits of unit variance.
     """
 
     def __init__(self, config: Transformer, vocab_size: int, *, rngs: nnx.Rngs):
-        small = config.scale_embeddings or config.tie_output
-        stddev = config.d_model**-0.5 if small else 1.0
+        stddev = config.d_model**-0.5 if config.scale_embeddings or config.tie_output else 1.0
         self.table = nnx.Param(jax.random.normal(rngs.params(), (vocab_size, config.d_model)) * stddev)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
 
@@ -33,10 +32,11 @@ class Embedding(nnx.Module):
 
 
 class Output(nnx.Module):
-    """The output layer ``x W + b`` with W ``[M, C]`` initialised N(0, 1/M), b zero; logits in at least float32."""
+    """The output layer ``x W + b``, W ``[M, C]`` from N(0, 1/M), b zero; logits in at least float32."""
 
     def __init__(self, config: Transformer, num_classes: int, *, rngs: nnx.Rngs):
-        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes)) * config.d_model**-0.5)
+        stddev = config.d_model**-0.5
+        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes)) * stddev)
         self.bias = nnx.Param(jnp.zeros((num_classes,)))
 
     def __call__(self, x: Array) -> Array:

@@ -1,0 +1,136 @@
+"""The key-value cache of a decoder: what was projected and where it stood, never what an encoding made of it.
+
+Keys are encoded when they are used, so no encoding needs a way of its own to decode, not even if it depends on the length.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Sequence
+from posenc_jax.models.attention import KeysValues
+
+_ARRAYS = ["keys", "values", "tokens", "positions", "segment_ids", "token_types", "filled"]
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=_ARRAYS, meta_fields=[])
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """The past of a decoder. Slot j of ``C`` holds the token that was put in as number j, in every row alike.
+
+    Attributes:
+      keys, values: per layer ``[B, Hkv, C, D]``, as projected.
+      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped. segment_ids: ``[B, C]``, 0 where empty or
+        padding: nobody attends there. token_types: ``[B, C]`` or None.
+      filled: ``[]``, the number of slots in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
+    """
+
+    keys: tuple[Array, ...]
+    values: tuple[Array, ...]
+    tokens: Array
+    positions: Array
+    segment_ids: Array
+    token_types: Array | None
+    filled: Array
+
+    @classmethod
+    def empty(
+        cls,
+        batch_size: int,
+        capacity: int,
+        *,
+        num_layers: int,
+        num_kv_heads: int,
+        head_dim: int,
+        dtype: Any = jnp.float32,
+        token_types: bool = False,
+        position_axes: int | None = None,
+        position_dtype: Any = jnp.int32,
+    ) -> Cache:
+        """A cache without tokens."""
+        zeros = tuple(jnp.zeros((batch_size, num_kv_heads, capacity, head_dim), dtype) for _ in range(num_layers))
+        integers = jnp.zeros((batch_size, capacity), jnp.int32)
+        axes = () if position_axes is None else (position_axes,)
+        positions = jnp.zeros((batch_size, capacity, *axes), position_dtype)
+        return cls(zeros, zeros, integers, positions, integers, integers if token_types else None, jnp.int32(0))
+
+    @property
+    def capacity(self) -> int:
+        """The number of slots C."""
+        return self.tokens.shape[1]
+
+    @property
+    def slots(self) -> np.ndarray:
+        """``[1, C]``: the order of storage, from which causality follows."""
+        return np.arange(self.capacity, dtype=np.int32)[None]
+
+    def next_slots(self, size: int) -> Array:
+        """``[1, size]``: the slots of the next tokens."""
+        return self.filled + np.arange(size, dtype=np.int32)[None]
+
+    def remember(self, layer: int, keys_values: KeysValues) -> KeysValues:
+        """All keys and values of a layer, the new ones ``[B, Hkv, S, D]`` in the next slots."""
+        new_keys, new_values = keys_values
+        return self._write(self.keys[layer], new_keys, axis=2), self._write(self.values[layer], new_values, axis=2)
+
+    def with_tokens(self, chunk: Sequence) -> Cache:
+        """This cache with a chunk's tokens in its next slots; keys and values follow by `with_keys_values`."""
+        assert chunk.tokens is not None
+        if chunk.token_types is not None and self.token_types is None:
+            raise ValueError("token_types have no place in this cache: make it with new_cache(..., token_types=True)")
+        if not jnp.can_cast(chunk.positions.dtype, self.positions.dtype, "same_kind"):
+            raise ValueError(
+                f"{chunk.positions.dtype} positions lose their fractions in a cache of {self.positions.dtype}: "
+                f"make it with new_cache(..., position_dtype={chunk.positions.dtype})"
+            )
+        batch, size = chunk.tokens.shape
+
+        def write(old, new):
+            return self._write(old, jnp.broadcast_to(new, (batch, size, *old.shape[2:])), axis=1)
+
+        segment_ids = np.ones((1, size), np.int32) if chunk.segment_ids is None else chunk.segment_ids
+        types = np.zeros((1, size), np.int32) if chunk.token_types is None else chunk.token_types
+        return dataclasses.replace(
+            self,
+            tokens=write(self.tokens, chunk.tokens),
+            positions=write(self.positions, chunk.positions),
+            segment_ids=write(self.segment_ids, segment_ids),
+            token_types=None if self.token_types is None else write(self.token_types, types),
+        )
+
+    def with_keys_values(self, keys_values: tuple[KeysValues, ...], size: int) -> Cache:
+        """This cache with all layers' keys and values, as given by `remember` for a chunk of ``size`` tokens."""
+        keys, values = zip(*keys_values, strict=True)
+        return dataclasses.replace(self, keys=keys, values=values, filled=self.filled + size)
+
+    def _write(self, old: Array, new: Array, axis: int) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)
+
+
+def next_tokens(
+    cache: Cache,
+    tokens: Array,
+    *,
+    positions: Array | None,
+    segment_ids: Array | None,
+    length: Array | None,
+    example_ids: Array | None,
+    token_types: Array | None = None,
+) -> tuple[Sequence, Sequence, Cache, dict[str, Array]]:
+    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, both sides' slots.
+
+    Positions default to the number of tokens already there, the length to the capacity.
+    """
+    slots = cache.next_slots(tokens.shape[1])
+    positions = slots if positions is None else positions
+    length = np.full((1,), cache.capacity, np.int32) if length is None else length
+    queries = Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
+    cache = cache.with_tokens(queries)
+    keys = Sequence(cache.positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
+    return queries, keys, cache, {"q_slots": slots, "k_slots": cache.slots}

@@ -1,0 +1,107 @@
+"""What all models share: embeddings, encodings and their parameters, output layer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from posenc_jax.encodings import slots as slot_functions
+from posenc_jax.encodings.base import Array, Params, Sequence
+from posenc_jax.models.blocks import EMBEDDINGS
+from posenc_jax.models.cache import Cache
+from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.embedding import Embedding, Output
+from posenc_jax.models.positions import LayerEncodings, layer_encodings
+from posenc_jax.models.streams import Dropout, Streams
+
+
+class Model(nnx.Module):
+    """Base class of the models; built by `posenc_jax.models.build`.
+
+    ``posenc`` holds all parameters of encodings, by stack; the blocks are given them in the call.
+    """
+
+    def __init__(
+        self,
+        config: Transformer,
+        slots: Slots,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        posenc: dict[str, Any],
+        rngs: nnx.Rngs,
+    ):
+        self.config = config
+        self.slots = slots
+        self.embedding = Embedding(config, vocab_size, rngs=rngs)
+        self.output = None if config.tie_output else Output(config, num_classes, rngs=rngs)
+        self.posenc = nnx.data(jax.tree.map(nnx.Param, posenc))
+
+    def posenc_params(self, stack: str) -> tuple[Params, ...]:
+        """The arrays of one stack's encoding parameters, for the functions of `encodings.slots`."""
+        return jax.tree.map(lambda p: p[...], self.posenc[stack], is_leaf=lambda p: isinstance(p, nnx.Variable))
+
+    def layer_encodings(
+        self, stack: str, queries: Sequence, keys: Sequence, *, streams: Streams, train: bool, **call: Any
+    ) -> tuple[LayerEncodings, ...]:
+        """The encodings of every layer of one slot; ``call`` goes to `slots.geometries`."""
+        return layer_encodings(
+            getattr(self.slots, stack),
+            self.posenc_params(stack),
+            queries,
+            keys,
+            num_layers=self.config.num_layers,
+            num_heads=self.config.num_heads,
+            key=streams.positions_of(stack),
+            train=train,
+            **call,
+        )
+
+    def embed(
+        self, stack: Literal["encoder", "decoder"], sequence: Sequence, *, streams: Streams, train: bool
+    ) -> tuple[Array, Dropout]:
+        """``[B, S, M]`` input of a stack, and the stack's dropout.
+
+        Encodings act on the embeddings once, before the first layer, so those of the first layer's tuple do.
+        """
+        slot = getattr(self.slots, stack)
+        x = slot_functions.embed(
+            slot_functions.for_layer(slot, 0),
+            slot_functions.layer_params(slot, self.posenc_params(stack), 0),
+            self.embedding(sequence.tokens),
+            sequence,
+            key=streams.positions_of(stack),
+            train=train,
+        )
+        dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
+        return dropout(self.config.cast(x), EMBEDDINGS), dropout
+
+    def logits(self, x: Array) -> Array:
+        """``[..., C]`` of ``x [..., M]``, in at least float32."""
+        return self.embedding.logits(x) if self.output is None else self.output(x)
+
+    def new_cache(
+        self,
+        batch_size: int,
+        capacity: int,
+        *,
+        token_types: bool = False,
+        position_axes: int | None = None,
+        position_dtype: Any = jnp.int32,
+    ) -> Cache:
+        """An empty cache for ``capacity`` decoder tokens a row; with token types and several position axes if asked for."""
+        config = self.config
+        return Cache.empty(
+            batch_size,
+            capacity,
+            num_layers=config.num_layers,
+            num_kv_heads=config.kv_heads,
+            head_dim=config.width_of_head,
+            dtype=config.compute_dtype or self.embedding.table.dtype,
+            token_types=token_types,
+            position_axes=position_axes,
+            position_dtype=position_dtype,
+        )
