@@ -68,12 +68,16 @@ def load(directory: Path | str) -> Ablation:
     grouped: dict[Cell, dict[tuple[int, float], list[dict]]] = collections.defaultdict(
         lambda: collections.defaultdict(list)
     )
+    empty: dict[Cell, set[int]] = collections.defaultdict(set)
     unused: collections.Counter[str] = collections.Counter()
     for row in rows:
         cell = (row["task_label"], row["label"])
         reason = _why_not(row, cells.get(cell), info)
         if reason:
             unused[f"{_name(cell)}: {reason}"] += 1
+            continue
+        if row.get("count") == 0:  # the task has no example of this length
+            empty[cell].add(row["length"])
             continue
         grouped[cell][row["seed"], row["learning_rate"]].append(row)
         lengths[cell].setdefault(row["length"], bool(row["in_range"]))
@@ -84,7 +88,7 @@ def load(directory: Path | str) -> Ablation:
 
     for cell, replicas in grouped.items():
         metric = info["metric"][cell[0]]
-        expected = set(cells[cell].get("lengths") or lengths[cell])
+        expected = set(cells[cell].get("lengths") or lengths[cell]) - empty[cell]
         for (seed, rate), members in sorted(replicas.items()):
             run, reason = _read_run(seed, rate, members, expected, metric)
             if run is not None:

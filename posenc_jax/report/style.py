@@ -6,6 +6,7 @@ They repeat after seven encodings with another dash; the markers repeat after ni
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
@@ -17,8 +18,9 @@ INK, MUTED, GRID, SHADE = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5"
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """How one encoding is drawn (plotly's names for dash and marker)."""
+    """How one encoding is drawn and called in figures (plotly's names for dash and marker)."""
 
+    name: str
     color: str
     dash: str
     marker: str
@@ -26,7 +28,44 @@ class Style:
 
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     """label -> style, by order of appearance."""
+    names = short_names(labels)
     return {
-        label: Style(COLORS[i % len(COLORS)], DASHES[i // len(COLORS) % len(DASHES)], MARKERS[i % len(MARKERS)])
+        label: Style(
+            names[label], COLORS[i % len(COLORS)], DASHES[i // len(COLORS) % len(DASHES)], MARKERS[i % len(MARKERS)]
+        )
         for i, label in enumerate(labels)
     }
+
+
+def short_names(labels: tuple[str, ...], width: int = 34) -> dict[str, str]:
+    """Names for figures: arguments that all labels share are left out, ``randomized(max_position=2048)|rope()`` is
+    ``randomized|rope``, and what is longer than ``width`` is cut. A name that would stand for two labels stays whole.
+    """
+    parts = {label: _parts(label) for label in labels}
+    variants: dict[str, set[str]] = collections.defaultdict(set)
+    for name, arguments in (part for label in labels for part in parts[label]):
+        variants[name].add(arguments)
+    short = {
+        label: "|".join(
+            name if len(variants[name]) == 1 or arguments in ("", "()") else name + arguments
+            for name, arguments in parts[label]
+        )
+        for label in labels
+    }
+    cut = {label: name if len(name) <= width else name[: width - 1] + "…" for label, name in short.items()}
+    for names in (cut, short):
+        if len(set(names.values())) == len(labels) and all(names.values()):
+            return names
+    return {label: label for label in labels}
+
+
+def _parts(label: str) -> list[tuple[str, str]]:
+    """``"a(x)|b"`` as ``[("a", "(x)"), ("b", "")]``."""
+    parts, depth = [""], 0
+    for character in label:
+        depth += (character == "(") - (character == ")")
+        if character == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [(name, bracket + arguments) for name, bracket, arguments in (part.partition("(") for part in parts)]

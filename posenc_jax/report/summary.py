@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -83,9 +84,13 @@ class CellSummary:
 
 @dataclasses.dataclass(frozen=True)
 class TaskSummary:
-    """All cells of one task, in the order of the ablation; ``notes`` must stand beside every table of it."""
+    """All cells of one task, in the order of the ablation; ``notes`` must stand beside every table of it.
+
+    ``slug``: its name in files and anchors; ``unseen_lengths``, ``in_range_lengths``: those that scores average.
+    """
 
     task_label: str
+    slug: str
     metric: str
     chance: float | None
     train_lengths: tuple[int, int] | None
@@ -113,20 +118,20 @@ class Summary:
 def summarise(ablation: Ablation) -> Summary:
     """Scores, intervals, paired differences and what is missing, for every task of the ablation."""
     info = ablation.info
-    task_labels = dict.fromkeys(cell["task_label"] for cell in info["cells"])
+    task_labels = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
     return Summary(
         name=info["name"],
         title=info.get("title") or info["name"],
         description=info.get("description") or "",
         size_note=info.get("size_note") or "",
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
-        tasks=tuple(_summarise_task(ablation, task_label) for task_label in task_labels),
+        tasks=tuple(_summarise_task(ablation, task, slug) for task, slug in zip(task_labels, _slugs(task_labels))),
         skipped=tuple(ablation.skipped),
         info=info,
     )
 
 
-def _summarise_task(ablation: Ablation, task_label: str) -> TaskSummary:
+def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSummary:
     info = ablation.info
     metric = info["metric"][task_label]
     cells = [cell for cell in info["cells"] if cell["task_label"] == task_label]
@@ -159,6 +164,7 @@ def _summarise_task(ablation: Ablation, task_label: str) -> TaskSummary:
     trained = (info.get("train_lengths") or {}).get(task_label)
     return TaskSummary(
         task_label=task_label,
+        slug=slug,
         metric=metric,
         chance=chance,
         train_lengths=(min(trained), max(trained)) if trained else None,
@@ -283,7 +289,7 @@ def _cell_notes(cell: CellSummary) -> list[str]:
         if tried.validation.mean > chosen.validation.mean:
             notes.append(
                 f"{cell.label}: learning rate {tried.learning_rate:g} has the higher validation mean, but for only "
-                f"{tried.validation.n} of {asked} seeds; {chosen.learning_rate:g} has {chosen.validation.n} and is shown."
+                f"{tried.validation.n} of {asked} seeds; shown is {chosen.learning_rate:g}, with {chosen.validation.n}."
             )
     if cell.note:
         notes.append(f"{cell.label}: {cell.note}")
@@ -322,6 +328,15 @@ def compact(lengths: Iterable[int]) -> str:
     if len(ordered) > 8:
         return f"{ordered[0]}..{ordered[-1]} ({len(ordered)} lengths)"
     return ", ".join(map(str, ordered))
+
+
+def _slugs(names: list[str]) -> list[str]:
+    """Lower-case letters, digits and hyphens, each different."""
+    slugs: list[str] = []
+    for name in names:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
+        slugs.append(slug if slug not in slugs else f"{slug}-{len(slugs) + 1}")
+    return slugs
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -45,7 +45,7 @@ def main_table(task: TaskSummary) -> Table:
         row = [cell.label, interval_text(cell.unseen), number(cell.in_range.mean)]
         row += [difference_text(cell)] if with_difference else []
         row += [seeds_text(cell), rate_text(cell), parameters_text(cell)]
-        row += ["; ".join(map(published_text, cell.published)) or NONE] if with_published else []
+        row += ["; ".join(published_text(task, value) for value in cell.published) or NONE] if with_published else []
         rows.append(tuple(row))
     align = "".join("l" if c in ("encoding", "published (lengths)") else "r" for c in columns)
     return Table(_title(task), tuple(columns), align, tuple(rows), (_reading(task), *task.notes))
@@ -147,7 +147,18 @@ def _narrowed(table: Table, width: int) -> Table:
 
 def _narrowest(cells: list[list[str]]) -> list[int]:
     """The width of each column below which a word would have to break."""
-    return [max(len(word) for cell in column for word in cell.split(" ")) for column in zip(*cells)]
+    return [max(len(word) for cell in column for word in cell.replace("|", "| ").split(" ")) for column in zip(*cells)]
+
+
+def _wrap(cell: str, width: int) -> list[str]:
+    """The cell in lines of ``width``, broken at spaces and after ``|``."""
+    lines = [""]
+    for word in re.findall(r"[^ |]*\|| *[^ |]+", cell):
+        if len(lines[-1] + word) <= width or not lines[-1]:
+            lines[-1] += word
+        else:
+            lines.append(word.lstrip(" "))
+    return lines
 
 
 def _fits(cells: list[list[str]], width: int) -> bool:
@@ -164,7 +175,7 @@ def _grid(cells: list[list[str]], align: str, width: int) -> list[str]:
     justify = [str.ljust if letter == "l" else str.rjust for letter in align]
     lines = []
     for number_, row in enumerate(cells):
-        wrapped = [textwrap.wrap(cell, w, break_on_hyphens=False) for cell, w in zip(row, widths)]
+        wrapped = [_wrap(cell, w) for cell, w in zip(row, widths)]
         for i in range(max(map(len, wrapped))):
             parts = [cell[i] if i < len(cell) else "" for cell in wrapped]
             lines.append("  ".join(j(part, w) for j, part, w in zip(justify, parts, widths)))
@@ -190,7 +201,7 @@ def _cells(table: Table) -> list[list[str]]:
 
 def _unbroken(cell: str) -> str:
     """Ties what stands in brackets together, so that an interval stays on one line."""
-    return re.sub(r"(?<!\S)(\[[^]]*\]|\([^)]*\))", lambda match: match.group().replace(" ", "\u00a0"), cell)
+    return re.sub(r"(?<!\S)(\[[^]]*\]|\([^)]*\)|\d+ of \d+)", lambda match: match.group().replace(" ", "\u00a0"), cell)
 
 
 def markdown(summary: Summary) -> str:
@@ -224,7 +235,7 @@ def latex(summary: Summary) -> str:
     for task in summary.tasks:
         for table, kind in ((main_table(task), "scores"), (length_table(task), "lengths")):
             if table.rows:
-                parts.append(latex_table(table, f"tab:{slug(task.task_label)}-{kind}"))
+                parts.append(latex_table(table, f"tab:{task.slug}-{kind}"))
     return "\n\n".join(parts) + "\n"
 
 
@@ -281,12 +292,12 @@ def difference_text(cell: CellSummary) -> str:
     return f"{interval_text(cell.difference.interval, sign=True)} ({cell.difference.higher} of {pairs} higher)"
 
 
-def seeds_text(cell: CellSummary) -> str:
-    """How many of the seeds that were asked for stand behind the means."""
+def seeds_text(cell: CellSummary, noun: str = "") -> str:
+    """How many of the seeds that were asked for stand behind the means, ``3 of 4 (1 diverged)``."""
     n = len(cell.asked) - len(cell.diverged) - len(cell.unfinished)
     missing = [f"{len(cell.diverged)} diverged"] if cell.diverged else []
     missing += [f"{len(cell.unfinished)} not finished"] if cell.unfinished else []
-    return f"{n} of {len(cell.asked)}" + (f" ({', '.join(missing)})" if missing else "")
+    return f"{n} of {len(cell.asked)}{noun}" + (f" ({', '.join(missing)})" if missing else "")
 
 
 def rate_text(cell: CellSummary) -> str:
@@ -304,18 +315,24 @@ def parameters_text(cell: CellSummary) -> str:
     return f"{cell.num_parameters:,}{own}"
 
 
-def published_text(published: Published) -> str:
-    """A verified value with its lengths, or the direction in words."""
-    lengths = f" ({published.lengths})" if published.lengths else ""
-    if published.value is None:
-        return f"{published.direction}{lengths}"
-    short = f"{published.value:g}"
-    return (short if len(short.partition(".")[2]) >= 2 else f"{published.value:.2f}") + lengths
+def published_text(task: TaskSummary, published: Published) -> str:
+    """A verified value with its lengths, or the direction in words; the metric too where it is not ours."""
+    shown = published.direction
+    if published.value is not None:
+        shown = f"{published.value:g}"
+        shown = shown if len(shown.partition(".")[2]) >= 2 else f"{published.value:.2f}"
+    details = [published.lengths] if published.lengths else []
+    details += [published.metric] if published.metric and not _same_metric(task, published) else []
+    return f"{shown} ({'; '.join(details)})" if details else shown
 
 
-def slug(name: str) -> str:
-    """A name for files and anchors: lower-case letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
+def comparable(task: TaskSummary, published: Published) -> bool:
+    """Whether a published value is one of our metric, so that both may share an axis."""
+    return published.value is not None and _same_metric(task, published)
+
+
+def _same_metric(task: TaskSummary, published: Published) -> bool:
+    return published.metric.replace("_", " ").strip().lower() in ("", metric_name(task))
 
 
 def _title(task: TaskSummary) -> str:

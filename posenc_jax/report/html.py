@@ -1,0 +1,255 @@
+"""The report as one HTML file that needs nothing else: figures, tables, configs, environment and citations.
+
+plotly.js is embedded once and a content security policy forbids every request, so the file works offline from disk. The
+same ablation gives the same bytes: no clock, no random ids.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import re
+from html import escape
+from typing import Any
+
+from posenc_jax.report import plots, tables
+from posenc_jax.report.style import Style, styles
+from posenc_jax.report.summary import Summary, TaskSummary, compact
+
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+_SCRIPT = """
+for (const [id, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
+  // Room for the legend above the plot: more lines of it on a narrow screen.
+  const width = Math.max(document.getElementById(id).clientWidth - 100, 100);
+  const names = figure.data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.length * 8 + 50);
+  const rows = Math.ceil(1.2 * names.reduce((sum, one) => sum + one, 0) / width);
+  figure.layout.height += 27 * Math.max(rows - 1, 0);
+  Plotly.newPlot(id, figure.data, figure.layout, {
+    responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+    showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
+  });
+}
+"""
+
+
+def page(summary: Summary) -> str:
+    """The whole document. Needs plotly, for its JavaScript only."""
+    style = styles(summary.labels)
+    figures: dict[str, plots.Figure] = {}
+    for task in summary.tasks:
+        if any(cell.curve for cell in task.cells):
+            figures[f"curves-{task.slug}"] = plots.curves(task, style)
+        if any(cell.scores for cell in task.cells):
+            figures[f"scores-{task.slug}"] = plots.scores(task, style)
+    body = [
+        _header(summary),
+        *(_task_section(task, style) for task in summary.tasks),
+        _comparison_section(summary),
+        _config_section(summary),
+        _citation_section(summary),
+        "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
+    ]
+    css = importlib.resources.files("posenc_jax.report").joinpath("page.css").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(summary.title)}</title>",
+            f"<style>\n{css}</style>",
+            f"<script>{plotly_javascript()}</script>",
+            "</head>",
+            "<body>",
+            *filter(None, body),
+            f'<script type="application/json" id="figures">{_json(figures)}</script>',
+            f"<script>{_SCRIPT}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def plotly_javascript() -> str:
+    """plotly.js, from the plotly package."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "the HTML report needs plotly, which is not installed: pip install 'posenc-jax[report]'"
+        ) from error
+    return get_plotlyjs()
+
+
+def _header(summary: Summary) -> str:
+    info = summary.info
+    seeds, rates = info.get("seeds") or [], info.get("learning_rates") or []
+    facts = [
+        _count(len(summary.labels), "encoding"),
+        _count(len(summary.tasks), "task"),
+        _count(len(seeds), "seed"),
+        _count(len(rates), "learning rate"),
+    ]
+    parts = [f"<h1>{escape(summary.title)}</h1>"]
+    if summary.description:
+        parts.append(f'<p class="lead">{escape(summary.description)}</p>')
+    parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escape(summary.name)}</code>.</p>')
+    missing = [
+        f"{task.task_label} / {cell.label}: {tables.seeds_text(cell, ' seeds')}"
+        for task in summary.tasks
+        for cell in task.cells
+        if cell.diverged or cell.unfinished
+    ]
+    if missing or summary.skipped:
+        lines = [f"<li>{escape(line)}</li>" for line in missing]
+        lines += [f"<li>Not used: {escape(line)}</li>" for line in summary.skipped]
+        parts.append(
+            '<div class="warning"><strong>Not everything is here.</strong> Means are over the seeds that are.'
+            f"<ul>{''.join(lines)}</ul></div>"
+        )
+    return "\n".join(parts)
+
+
+def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
+    anchor = task.slug
+    about = [f"{tables.metric_name(task).capitalize()}"]
+    if task.train_lengths:
+        about.append("trained on lengths {} to {}".format(*task.train_lengths))
+    if task.unseen_lengths:
+        about.append(f"unseen lengths {compact(task.unseen_lengths)}")
+    parts = [f'<h2 id="{anchor}">{escape(task.task_label)}</h2>', f'<p class="facts">{escape(", ".join(about))}.</p>']
+    if any(cell.curve for cell in task.cells):
+        parts += [
+            f"<h3>{escape(tables.metric_name(task).capitalize())} at each length</h3>",
+            f'<div class="figure" id="curves-{anchor}"></div>',
+            _caption(
+                "Thick: mean over seeds; thin: every seed; band: 95 % Student-t interval of the mean; grey: training "
+                "lengths. Click an encoding to hide or show it, double-click to see it alone."
+            ),
+        ]
+    if any(cell.scores for cell in task.cells):
+        published = any(tables.comparable(task, value) for cell in task.cells for value in cell.published)
+        diamond = "; open diamond below: published, at the lengths in the table" if published else ""
+        parts += [
+            "<h3>Mean over the unseen lengths</h3>",
+            f'<div class="figure" id="scores-{anchor}"></div>',
+            _caption(f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}."),
+        ]
+    parts.append(_table(tables.main_table(task), style))
+    for table, name in (
+        (tables.length_table(task), "Every length"),
+        (tables.seed_table(task), "Every seed"),
+        (tables.rate_table(task), "Learning rates tried"),
+    ):
+        if table.rows:
+            parts.append(f"<details><summary>{name}</summary>{_table(table, style)}</details>")
+    return "\n".join(parts)
+
+
+def _caption(text: str) -> str:
+    return f'<p class="caption">{escape(text)}</p>'
+
+
+def _table(table: tables.Table, style: dict[str, Style]) -> str:
+    """A table; an interval goes under its mean, an encoding has its colour beside its name."""
+    head = "".join(f'<th class="{a}">{escape(column)}</th>' for a, column in zip(table.align, table.columns))
+    rows = []
+    for row in table.rows:
+        cells = []
+        for column, align, cell in zip(table.columns, table.align, row):
+            if column == "encoding":
+                color = style[cell].color if cell in style else "transparent"
+                cells.append(
+                    f'<td class="l name"><span class="swatch" style="background:{color}"></span>{_breakable(cell)}</td>'
+                )
+                continue
+            value, bracket, rest = cell.partition(" [" if " [" in cell else " (")
+            groups = (bracket[1:] + rest).replace("] (", "]\n(").split("\n")
+            small = f"<small>{' '.join(f'<span>{_minus(g)}</span>' for g in groups)}</small>" if bracket else ""
+            kind = f"{align} wrap" if align == "l" else align
+            cells.append(f'<td class="{kind}">{_minus(value)}{small}</td>')
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>' + (
+        f'<ul class="notes">{notes}</ul>' if notes else ""
+    )
+
+
+def _comparison_section(summary: Summary) -> str:
+    if not summary.size_note:
+        return ""
+    return f'<h2 id="published">What differs from the published setting</h2><p>{escape(summary.size_note)}</p>'
+
+
+def _config_section(summary: Summary) -> str:
+    rows = tuple(
+        (task.task_label, cell.label, cell.posenc or "()", cell.config_hash, cell.directory)
+        for task in summary.tasks
+        for cell in task.cells
+    )
+    cells = tables.Table("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
+    environment = "".join(
+        f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
+        for key, value in (summary.info.get("environment") or {}).items()
+    )
+    parts = ['<h2 id="configs">Configs and environment</h2>']
+    parts.append(f"<details><summary>Cells</summary>{_table(cells, styles(summary.labels))}</details>")
+    for name, key in (("Full config", "config"), ("Tasks", "task")):
+        if summary.info.get(key):
+            dumped = json.dumps(summary.info[key], indent=2, ensure_ascii=False)
+            parts.append(f"<details><summary>{name}</summary><pre><code>{escape(dumped)}</code></pre></details>")
+    if environment:
+        parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
+    return "\n".join(parts)
+
+
+def _citation_section(summary: Summary) -> str:
+    """What the cells with results build on, each work once."""
+    used: dict[str, list[str]] = {}
+    for task in summary.tasks:
+        for cell in task.cells:
+            for citation in cell.citations:
+                if cell.label not in used.setdefault(citation, []):
+                    used[citation].append(cell.label)
+    sources = dict.fromkeys(
+        p.source for task in summary.tasks for cell in task.cells for p in cell.published if p.source
+    )
+    if not used and not sources:
+        return ""
+    count = len(summary.labels)
+    entries = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
+    entries += [(source, "published values") for source in sources]
+    lines = [f"<li>{_linked(text)} <span class='facts'>({escape(why)})</span></li>" for text, why in entries]
+    return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>'
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _minus(text: str) -> str:
+    """Escaped, with a real minus sign before a number."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escape(text))
+
+
+def _linked(text: str) -> str:
+    """Escaped, its addresses as links."""
+    return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escape(text))
+
+
+def _breakable(label: str) -> str:
+    """A label that may break after | and commas."""
+    return escape(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json(value: Any) -> str:
+    """JSON that can stand in a script element."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")

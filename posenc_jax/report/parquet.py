@@ -1,0 +1,28 @@
+"""The rows of ``results.jsonl`` as a Parquet file, for tools that read columns."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+
+def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
+    """All well-formed rows in order; known columns keep their type when empty, so that several ablations join."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "results.parquet needs pyarrow, which is not installed: pip install 'posenc-jax[report]'"
+        ) from error
+    known = {
+        **dict.fromkeys(("task_label", "label", "posenc", "config_hash", "mode", "device_kind"), pyarrow.string()),
+        **dict.fromkeys(("seed", "length", "count", "diverged_at", "group_size", "threads"), pyarrow.int64()),
+        **dict.fromkeys(("learning_rate", "accuracy", "exact_match", "loss", "validation"), pyarrow.float64()),
+        "in_range": pyarrow.bool_(),
+    }
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: pyarrow.array([row.get(name) for row in rows], known.get(name)) for name in names}
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()
