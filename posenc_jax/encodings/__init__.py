@@ -1,6 +1,7 @@
 """Positional encodings behind one small pure interface.
 
-The import lines of the classes below are the registry: `ENCODINGS` maps the word used in strings and tables to the class.
+The import lines of the classes below are the registry: `ENCODINGS` maps the word used in strings and tables
+to the class.
 """
 
 from posenc_jax.encodings.attention import attend, position_bias

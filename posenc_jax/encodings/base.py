@@ -182,7 +182,7 @@ class Value:
     """
 
     def __post_init__(self) -> None:
-        for field, kind in _field_types(type(self)).items():
+        for field, kind in _field_types(type(self)).items():  # type: ignore[arg-type]
             object.__setattr__(self, field, _coerce(getattr(self, field), kind, f"{type(self).__name__}.{field}"))
         self.check_fields()
 
@@ -279,7 +279,7 @@ class PositionalEncoding(Value):
 @functools.cache
 def _field_types(cls: type) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
 def _coerce(value: Any, kind: Any, name: str) -> Any:
@@ -299,7 +299,7 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
     if origin is Literal:
         choices = typing.get_args(kind)
         if value in choices:
-            return value
+            return choices[choices.index(value)]
         near = difflib.get_close_matches(str(value), [str(c) for c in choices], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
@@ -315,7 +315,10 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
     if kind is Any or kind is type(None):
         return value
     if kind in (bool, int, float) and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
-        coerced = kind(value)
+        try:
+            coerced = kind(value)
+        except (OverflowError, ValueError):  # int of an infinity or a NaN, float of an int beyond its range
+            coerced = None
         if coerced != value:
             raise ValueError(f"{name} = {value!r} must be of type {kind.__name__}")
         return coerced

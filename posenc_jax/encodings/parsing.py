@@ -19,9 +19,9 @@ Known = Mapping[str, type[PositionalEncoding]]
 def parse(text: str, known: Known | None = None) -> Slot:
     """The slot that a string describes.
 
-    Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order in
-    which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot. Groups
-    joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated: the text is read as a syntax tree.
+    Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order
+    in which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot.
+    Groups joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated, only the syntax tree read.
 
     Args:
       text: the string.
@@ -30,8 +30,8 @@ def parse(text: str, known: Known | None = None) -> Slot:
     Raises:
       ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
 
-    >>> parse("randomized(max_position=512) | rope")
-    (Randomized(max_position=512, per='batch', redraw='forward'), RoPE(base=10000.0, layout='interleaved', rotary_dim=None))
+    >>> parse("randomized(max_position=512) | learned(64)")[0]
+    Randomized(max_position=512, per='batch', redraw='forward')
     >>> parse("rope/rope/rope/nope") == ((parse("rope"),) * 3 + ((),))
     True
     """
@@ -41,8 +41,8 @@ def parse(text: str, known: Known | None = None) -> Slot:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise ValueError(
-            f"cannot read the encoding {text!r} ({error.msg} at character {error.offset}): write calls joined by | within a "
-            "layer and by / between layers, as in 'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'"
+            f"cannot read the encoding {text!r} ({error.msg} at character {error.offset}): write calls joined by | in "
+            "a layer and by / between layers, as in 'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'"
         ) from None
     groups: list[list[PositionalEncoding]] = [[]]
     for operator, leaf in _leaves(tree, text):
@@ -55,9 +55,10 @@ def parse(text: str, known: Known | None = None) -> Slot:
 
 
 def spec(slot: Slot | Value) -> str:
-    """The shortest string with ``parse(spec(slot)) == slot``: fields that differ from their defaults, floats by ``repr``.
+    """The shortest string with ``parse(spec(slot)) == slot``: only fields that differ from their defaults.
 
-    An encoding gives the string of the slot that holds it alone. (A pattern of one group reads back as that group.)
+    An encoding gives the string of the slot that holds it alone; floats are written by ``repr``. (A pattern of one
+    group reads back as that group.)
 
     >>> spec(parse("rope(layout='interleaved', base=5e5) | nope"))
     'rope(base=500000.0)'
@@ -65,8 +66,8 @@ def spec(slot: Slot | Value) -> str:
     if isinstance(slot, Value):
         return _literal(slot)
     if is_pattern(slot):
-        return "/".join(spec(group) for group in slot)  # type: ignore[arg-type]
-    return "|".join(spec(element) for element in slot) or "nope"  # type: ignore[arg-type]
+        return "/".join(spec(group) for group in slot)
+    return "|".join(spec(element) for element in slot) or "nope"
 
 
 def _literal(value: Any) -> str:
@@ -100,7 +101,7 @@ def _by_word(classes: Mapping[str, type[Value]]) -> dict[str, type[Value]]:
 
 
 def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, ast.expr]]:
-    """The elements from left to right, each with the operator before it. (Python ranks / above |, here it is the reverse.)"""
+    """The elements from left to right, each with the operator before it (in Python / binds closer than |, here not)."""
     if not isinstance(node, ast.BinOp):
         yield None, node
         return
@@ -132,7 +133,7 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
             raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint}; it has {_listed(fields)}")
         if field in values:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
-        inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}
+        inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}  # type: ignore[arg-type]
         values[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}")
     return cls(**values)
 
@@ -148,7 +149,7 @@ def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str) -> 
     except ValueError:
         text = ast.unparse(node)
         hint = f"; write {text!r} if a string is meant" if isinstance(node, ast.Name) else ""
-        raise ValueError(f"{name} = {text} must be a literal: a number, string, True, False, None or tuple{hint}") from None
+        raise ValueError(f"{name} = {text} must be a literal: a number, string, bool, None or tuple{hint}") from None
 
 
 def _values_in(annotation: Any) -> list[type[Value]]:

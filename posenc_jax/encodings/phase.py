@@ -73,7 +73,7 @@ def sincos(positions: Array, frequencies: Array, dtype=jnp.float32) -> tuple[Arr
     """
     if isinstance(frequencies, jax.Array):
         compute = at_least_float32(dtype, frequencies)
-        angles = jnp.asarray(positions)[..., None].astype(compute) * frequencies.astype(compute)
+        angles = _times(jnp.asarray(positions).astype(compute), frequencies.astype(compute))
         return jnp.sin(angles).astype(dtype), jnp.cos(angles).astype(dtype)
 
     frequencies = np.asarray(frequencies, np.float64)
@@ -90,6 +90,11 @@ def sincos(positions: Array, frequencies: Array, dtype=jnp.float32) -> tuple[Arr
     return sin.astype(dtype), cos.astype(dtype)
 
 
+def _times(positions: Array, frequencies: Array) -> Array:
+    """The outer product, ``positions.shape + (F,)``."""
+    return positions[..., None] * frequencies.reshape((1,) * positions.ndim + (-1,))
+
+
 def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
     """Integer part, as the integer type given, and fraction (None where positions are integers)."""
     if xp.issubdtype(positions.dtype, xp.integer):
@@ -102,16 +107,16 @@ def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
 def _sincos_64(xp, positions: Array, frequencies: np.ndarray, compute) -> tuple[Array, Array]:
     """With 64-bit integers: NumPy on the host, or jax.numpy where they are enabled."""
     whole, fraction = _split(xp, positions, np.int64)
-    phase = (whole.astype(np.uint64)[..., None] * fixed_point(frequencies)).view(np.int64)  # half a turn either way
+    phase = _times(whole.astype(np.uint64), fixed_point(frequencies)).view(np.int64)  # half a turn either way
     angles = phase.astype(compute) * (math.tau / 2**64)
     if fraction is not None:
-        angles = angles + fraction[..., None].astype(compute) * frequencies.astype(compute)
+        angles = angles + _times(fraction.astype(compute), frequencies.astype(compute))
     return xp.sin(angles), xp.cos(angles)
 
 
 def _sincos_32(positions: Array, frequencies: np.ndarray) -> tuple[Array, Array]:
     """With 32-bit integers only: the high word of the 64-bit product, by halves of 16 bits."""
-    turns = fixed_point(frequencies)
+    turns = fixed_point(frequencies).reshape((1,) * positions.ndim + (-1,))
     high, low = (turns >> 32).astype(np.uint32), turns.astype(np.uint32)
     low_1, low_0 = low >> 16, low & 0xFFFF
 
@@ -129,7 +134,7 @@ def _sincos_32(positions: Array, frequencies: np.ndarray) -> tuple[Array, Array]
     quarter = phase + 2**29 >> 30
     angles = (phase - (quarter << 30)).astype(jnp.int32).astype(jnp.float32) * (math.tau / 2**32)
     if fraction is not None:
-        angles = angles + fraction[..., None] * frequencies.astype(np.float32)
+        angles = angles + _times(fraction, frequencies.astype(np.float32))
     sin, cos = jnp.sin(angles), jnp.cos(angles)
     swap = quarter % 2 == 1
     sin, cos = jnp.where(swap, cos, sin), jnp.where(swap, sin, cos)

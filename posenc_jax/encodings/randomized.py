@@ -20,9 +20,9 @@ def random_positions(key: Array, length: Array, max_position: int) -> Array:
     candidate too many is chosen and the largest position is left out. Scores know nothing of the length.
     """
     scores = jax.random.bits(key, (max_position,), jnp.uint32)
-    threshold = jnp.sort(scores)[jnp.asarray(length)[:, None] - 1]
+    threshold = jnp.sort(scores)[jnp.asarray(length) - 1]
     candidates = np.arange(max_position, dtype=np.int32)
-    return jnp.sort(jnp.where(scores <= threshold, candidates, max_position), axis=-1)
+    return jnp.sort(jnp.where(scores[None] <= threshold[:, None], candidates[None], max_position), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)

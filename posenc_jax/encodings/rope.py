@@ -26,6 +26,7 @@ def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "int
     """
     planes = len(frequencies)
     dtype = at_least_float32(x)
+    positions = positions.reshape((1,) * (x.ndim - 1 - positions.ndim) + positions.shape)
     sin, cos = sincos(positions, frequencies, dtype)
     turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
     x_f = turned.astype(dtype)

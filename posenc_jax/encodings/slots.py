@@ -20,6 +20,10 @@ def is_pattern(slot: Slot) -> bool:
     return any(isinstance(element, tuple) for element in slot)
 
 
+def _groups(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
+    return slot if is_pattern(slot) else (slot,)  # type: ignore[return-value]
+
+
 def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
     """The encodings of one layer."""
     return slot[layer % len(slot)] if is_pattern(slot) else slot  # type: ignore[return-value]
@@ -27,15 +31,14 @@ def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
 
 def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
     """The different encodings of a slot, in order of appearance."""
-    groups = slot if is_pattern(slot) else (slot,)
-    return tuple(dict.fromkeys(element for group in groups for element in group))  # type: ignore[union-attr]
+    return tuple(dict.fromkeys(element for group in _groups(slot) for element in group))
 
 
 def check_slot(slot: Slot, dims: Dims) -> None:
     """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve the model."""
     if not isinstance(slot, tuple):
         raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
-    for group in slot if is_pattern(slot) else (slot,):
+    for group in _groups(slot):
         if not isinstance(group, tuple):
             raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")
         seen = dims
@@ -49,11 +52,10 @@ def check_slot(slot: Slot, dims: Dims) -> None:
 def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
     """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per layer."""
     check_slot(slot, dims)
-    groups = slot if is_pattern(slot) else (slot,)
     seen_by: dict[PositionalEncoding, Dims] = {}
-    for group in groups:
+    for group in _groups(slot):
         seen = dims
-        for element in group:  # type: ignore[union-attr]
+        for element in group:
             # An element that occurs behind different mappings needs a table for the longest.
             if element not in seen_by or seen_by[element].max_len < seen.max_len:
                 seen_by[element] = seen

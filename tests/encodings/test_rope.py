@@ -1,0 +1,137 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Dims, RoPE, half_permutation, rotate, vaswani_frequencies
+
+RANDOM = np.random.default_rng(0)
+DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
+
+
+def paper(x, position, base, r, layout):
+    """R(position) x for one vector: each plane as a complex number times exp(i p base^(-2k/r))."""
+    out = list(x)
+    for k in range(r // 2):
+        a, b = (2 * k, 2 * k + 1) if layout == "interleaved" else (k, r // 2 + k)
+        turned = complex(x[a], x[b]) * np.exp(1j * position * base ** (-2 * k / r))
+        out[a], out[b] = turned.real, turned.imag
+    return out
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+@pytest.mark.parametrize("rotary_dim", [None, 4, 0.75])
+def test_rotation_is_the_papers(layout, rotary_dim):
+    encoding = RoPE(base=100.0, layout=layout, rotary_dim=rotary_dim)
+    r = {None: 8, 4: 4, 0.75: 6}[rotary_dim]
+    x = RANDOM.normal(size=(2, 3, 4, 8))
+    positions = np.array([[0, 1, 2, 3], [5, 4, 1000, -7]])
+    want = [
+        [[paper(x[b, h, s], positions[b, s], 100.0, r, layout) for s in range(4)] for h in range(3)] for b in range(2)
+    ]
+    with jax.enable_x64(True):
+        for given in (positions, jnp.asarray(positions)):
+            for encode in (encoding.encode_queries, encoding.encode_keys):
+                got = encode({}, jnp.asarray(x), given, np.array([4]))
+                assert got.dtype == jnp.float64
+                np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_position_zero_is_the_identity_and_norms_are_kept():
+    x = RANDOM.normal(size=(1, 2, 5, 8)).astype(np.float32)
+    np.testing.assert_array_equal(RoPE().encode_queries({}, x, np.zeros((1, 5), int), np.array([5])), x)
+    turned = RoPE().encode_keys({}, x, np.arange(5)[None] * 10**6, np.array([5]))
+    np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-6)
+    assert np.abs(turned[:, :, 1:] - x[:, :, 1:]).max() > 1
+
+
+# Largest change of 64 logits q . k (head_dim 64, unit normals, distances below 64) by a common offset; relative to
+# norms of 8 the rounding of float32 is 1e-6, that of bfloat16 keys and queries 0.05. It does not grow with the offset.
+@pytest.mark.parametrize(("dtype", "bound"), [(jnp.float32, 2e-5), (jnp.bfloat16, 0.4)])
+@pytest.mark.parametrize("known", [True, False])
+def test_offset_invariance_at_any_offset(dtype, bound, known):
+    q, k = (jnp.asarray(RANDOM.normal(size=(1, 1, 64, 64)), dtype) for _ in "qk")
+    positions = np.arange(64, dtype=np.int32)[None]
+
+    @jax.jit
+    def traced(offset):
+        p = positions + offset
+        return logits(p)
+
+    def logits(p):
+        q_r, k_r = RoPE().encode_queries({}, q, p, np.array([64])), RoPE().encode_keys({}, k, p, np.array([64]))
+        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r, preferred_element_type=jnp.float32)
+
+    at = {
+        offset: np.asarray(logits(positions + np.int32(offset)) if known else traced(jnp.int32(offset)))
+        for offset in (0, 1000, 10**4, 10**5, 10**6, 10**7, 2**31 - 64)
+    }
+    worst = {offset: float(np.abs(value - at[0]).max()) for offset, value in at.items()}
+    assert max(worst.values()) < bound, worst
+
+
+def test_layouts_are_equal_up_to_a_permutation():
+    for head_dim, rotary_dim in [(8, None), (8, 4)]:
+        order = half_permutation(head_dim, rotary_dim)
+        x = RANDOM.normal(size=(1, 2, 3, head_dim)).astype(np.float32)
+        p = np.arange(3)[None] + 5
+        half = RoPE(layout="half", rotary_dim=rotary_dim).encode_queries({}, x[..., order], p, None)
+        interleaved = RoPE(rotary_dim=rotary_dim).encode_queries({}, x, p, None)
+        np.testing.assert_allclose(half, np.asarray(interleaved)[..., order], atol=1e-6)
+        np.testing.assert_array_equal(x[..., order][..., np.argsort(order)], x)
+
+
+def test_permuted_projections_give_the_same_logits():
+    x, w_q, w_k = RANDOM.normal(size=(5, 6)), RANDOM.normal(size=(6, 2, 8)), RANDOM.normal(size=(6, 2, 8))
+    b_q = RANDOM.normal(size=(2, 8))
+    p = np.arange(5)[None] * 3
+
+    def logits(encoding, w_q, b_q, w_k):
+        q, k = ((np.einsum("sm,mhd->hsd", x, w) + b)[None] for w, b in ((w_q, b_q[:, None]), (w_k, 0)))
+        q, k = encoding.encode_queries({}, q, p, None), encoding.encode_keys({}, k, p, None)
+        return jnp.einsum("bhqd,bhkd->bhqk", q, k)
+
+    order = half_permutation(8)
+    with jax.enable_x64(True):
+        here = logits(RoPE(), w_q, b_q, w_k)
+        there = logits(RoPE(layout="half"), w_q[..., order], b_q[..., order], w_k[..., order])
+        np.testing.assert_allclose(here, there, atol=1e-10)
+        wrong = logits(RoPE(layout="half"), w_q, b_q, w_k)
+    assert np.abs(here - wrong).max() > 0.1
+
+
+def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles():
+    x = RANDOM.normal(size=(3, 8)).astype(np.float32)
+    frequencies = vaswani_frequencies(8)
+    want = [paper(x[s], [0.5, 3.25, -2.0][s], 10000.0, 8, "interleaved") for s in range(3)]
+    np.testing.assert_allclose(rotate(x, np.array([0.5, 3.25, -2.0]), frequencies), want, atol=1e-6)
+    np.testing.assert_allclose(rotate(x, jnp.array([0.5, 3.25, -2.0]), jnp.asarray(frequencies)), want, atol=1e-6)
+    np.testing.assert_allclose(rotate(x[0], np.array(0.5), frequencies), want[0], atol=1e-6)
+    gradient = jax.grad(lambda w: rotate(x, jnp.arange(3), w).sum())(jnp.asarray(frequencies))
+    assert np.isfinite(gradient).all()
+    assert np.abs(gradient).min() > 0
+
+
+def test_bfloat16_is_rotated_in_float32():
+    x = jnp.asarray(RANDOM.normal(size=(1, 1, 64, 8)), jnp.bfloat16)
+    positions = jnp.arange(4000, 4064)[None]
+    got = RoPE().encode_queries({}, x, positions, None)
+    assert got.dtype == jnp.bfloat16
+    want = RoPE().encode_queries({}, x.astype(jnp.float32), positions, None).astype(jnp.bfloat16)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_settings_that_cannot_be():
+    with pytest.raises(ValueError, match=r"RoPE.base = -1.0 must be positive"):
+        RoPE(base=-1)
+    for bad in (0, -2, 1.5, 2.5):
+        with pytest.raises(ValueError, match=r"rotary_dim = .* must be a whole number, a fraction below 1, or None"):
+            RoPE(rotary_dim=bad)
+    for rotary_dim, head_dim, number in [(None, 7, 7), (5, 8, 5), (16, 8, 16), (0.1, 8, 0)]:
+        with pytest.raises(ValueError, match=rf"rotates {number} of head_dim = {head_dim}, but that must be even"):
+            RoPE(rotary_dim=rotary_dim).check(dataclasses.replace(DIMS, head_dim=head_dim))
+    RoPE(rotary_dim=0.5).check(DIMS)
+    assert RoPE(rotary_dim=4.0) == RoPE(rotary_dim=4)
+    assert repr(RoPE(rotary_dim=4.0)) == repr(RoPE(rotary_dim=4))
