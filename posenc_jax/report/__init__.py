@@ -44,21 +44,17 @@ def build(directory: Path | str) -> list[Path]:
 
 
 def text_report(directory: Path | str, width: int | None = None) -> str:
-    """The main tables of an ablation for the terminal, at its width unless told another; and what `build` leaves out."""
+    """The main tables of an ablation, at the width of the terminal unless told another; and what `build` leaves out."""
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns
-    text = tables.terminal(summarise(load(directory)), width)
-    absent = missing()
-    return f"{text}\nThe report lacks some files: {absent}\n" if absent else text
+    parts = [tables.terminal(summarise(load(directory)), width), missing()]
+    return "\n".join(filter(None, parts))
 
 
 def missing() -> str | None:
     """What `build` leaves out because a package is not installed, and the way out; or None."""
-    absent = _absent()
-    if not absent:
-        return None
-    listed = ", ".join(f"{output} ({package})" for package, output in absent)
-    return f"{listed} need{'s' if len(absent) == 1 else ''} a package; to have all: pip install 'posenc-jax[report]'"
+    listed = ", ".join(f"{output} (needs {package})" for package, output in _absent())
+    return f"Left out: {listed}. To have all: pip install 'posenc-jax[report]'" if listed else None
 
 
 def _absent() -> list[tuple[str, str]]:

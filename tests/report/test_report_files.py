@@ -1,0 +1,172 @@
+"""The files of a report: complete, self-contained, the same bytes for the same results, valid for those who read them."""
+
+import hashlib
+import json
+import re
+import sys
+
+import pytest
+from synthetic_ablation import SEEDS, rewrite, score, write_ablation
+
+from posenc_jax import report
+from posenc_jax.report import figures, html, plots
+from posenc_jax.report.style import short_names, styles
+
+FILES = ["report.html", "tables.md", "tables.tex", "figures/rsc.png", "figures/rsc.pdf"]
+FILES += ["figures/even-pairs.png", "figures/even-pairs.pdf", "results.parquet"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    directory = write_ablation(tmp_path_factory.mktemp("built"))
+    return directory, report.build(directory)
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    """The HTML without plotly.js."""
+    text = (built[0] / "report.html").read_text()
+    javascript = html.plotly_javascript()
+    assert text.count(javascript) == 1
+    return text.replace(javascript, "")
+
+
+def _digests(paths):
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+
+
+def test_build_is_complete_and_the_same_results_give_the_same_bytes(built, tmp_path):
+    directory, paths = built
+    assert [str(path.relative_to(directory)) for path in paths] == FILES
+    before = _digests(paths)
+    assert _digests(report.build(write_ablation(tmp_path / "elsewhere"))) == before
+    assert _digests(report.build(directory)) == before
+    found = {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()}
+    assert found == {*FILES, "ablation.json", "results.jsonl"}  # nothing half-written is left
+
+
+def test_the_page_loads_nothing_from_outside(page):
+    assert "default-src 'none'" in page
+    assert not re.findall(r"""(?:src|srcset|action)\s*=\s*["']?(?:https?:)?//""", page)
+    assert "<link" not in page
+    assert "@import" not in page
+    assert "url(" not in page
+    assert 'modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]]' in page  # no button that uploads the data
+
+
+def test_the_page_has_figures_tables_notes_configs_and_citations(page):
+    for anchor in ("curves-rsc", "scores-rsc", "curves-even-pairs", "scores-even-pairs"):
+        assert page.count(f'id="{anchor}"') == 1
+    text = " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", page, flags=re.S).split())
+    assert "0.771 (21..40)" in text
+    assert "clearly above chance (41..500)" in text
+    assert "rsc / t5: 3 of 4 seeds (1 diverged)" in text
+    assert "Not used: rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths" in text
+    assert "12 layers of width 768" in text
+    assert "&quot;d_model&quot;: 64" in text
+    assert "commit 0123abcd" in text
+    assert "Raffel et al. 2020, Exploring the Limits (t5)" in text
+    assert '<a href="https://arxiv.org/abs/1706.03762">' in page
+
+
+def test_the_figures_are_valid_and_show_every_seed(page):
+    from plotly import graph_objects
+
+    data = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S).group(1))
+    for figure in data.values():
+        graph_objects.Figure(figure)  # refuses unknown properties
+    curves = data["curves-rsc"]
+    names = [trace["name"] for trace in curves["data"] if trace.get("showlegend", True)]
+    assert names == ["nope", "t5", "alibi", "sinusoidal"]
+    assert {trace["legendgroup"] for trace in curves["data"]} == set(names)  # a click toggles band, seeds and mean
+    seeds = next(t for t in curves["data"] if t["legendgroup"] == "nope" and "customdata" in t and not t["showlegend"])
+    assert [s for s in dict.fromkeys(seeds["customdata"]) if s is not None] == list(SEEDS)
+    assert seeds["y"][seeds["x"].index(12)] == score("rsc", "nope", 0, 1e-3, 12)
+    band = next(shape for shape in curves["layout"]["shapes"] if shape["type"] == "rect")
+    assert (band["x0"], band["x1"]) == (2, 8)
+    chance = [shape["y0"] for shape in data["curves-even-pairs"]["layout"]["shapes"] if shape["type"] == "line"]
+    assert chance == [0.5]
+    published = data["scores-rsc"]["data"][-1]
+    assert published["x"] == [0.986, 0.771, 0.289, 0.0, 0.0]
+    assert data["scores-even-pairs"]["data"][-1]["x"] == []  # words are no points
+
+
+def test_an_encoding_looks_the_same_everywhere(built):
+    summary = report.summarise(report.load(built[0]))
+    style = styles(summary.labels)
+    colors = {}
+    for task in summary.tasks:
+        for trace in plots.curves(task, style)["data"]:
+            if trace.get("showlegend", True):
+                colors.setdefault(trace["name"], set()).add(trace["line"]["color"])
+    assert all(len(found) == 1 for found in colors.values())
+    assert len({frozenset(found) for found in colors.values()}) == len(colors) == 5
+    many = styles(tuple(f"e{i}" for i in range(28)))
+    assert len({(s.color, s.dash) for s in many.values()}) == 28
+
+
+def test_short_names_leave_out_only_what_all_share():
+    labels = ("rope()", "randomized(max_position=64)|rope()", "randomized(max_position=64)|rope(base=5.0)")
+    assert list(short_names(labels).values()) == ["rope", "randomized|rope", "randomized|rope(base=5.0)"]
+    assert list(short_names(("rope", "rope()")).values()) == ["rope", "rope()"]
+    long = tuple(f"x(a_long_argument_that_never_ends={i})" for i in range(2))
+    assert list(short_names(long).values()) == list(long)  # cut, they would be one name
+
+
+def test_html_escapes_what_others_wrote(ablation):
+    info = json.loads((ablation / "ablation.json").read_text())
+    info |= {"title": "<b>a</b>", "description": "</script><script>alert(1)</script>"}
+    info["cells"][0]["note"] = "x < y & z"
+    (ablation / "ablation.json").write_text(json.dumps(info))
+    page = html.page(report.summarise(report.load(ablation)))
+    assert "alert(1)</script>" not in page
+    assert "&lt;b&gt;a&lt;/b&gt;" in page
+    assert "nope: x &lt; y &amp; z" in page
+
+
+def test_pdf_embeds_truetype_fonts_and_has_no_date(built):
+    pdf = (built[0] / "figures/rsc.pdf").read_bytes()
+    assert b"/Type0" in pdf
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+    assert b"CreationDate" not in pdf
+    assert (built[0] / "figures/rsc.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_parquet_has_every_row_with_fixed_types(built):
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(built[0] / "results.parquet")
+    lines = [line for line in (built[0] / "results.jsonl").read_text().splitlines() if line.endswith("}")]
+    rows = [json.loads(line) for line in lines]
+    assert table.to_pylist() == rows
+    assert str(table.schema.field("diverged_at").type) == "int64"
+    assert str(table.schema.field("accuracy").type) == "double"
+
+
+def test_without_the_extra_packages_the_tables_are_still_written(ablation, monkeypatch):
+    for name in [m for m in sys.modules if m.split(".")[0] in ("plotly", "matplotlib", "pyarrow")]:
+        monkeypatch.delitem(sys.modules, name)
+    for package in ("plotly", "matplotlib", "pyarrow"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert [path.name for path in report.build(ablation)] == ["tables.md", "tables.tex"]
+    assert report.missing() == (
+        "Left out: report.html (needs plotly), figures (needs matplotlib), results.parquet (needs pyarrow). "
+        "To have all: pip install 'posenc-jax[report]'"
+    )
+    assert report.missing() in report.text_report(ablation, 100)
+    summary = report.summarise(report.load(ablation))
+    with pytest.raises(ModuleNotFoundError, match=r"need matplotlib.*pip install 'posenc-jax\[report\]'"):
+        figures.render(summary.tasks[0], styles(summary.labels))
+    with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
+        html.page(summary)
+
+
+def test_a_report_without_unseen_lengths_or_with_all_diverged_can_be_built(ablation):
+    rewrite(ablation, lambda row: row if row["in_range"] else None)
+    assert len(report.build(ablation)) == len(FILES)
+    assert 'id="scores-' not in (ablation / "report.html").read_text()
+    rewrite(ablation, lambda row: row | {"diverged_at": 7})
+    names = [path.name for path in report.build(ablation)]
+    assert names == ["report.html", "tables.md", "tables.tex", "results.parquet"]
+    assert "no result, 0 of 4 seeds" in (ablation / "tables.md").read_text()

@@ -1,0 +1,117 @@
+"""The tables in all their renderings: the same cells, nothing wider than the terminal, published values beside ours."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, score
+
+from posenc_jax.report import load, summarise, tables
+from posenc_jax.report.summary import Published
+
+
+@pytest.fixture
+def summary(ablation):
+    return summarise(load(ablation))
+
+
+def _row(table, label):
+    return dict(zip(table.columns, next(row for row in table.rows if row[0] == label)))
+
+
+def test_main_table(summary):
+    table = tables.main_table(summary.tasks[0])
+    t5, rope, sinusoidal = (_row(table, label) for label in ("t5", "rope", "sinusoidal"))
+    mean = np.mean([[score("rsc", "t5", s, 1e-3, n) for n in RSC_LENGTHS if n > 8] for s in (0, 1, 3)])
+    assert t5["unseen lengths"].startswith(f"{mean:.3f} [")
+    assert t5["minus sinusoidal, paired"].endswith("(3 of 3 higher)")
+    assert t5["minus sinusoidal, paired"].startswith("+0.")
+    assert (t5["seeds"], t5["learning rate"]) == ("3 of 4 (1 diverged)", "0.001")
+    assert (t5["parameters (encoding)"], t5["published (lengths)"]) == ("105,504 (32)", "0.771 (21..40)")
+    assert (rope["unseen lengths"], rope["seeds"]) == ("-", "0 of 4 (4 not finished)")
+    assert sinusoidal["minus sinusoidal, paired"] == "baseline"
+    assert sinusoidal["unseen lengths"].count("-0.0") == 1  # the interval is not clipped to the metric's range
+    assert any("mean of 3 seeds (exact_match)" in note for note in table.notes)
+    assert f"t5: {T5_NOTE}" in table.notes
+
+
+def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
+    task = summary.tasks[1]
+    assert _row(tables.main_table(task), "randomized")["published (lengths)"] == "clearly above chance (41..500)"
+    assert "only the direction is verified" in " ".join(task.notes)
+    best = Published(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
+    assert tables.published_text(task, best) == "0.60 (41..500; accuracy, maximum over 10 seeds)"
+    assert not tables.comparable(task, best)
+    assert tables.comparable(task, dataclasses.replace(best, metric="accuracy"))
+
+
+def test_length_seed_and_rate_tables(summary):
+    task = summary.tasks[0]
+    lengths = tables.length_table(task)
+    assert [row[0] for row in lengths.rows] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
+    at_12 = np.mean([score("rsc", "nope", s, 1e-3, 12) for s in SEEDS])
+    assert dict(zip(lengths.columns, lengths.rows[6]))["nope"] == f"{at_12:.3f} ±0.000"
+    seeds = tables.seed_table(task)
+    assert _row(seeds, "t5")["seed 2"] == "diverged at step 340"
+    assert _row(seeds, "t5")["seed 1"] == f"{np.mean([score('rsc', 't5', 1, 1e-3, n) for n in range(9, 17)]):.3f}"
+    rates = [row for row in tables.rate_table(task).rows if row[0] == "t5"]
+    assert [(row[1], row[3], row[4]) for row in rates] == [
+        ("0.001", "3 of 4, 1 diverged", "chosen"),
+        ("0.003", "2 of 4, 2 diverged", ""),
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 110, 160])
+def test_the_terminal_is_never_too_narrow(summary, width):
+    text = tables.terminal(summary, width)
+    assert max(map(len, text.splitlines())) <= width
+    joined = " ".join(text.split())
+    assert "3 of 4 (1 diverged)" in joined or width >= 80  # in columns the two stand on two lines
+    assert "Not used: rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths" in joined
+    assert "seed 2 diverged at step 340" in joined
+    if width == 80:
+        assert "Not shown at this width: parameters (encoding)" in joined
+    if width == 160:
+        assert "0.771 (21..40)" in joined
+
+
+def test_long_labels_wrap_at_their_bars():
+    label = "randomized(max_position=2048)|rope(base=500000.0)"
+    table = tables.Table("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
+    text = tables.text(table, 50)
+    assert max(map(len, text.splitlines())) <= 50
+    assert "[0.400, 0.600]" in text
+    assert "randomized(max_position=2048)|\n" in text.replace("  ", "").replace(" 0.500", "").replace("0.500", "")
+
+
+def test_markdown_and_latex_have_the_same_cells(summary):
+    table = tables.main_table(summary.tasks[0])
+    markdown, latex = tables.markdown(summary), tables.latex(summary)
+    for row in table.rows:
+        assert "| " + " | ".join(row) + " |" in markdown
+    t5 = next(row for row in table.rows if row[0] == "t5")
+    assert f"t5 & {t5[1]} & {t5[2]}" in latex
+    assert "0.771 (21--40)" in latex
+    assert r"even\_pairs: accuracy" in latex
+    assert "[$-$0.0" in latex
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 4
+    for text in (markdown, latex):
+        assert "seed 2 diverged at step 340" in text
+        assert "40,000 steps" in text or text is latex
+    assert "rsc / alibi, seed 3, learning rate 0.001: not finished" in markdown
+
+
+def test_special_characters_are_escaped():
+    table = tables.Table("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
+    latex = tables.latex_table(table, "tab:x")
+    assert r"a\&b\_c\textasciicircum{}2 \{d\} \textasciitilde{}\textbackslash{}e" in latex
+    assert r"\textless{}f\textgreater{} \#g $-$0.5 a-1 \\" in latex
+    assert r"x\textbar{}y" in latex
+    assert r"| x\|y |" in tables.markdown_table(table)
+
+
+def test_numbers():
+    assert tables.number(-0.0001) == "0.000"
+    assert tables.number(0.0001, sign=True) == "0.000"
+    assert tables.number(-0.25, sign=True) == "-0.250"
+    assert tables.number(None) == "-"
