@@ -1,4 +1,4 @@
-"""The files of a report: complete, self-contained, the same bytes for the same results, valid for those who read them."""
+"""The files of a report: complete, self-contained, the same bytes for the same results, valid for their readers."""
 
 import hashlib
 import json
