@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.run import RefusedError, load_config, load_group_state
+from posenc_jax.cell import RefusedError, load_config, load_group_state
 from posenc_jax.training.sharding import path_string
 
 

@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
+import tyro
+
 from posenc_jax.cli.session import UsageError, guarded, load_config, override, prepare_jax, stoppable
 from posenc_jax.config import Ablation, Run
 
@@ -13,6 +15,15 @@ USAGE = """usage: posenc ablate CONFIG [--directory DIR] [overrides]
 
 Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and report.html. The same command again resumes.
 An override applies to every cell. `posenc ablate CONFIG --help` lists them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """The overrides of a config, and a place."""
+
+    run: Annotated[Run, tyro.conf.arg(name="")]
+    directory: Path
+    """Where the ablation lives."""
 
 
 def main(arguments: list[str]) -> int:
@@ -24,23 +35,15 @@ def main(arguments: list[str]) -> int:
 
 
 def _ablate(arguments: list[str]) -> int:
-    import tyro
-
     config = load_config(arguments[0], Ablation, "ablate")
 
-    @dataclasses.dataclass(frozen=True)
-    class Arguments:
-        run: Annotated[Run, tyro.conf.arg(name="")]
-        directory: Path = Path("runs") / config.name
-        """Where the ablation lives."""
-
     try:
-        chosen = override(Arguments, Arguments(config.runs[0]), arguments[1:], f"posenc ablate {arguments[0]}", USAGE)
+        chosen = override(Arguments, Arguments(config.runs[0], Path("runs") / config.name), arguments[1:], f"posenc ablate {arguments[0]}", USAGE)
         config = override_all(config, chosen.run)
     except ValueError as error:
         raise UsageError(str(error)) from None
     prepare_jax()
-    from posenc_jax.ablate import ablate
+    from posenc_jax.ablation import ablate
     from posenc_jax.cli.progress import TerminalReporter
 
     with TerminalReporter() as reporter, stoppable() as stop:

@@ -40,8 +40,8 @@ def _evaluate(arguments: list[str]) -> int:
     directory = Path(arguments[0])
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.evaluate import changed_config, evaluate
-    from posenc_jax.run import load_config
+    from posenc_jax.evaluation import changed_config, evaluate
+    from posenc_jax.cell import load_config
 
     config = load_config(directory.expanduser())
     try:

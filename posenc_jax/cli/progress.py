@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from posenc_jax.run import Reporter
+from posenc_jax.cell import Reporter
 
 
 class TerminalReporter(Reporter):

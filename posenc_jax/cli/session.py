@@ -114,8 +114,8 @@ def guarded(work: Callable[[], int]) -> int:
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
-        from posenc_jax.ablate import FailedCellsError
-        from posenc_jax.run import RefusedError, StoppedError
+        from posenc_jax.ablation import FailedCellsError
+        from posenc_jax.cell import RefusedError, StoppedError
         from posenc_jax.training.checkpoint import CheckpointError
 
         if isinstance(error, (RefusedError, CheckpointError)):

@@ -6,12 +6,23 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
+import tyro
+
 from posenc_jax.cli.session import UsageError, guarded, load_config, override, prepare_jax, stoppable
 from posenc_jax.config import Run
 
 USAGE = """usage: posenc train CONFIG [--directory DIR] [overrides]
 
 Trains and measures the run of a Python file with a variable `config`. The same command again resumes. `posenc train CONFIG --help` lists the overrides."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """The overrides of a config, and a place."""
+
+    run: Annotated[Run, tyro.conf.arg(name="")]
+    directory: Path | None = None
+    """Where the run lives (default: runs/ and the cell's name)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -23,15 +34,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _train(arguments: list[str]) -> int:
-    import tyro
-
     default = load_config(arguments[0], Run, "train")
-
-    @dataclasses.dataclass(frozen=True)
-    class Arguments:
-        run: Annotated[Run, tyro.conf.arg(name="")]
-        directory: Path | None = None
-        """Where the run lives (default: runs/ and the cell's name)."""
 
     try:
         chosen = override(Arguments, Arguments(default), arguments[1:], f"posenc train {arguments[0]}", USAGE)
@@ -40,7 +43,7 @@ def _train(arguments: list[str]) -> int:
     directory = chosen.directory or Path("runs") / chosen.run.directory_name
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.run import run
+    from posenc_jax.cell import run
 
     with TerminalReporter() as reporter, stoppable() as stop:
         results = run(chosen.run, directory, reporter=reporter, stop=stop)

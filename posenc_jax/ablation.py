@@ -10,7 +10,7 @@ from pathlib import Path
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
 from posenc_jax.encodings import elements
 from posenc_jax.environment import environment
-from posenc_jax.run import RefusedError, Reporter, StoppedError, locked, results, run
+from posenc_jax.cell import RefusedError, Reporter, StoppedError, locked, results, run
 from posenc_jax.training.metrics import dumps, write_atomically
 
 
