@@ -1,0 +1,88 @@
+"""ALiBi: attention with linear biases (Press, Smith and Lewis 2021)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+
+
+def alibi_slopes(num_heads: int) -> np.ndarray:
+    """``[H]`` float64, one slope per head: ``2**(-8h/H)``, h = 1 .. H, where H is a power of two.
+
+    For other H, as in the authors' code: the slopes of the power of two below H, then every second slope of twice that
+    power, so that the sequence is not monotone.
+
+    Raises:
+      ValueError: for fewer than one head.
+    """
+    if num_heads < 1:
+        raise ValueError(f"num_heads = {num_heads} must be at least 1: a slope belongs to a head")
+    power = 2 ** math.floor(math.log2(num_heads))
+    slopes = 2.0 ** (-8.0 / power * np.arange(1, power + 1))
+    between = 2.0 ** (-4.0 / power * np.arange(1, 2 * power + 1, 2))
+    return np.concatenate([slopes, between[: num_heads - power]])
+
+
+def alibi_bias(relative: Array, slopes: Array, past_offset: float = 0.0) -> Array:
+    """``[#B, H, Q, K]`` biases ``-slope_h * (|relative| - past_offset * [relative < 0])``.
+
+    ``relative`` ``[#B, Q, K]`` is key minus query, ``slopes`` ``[H]``. In at least float32; in float64 where 64-bit
+    types are enabled and the slopes are float64.
+    """
+    slopes = jnp.asarray(slopes)
+    dtype = at_least_float32(slopes)
+    # The distance is taken before the cast: differences of integers stay exact at every position.
+    distance = jnp.abs(relative).astype(dtype)
+    if past_offset:
+        distance = distance - past_offset * (relative < 0)
+    return -slopes.astype(dtype)[:, None, None] * distance[:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ALiBi(PositionalEncoding):
+    """A penalty that grows linearly with distance, with one fixed slope per head::
+
+        logits_ij += -slope_h |j - i|
+
+    (Press et al. 2021, section 3; slopes for head counts that are no power of two: the authors' code, `alibi_slopes`).
+    Added after the 1/sqrt(D) scaling and not scaled itself; no parameters; fractional positions are fine. The authors'
+    code adds a row that depends on the key alone, which a softmax over the past cannot tell from this; here the bias is
+    a function of both positions and so also holds unmasked, packed and padded.
+
+    Under a causal mask this is the paper's bias. Without one it is symmetric, and alone cannot tell left from right.
+    Field ``past_offset``: 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
+    before the query counts as 0.5 nearer.
+
+    >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
+    [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]
+    """
+
+    past_offset: float = 0.0
+
+    name = "alibi"
+    paper = "arXiv:2108.12409"
+    citation = (
+        "Press, O., Smith, N. A., Lewis, M. (2022). Train Short, Test Long: Attention with Linear Biases Enables Input "
+        "Length Extrapolation. ICLR. arXiv:2108.12409."
+    )
+    shift_invariant = True
+
+    def check_fields(self) -> None:
+        """Refuses an offset that would bring the nearest past key closer than the token itself."""
+        if not 0 <= self.past_offset <= 1:
+            raise ValueError(
+                f"ALiBi.past_offset = {self.past_offset} must lie in 0 .. 1, or the nearest past key would be closer "
+                "than the token itself: use 0 for the paper's bias, 0.5 to break its symmetry"
+            )
+
+    def bias(self, params: Params, geometry: Geometry) -> Array:
+        """``[#B, H, Q, K]``, see `alibi_bias`."""
+        # Device arrays on purpose: the difference of host arrays would put a Q x K constant into the program.
+        q_positions, k_positions = jnp.asarray(geometry.q_positions), jnp.asarray(geometry.k_positions)
+        relative = dataclasses.replace(geometry, q_positions=q_positions, k_positions=k_positions).relative
+        return alibi_bias(relative, alibi_slopes(geometry.num_heads), self.past_offset)

@@ -1,0 +1,145 @@
+"""T5's relative bias: one learned scalar per head and bucket of distances (Raffel et al. 2019)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+
+
+def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
+    """``[num_buckets - 1]`` int32: the smallest distance in bucket 1, 2, ... of one direction (bucket 0 begins at 0).
+
+    The first m = num_buckets // 2 buckets hold one distance each. Bucket b of the others begins at the smallest n with
+    ``floor(log(n / m) / log(max_distance / m) * (num_buckets - m)) >= b - m``. Found with integers, so that the
+    rounding of a logarithm, which differs between devices, decides nothing.
+
+    Raises:
+      ValueError: for fewer than two buckets, or a ``max_distance`` within the buckets that hold one distance.
+    """
+    exact = num_buckets // 2
+    if exact < 1:
+        raise ValueError(f"{num_buckets} buckets for one direction: use at least 2 (4 for both directions together)")
+    if max_distance <= exact:
+        raise ValueError(
+            f"max_distance = {max_distance} must exceed {exact}, the number of distances that have a bucket of their "
+            "own: raise max_distance or lower num_buckets"
+        )
+    starts = list(range(1, exact))
+    distance, rest = exact, num_buckets - exact
+    for step in range(rest):
+        # (n / m)^rest >= (max_distance / m)^step, without fractions.
+        while distance**rest * exact**step < max_distance**step * exact**rest:
+            distance += 1
+        starts.append(distance)
+    return np.array(starts, np.int32)
+
+
+def t5_buckets(relative: Array, num_buckets: int = 32, max_distance: int = 128, *, bidirectional: bool) -> Array:
+    """The bucket 0 .. num_buckets-1 of each relative position: int32 in the shape of ``relative``; NumPy in, NumPy out.
+
+    ``relative`` is key minus query. Causal: distances to the past; future keys share bucket 0 with the token itself.
+    Bidirectional: the first half of the buckets for keys at or before the query, the second half for keys after it; the
+    first bucket of the second half (16 of 32) would be distance 0 and is never used, as in every T5. A fractional
+    distance counts as the whole distance below it.
+
+    >>> t5_buckets(np.array([-128, -8, -1, 0, 1, 8, 128]), bidirectional=True).tolist()
+    [15, 8, 1, 0, 17, 24, 31]
+
+    Raises:
+      ValueError: see `bucket_starts`.
+    """
+    side = num_buckets // 2 if bidirectional else num_buckets
+    starts = bucket_starts(side, max_distance)
+    distance = abs(relative) if bidirectional else (-relative).clip(0)
+    buckets: Array
+    if isinstance(relative, jax.Array):
+        buckets = jnp.searchsorted(starts, distance, side="right", method="compare_all").astype(np.int32)
+    else:
+        buckets = np.searchsorted(starts, distance, side="right").astype(np.int32)
+    return buckets + side * (relative > 0).astype(np.int32) if bidirectional else buckets
+
+
+def read_buckets(table: Array, buckets: Array) -> Array:
+    """``table[:, buckets]`` with the batch in front: ``[H, N]`` and ``[#B, ...]`` give ``[#B, H, ...]``.
+
+    A product with one-hot rows, so that the gradient is a matrix product as well: the scatter-add of a gather would
+    meet in a few hundred addresses, which is slow on GPUs.
+    """
+    one_hot = jax.nn.one_hot(buckets, table.shape[1], dtype=table.dtype)
+    return jnp.einsum("hn,b...n->bh...", table, one_hot, precision="highest")
+
+
+def toeplitz(values: Array, num_queries: int, num_keys: int) -> Array:
+    """``[..., Q, K]`` whose element i, j is ``values[..., j - i + Q - 1]``, from ``[..., Q + K - 1]``.
+
+    Rows of length Q+K are repeated and read again in rows of length Q+K-1. Neither this nor its gradient, a sum over
+    the queries, gathers or scatters.
+    """
+    width = num_queries + num_keys
+    padded = jnp.concatenate([values, jnp.zeros_like(values[..., :1])], axis=-1)
+    rows = jnp.broadcast_to(padded[..., None, :], (*values.shape[:-1], num_queries, width))
+    flat = rows.reshape(*values.shape[:-1], num_queries * width)[..., : num_queries * (width - 1)]
+    return flat.reshape(*values.shape[:-1], num_queries, width - 1)[..., num_queries - 1 :]
+
+
+@dataclasses.dataclass(frozen=True)
+class T5Bias(PositionalEncoding):
+    """A learned bias per head and bucket of distances: near distances exactly, far ones logarithmically::
+
+        logits_ij += table[h, bucket(j - i)]
+
+    (Raffel et al. 2020, section 2.1; `t5_buckets`). Bidirectional wherever there is no causal mask. One table per
+    stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departures: T5 does not
+    scale logits by 1/sqrt(D), `attend` does; T5X adds a float32 epsilon inside the logarithm, which moves no bucket at
+    the default sizes.
+
+    Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
+    from which on all distances share the last bucket. Parameters: ``table [H, num_buckets]``, uniform within
+    sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal with std d_model^-0.5).
+    """
+
+    num_buckets: int = 32
+    max_distance: int = 128
+
+    name = "t5"
+    paper = "arXiv:1910.10683"
+    citation = (
+        "Raffel, C., Shazeer, N., Roberts, A., Lee, K., Narang, S., Matena, M., Zhou, Y., Li, W., Liu, P. J. (2020). "
+        "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer. JMLR 21(140). "
+        "arXiv:1910.10683."
+    )
+    shift_invariant = True
+
+    def check_fields(self) -> None:
+        """Refuses sizes for which the buckets are undefined, with a causal mask or without."""
+        if self.num_buckets < 4 or self.num_buckets % 2:
+            raise ValueError(
+                f"T5Bias.num_buckets = {self.num_buckets} must be even and at least 4, since without a causal mask "
+                f"each direction takes half: use {max(4, self.num_buckets + self.num_buckets % 2)}"
+            )
+        if self.max_distance <= self.num_buckets // 2:
+            raise ValueError(
+                f"T5Bias.max_distance = {self.max_distance} must exceed num_buckets // 2 = {self.num_buckets // 2}, "
+                "the number of distances that have a bucket of their own: raise max_distance or lower num_buckets"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``table [H, num_buckets]``."""
+        limit = (6 / (dims.num_heads + self.num_buckets)) ** 0.5
+        return {"table": jax.random.uniform(key, (dims.num_heads, self.num_buckets), jnp.float32, -limit, limit)}
+
+    def bias(self, params: Params, geometry: Geometry) -> Array:
+        """``[#B, H, Q, K]``; for contiguous positions from the Q+K-1 distances that occur."""
+        num_queries, num_keys = geometry.q_positions.shape[1], geometry.k_positions.shape[1]
+        relative = geometry.relative
+        if geometry.contiguous:
+            first = geometry.k_positions[:, :1] - geometry.q_positions[:, -1:]
+            relative = first + np.arange(num_queries + num_keys - 1, dtype=np.int32)
+        buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=not geometry.causal)
+        values = read_buckets(params["table"], buckets)
+        return toeplitz(values, num_queries, num_keys) if geometry.contiguous else values

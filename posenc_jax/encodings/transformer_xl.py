@@ -1,0 +1,91 @@
+"""Transformer-XL's attention: a projected sinusoid of the distance and two learned biases (Dai et al. 2019)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+
+
+def sinusoid_products(x: Array, q_positions: Array, k_positions: Array, base: float = 10000.0) -> Array:
+    """``[B, H, Q, K]`` products ``x_i . R(p_i - p_j)`` of ``x [B, H, Q, M]`` with sinusoids of query minus key::
+
+        R(d) = [sin(d w_0), ..., sin(d w_(M/2-1)), cos(d w_0), ..., cos(d w_(M/2-1))],   w_k = base^(-2k/M)
+
+    By angle addition: sin(d w) and cos(d w) are products of sines and cosines of p_i w and p_j w, so each x_i is turned
+    by its own position and multiplied by ``[cos(p_j w), sin(p_j w)]``. No table of distances and no shift; positions
+    ``[#B, Q]`` and ``[#B, K]`` may be any, and the phase is exact where they are integers (see `sincos`).
+    """
+    dtype = at_least_float32(x)
+    frequencies = vaswani_frequencies(x.shape[-1], base)
+    q_sin, q_cos = (a[:, None] for a in sincos(q_positions, frequencies, dtype))
+    k_sin, k_cos = sincos(k_positions, frequencies, dtype)
+    x_sin, x_cos = jnp.split(x.astype(dtype), 2, axis=-1)
+    turned = jnp.concatenate([x_sin * q_sin + x_cos * q_cos, x_cos * q_sin - x_sin * q_cos], axis=-1)
+    features = jnp.concatenate([k_cos, k_sin], axis=-1)
+    if features.shape[0] == 1:
+        return jnp.einsum("bhqm,km->bhqk", turned, features[0])
+    return jnp.einsum("bhqm,bkm->bhqk", turned, features)
+
+
+@dataclasses.dataclass(frozen=True)
+class TransformerXL(PositionalEncoding):
+    """Content attends to a projection of the sinusoid of the distance, besides two biases that know no query::
+
+        logits_ij = (q_i . k_j + u . k_j + (q_i + v) . W_R R(i - j)) / sqrt(D)
+
+    (Dai et al. 2019, section 3.3; q_i . k_j comes from `attend`.) R encodes query minus key, half-split as in the
+    authors' code, see `sinusoid_products`. It serves any positions, with a causal mask or without, and any length.
+
+    Departures: u and v belong to a layer, like W_R; the authors' code shares them between layers unless told to
+    ``untie_r``. There is no clamping of distances. The paper's memory of earlier segments is a matter of the cache, not
+    of the encoding. `attend` works on blocks of any shape, so the authors' shift has no counterpart.
+
+    Field: ``base`` of the frequencies. Parameters, all N(0, 0.02^2) as in the authors' code: ``u`` and ``v`` ``[H, D]``
+    and ``projection`` (W_R) ``[H, D, d_model]``.
+    """
+
+    base: float = 10000.0
+
+    name = "transformer_xl"
+    paper = "arXiv:1901.02860"
+    citation = (
+        "Dai, Z., Yang, Z., Yang, Y., Carbonell, J., Le, Q. V., Salakhutdinov, R. (2019). Transformer-XL: Attentive "
+        "Language Models beyond a Fixed-Length Context. ACL. arXiv:1901.02860."
+    )
+    shift_invariant = True
+    per_layer = True
+
+    def check_fields(self) -> None:
+        """Refuses a base that is not positive."""
+        if not self.base > 0:
+            raise ValueError(f"TransformerXL.base = {self.base} must be positive: the paper has 10000.0")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses an odd d_model, which does not split into sines and cosines."""
+        if dims.d_model % 2:
+            raise ValueError(
+                f"TransformerXL splits d_model = {dims.d_model} into sines and cosines: use an even d_model"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``u``, ``v``: ``[H, D]``; ``projection``: ``[H, D, d_model]``."""
+        heads = (dims.num_heads, dims.head_dim)
+        shapes = {"u": heads, "v": heads, "projection": (*heads, dims.d_model)}
+        return {
+            name: 0.02 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
+            for i, (name, shape) in enumerate(shapes.items())
+        }
+
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``: ``(u . k_j + (q_i + v) . W_R R(i - j)) / sqrt(D)``."""
+        dtype = at_least_float32(q, k)
+        u, v, projection = (params[name].astype(dtype) for name in ("u", "v", "projection"))
+        keys = jnp.einsum("bhkd,hd->bhk", k.astype(dtype), u)[:, :, None]
+        queries = jnp.einsum("bhqd,hdm->bhqm", q.astype(dtype) + v[:, None], projection)
+        distances = sinusoid_products(queries, geometry.q_positions, geometry.k_positions, self.base)
+        return (keys + distances) * q.shape[-1] ** -0.5
