@@ -1,1 +1,77 @@
-"""x"""
+"""A laboratory for positional encodings in Transformers.
+
+Names are imported when they are first used, so that ``import posenc_jax`` costs nothing and needs no JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from posenc_jax import encodings
+    from posenc_jax.ablation import ablate
+    from posenc_jax.analysis import check_contract
+    from posenc_jax.cell import run
+    from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
+    from posenc_jax.data import tasks
+    from posenc_jax.encodings import attend, parse, spec
+    from posenc_jax.evaluation import evaluate
+    from posenc_jax.models.config import Transformer
+
+# Where each public name is found; None for a module. The modules have nouns for names, so that none is hidden by a function.
+_FROM: dict[str, tuple[str, str | None]] = {
+    "Ablation": ("posenc_jax.config", "Ablation"),
+    "Evaluation": ("posenc_jax.config", "Evaluation"),
+    "Execution": ("posenc_jax.config", "Execution"),
+    "Optimizer": ("posenc_jax.config", "Optimizer"),
+    "Published": ("posenc_jax.config", "Published"),
+    "Run": ("posenc_jax.config", "Run"),
+    "Training": ("posenc_jax.config", "Training"),
+    "Transformer": ("posenc_jax.models.config", "Transformer"),
+    "ablate": ("posenc_jax.ablation", "ablate"),
+    "attend": ("posenc_jax.encodings", "attend"),
+    "check_contract": ("posenc_jax.analysis", "check_contract"),
+    "encodings": ("posenc_jax.encodings", None),
+    "evaluate": ("posenc_jax.evaluation", "evaluate"),
+    "parse": ("posenc_jax.encodings", "parse"),
+    "run": ("posenc_jax.cell", "run"),
+    "spec": ("posenc_jax.encodings", "spec"),
+    "tasks": ("posenc_jax.data.tasks", None),
+}
+
+__all__ = [
+    "Ablation",
+    "Evaluation",
+    "Execution",
+    "Optimizer",
+    "Published",
+    "Run",
+    "Training",
+    "Transformer",
+    "ablate",
+    "attend",
+    "check_contract",
+    "encodings",
+    "evaluate",
+    "parse",
+    "run",
+    "spec",
+    "tasks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM:
+        raise AttributeError(f"module 'posenc_jax' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
+    module, attribute = _FROM[name]
+    imported = importlib.import_module(module)
+    value = imported if attribute is None else getattr(imported, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,34 @@
+# Sourced by the other scripts: makes a virtual environment with the versions of requirements.lock, from nothing but Python
+# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder.
+
+find_python() {
+  for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3 python}; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "Python 3.11 or newer is needed and was not found (looked for: ${PYTHON:-python3.11, python3.12, python3.13, python3, python})." >&2
+  echo "Install it, or name it: PYTHON=/path/to/python $0" >&2
+  return 1
+}
+
+venv=${POSENC_VENV:-.venv}
+wanted=$(cat requirements.lock pyproject.toml | cksum)
+stamp=$venv/installed
+if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+  python=$(find_python)
+  echo "Setting up $venv with $("$python" --version) (about 1.2 GB, a minute or two; only when requirements.lock changes) ..." >&2
+  # A Python without ensurepip cannot put pip into the environment; its own pip installs there then.
+  "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv" >/dev/null 2>&1 ||
+    "$python" -m venv --without-pip "$venv"
+  if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    pip="$venv/bin/python -m pip"
+  else
+    pip="$python -m pip --python $venv/bin/python"
+  fi
+  rm -f "$stamp"
+  $pip install --quiet --disable-pip-version-check -r requirements.lock
+  $pip install --quiet --disable-pip-version-check --no-deps -e .
+  echo "$wanted" > "$stamp"
+fi
