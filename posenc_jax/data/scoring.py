@@ -17,7 +17,8 @@ def token_losses(logits: Array, targets: Array) -> Array:
     """
     logits = logits.astype(at_least_float32(logits.dtype))
     shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
-    chosen = jnp.arange(logits.shape[-1]) == targets[..., None]  # not a gather, whose gradient would be a scatter
+    classes = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
+    chosen = classes == targets[..., None]  # a comparison, not a gather, whose gradient would be a scatter
     return jnp.log(jnp.sum(jnp.exp(shifted), axis=-1)) - jnp.sum(jnp.where(chosen, shifted, 0), axis=-1)
 
 

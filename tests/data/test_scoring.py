@@ -6,8 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.data.scoring import correct_tokens, exact_match, scores, token_losses
+from posenc_jax.data import scoring
 from posenc_jax.data.tasks.base import Example
+
+scores, exact_match = jax.jit(scoring.scores), jax.jit(scoring.exact_match)
+correct_tokens, token_losses = jax.jit(scoring.correct_tokens), jax.jit(scoring.token_losses)
 
 
 def batch_of(targets, weights):
@@ -51,7 +54,7 @@ def test_scores_are_the_sums_of_the_definition():
     expected = loops(logits, example)
     assert expected["exact_sum"] == 1
     assert expected["example_count"] == 6
-    actual = jax.jit(scores)(logits, example)
+    actual = scores(logits, example)
     assert actual.keys() == expected.keys()
     for name, value in actual.items():
         assert value.shape == ()
@@ -73,8 +76,9 @@ def test_nothing_is_seen_where_the_weight_is_zero():
     hidden = example.weights == 0
     noise = np.where(hidden[..., None], np.float32(np.nan), logits)
     other = dataclasses.replace(example, targets=np.where(hidden, 10**6, example.targets))
+    plain = scores(logits, example)
     for name, value in scores(noise, other).items():
-        np.testing.assert_array_equal(value, scores(logits, example)[name])
+        np.testing.assert_array_equal(value, plain[name])
     np.testing.assert_array_equal(exact_match(noise, other), exact_match(logits, example))
     assert not exact_match(logits, example)[2]  # an example without weights matches nothing
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
 from posenc_jax.encodings.base import Array
 
 
@@ -103,7 +103,7 @@ class StringTask(Task):
         )
 
     def _symbols(self, key: Array, max_length: int) -> Array:
-        return jax.random.randint(key, (max_length,), 0, self.num_tokens)
+        return integers(key, (max_length,), self.num_tokens)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,24 +175,23 @@ class ModularArithmetic(StringTask):
         """Each operator and its digit act on (sum of the finished terms, term being multiplied) as an affine map.
 
         ``+ d: (s, t) -> (s + t, d)``; ``- d: (s, t) -> (s + t, -d)``; ``* d: (s, t) -> (s, t d)``. All are of the form
-        ``(s, t) -> (s + a t + b, c t + e)``, and so are their compositions: one associative scan composes them.
+        ``(s, t) -> (s + a t + b, c t + e)``, and so are their compositions: neighbours are composed until one is left.
         """
         digit_key, operator_key = jax.random.split(key)
-        count = max(max_length // 2, 1)
-        digits = jax.random.randint(digit_key, (count + 1,), 0, 5)
-        operators = jax.random.randint(operator_key, (count,), 5, 8)
+        count = 1 << max(max_length // 2 - 1, 0).bit_length()  # a power of two with room for every operator
+        digits = integers(digit_key, (count + 1,), 5)
+        operators = 5 + integers(operator_key, (count,), 3)
         tokens = jnp.stack([digits, jnp.append(operators, 0)], axis=1).reshape(-1)[:max_length]
         factors, exists = digits[1:], jnp.arange(count) < (length - 1) // 2
         times, starts = exists & (operators == 7), exists & (operators != 7)
         a = starts.astype(jnp.int32)
         c = jnp.where(times, factors, 1 - a)  # an operator that does not exist is the identity: c = 1, the others 0
         e = jnp.where(starts, jnp.where(operators == 6, -factors, factors), 0)
-
-        def then(f, g):
-            (fa, fb, fc, fe), (ga, gb, gc, ge) = f, g
-            return (fa + ga * fc) % 5, (fb + gb + ga * fe) % 5, (gc * fc) % 5, (gc * fe + ge) % 5
-
-        a, b, c, e = (x[-1:] for x in jax.lax.associative_scan(then, (a, jnp.zeros_like(a), c, e)))
+        maps = jnp.stack([a, jnp.zeros_like(a), c, e])
+        while maps.shape[1] > 1:
+            (fa, fb, fc, fe), (ga, gb, gc, ge) = maps[:, 0::2], maps[:, 1::2]
+            maps = jnp.stack([fa + ga * fc, fb + gb + ga * fe, gc * fc, gc * fe + ge]) % 5
+        a, b, c, e = maps
         return tokens, ((a + c) * digits[:1] + b + e) % 5
 
 
@@ -245,9 +244,9 @@ class MissingDuplicateString(StringTask):
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """``tokens_i = x_(i mod h)`` with ``h = n // 2``, but 2 at a place ``m < 2h``; ``output = x_(m mod h)``."""
         symbol_key, place_key = jax.random.split(key)
-        x = jax.random.randint(symbol_key, (max(max_length // 2, 1),), 0, 2)
+        x = integers(symbol_key, (max(max_length // 2, 1),), 2)
         half = jnp.maximum(length // 2, 1)
-        place = jax.random.randint(place_key, (), 0, 2 * half)
+        place = integers(place_key, (), 2 * half)
         position = jnp.arange(max_length)
         tokens = jnp.where(position == place, 2, x[position % half])
         tokens = jnp.where(position >= 2 * half, 3, tokens)
@@ -292,8 +291,8 @@ class BucketSort(StringTask):
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """``output_j`` is the number of symbols ``k`` with ``#(x_i <= k) <= j``: sorting by counting."""
         x = self._symbols(key, max_length)
-        at_most = jnp.sum(_first(x[:, None] <= jnp.arange(4), length), axis=0)
-        return x, jnp.sum(at_most <= jnp.arange(max_length)[:, None], axis=1)
+        at_most = jnp.sum(_first(x[:, None] <= jnp.arange(4)[None], length), axis=0)
+        return x, jnp.sum(at_most[None] <= jnp.arange(max_length)[:, None], axis=1)
 
 
 def _first(values: Array, length: Array) -> Array:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
 
@@ -118,14 +117,14 @@ class Copying(Task):
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols drawn uniformly; train and test do not differ."""
         if self.kind in _PARTS:
-            symbols = FIRST_SYMBOL + jax.random.randint(key, (max_length,), 0, self.num_symbols)
+            symbols = FIRST_SYMBOL + integers(key, (max_length,), self.num_symbols)
             step = jnp.arange(self.target_length(max_length))
             part, offset = step // (length + 1), step % (length + 1)
             forwards = jnp.asarray(_PARTS[self.kind])[jnp.minimum(part, len(_PARTS[self.kind]) - 1)] == 1
             source = jnp.where(forwards, offset, length - 1 - offset)
             target = jnp.where(offset == length, NEXT, symbols[jnp.clip(source, 0, max_length - 1)])
             return prompted(symbols, length, target, self.target_length(length))
-        return self._enumerated(jax.random.randint(key, (), 0, self._num_enumerated), length, max_length)
+        return self._enumerated(integers(key, (), self._num_enumerated), length, max_length)
 
     @property
     def _num_enumerated(self) -> int:

@@ -8,11 +8,10 @@ import hashlib
 import math
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
 from posenc_jax.data.tasks.sequences import PAD, SPECIAL_NAMES, prompted, translated
 from posenc_jax.encodings.base import Array
 
@@ -201,14 +200,14 @@ class Scan(Task):
     def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
         """The lengths of training commands drawn uniformly."""
         part = self._part("train")
-        number = jax.random.randint(key, shape, 0, len(part.order))
+        number = integers(key, shape, len(part.order))
         return jnp.searchsorted(jnp.asarray(part.starts[1:]), number, side="right").astype(jnp.int32)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One of the commands of this length, drawn uniformly; weights 0 if there is none."""
         part = self._part(split)
         count = jnp.asarray(part.counts)[length]
-        return self._numbered(part, jax.random.randint(key, (), 0, jnp.maximum(count, 1)), length, max_length)
+        return self._numbered(part, integers(key, (), jnp.maximum(count, 1)), length, max_length)
 
     def num_test_examples(self, length: int) -> int:
         """Test commands with ``length`` actions."""
