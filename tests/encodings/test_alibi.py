@@ -1,0 +1,67 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
+from posenc_jax.encodings.base import Geometry, Sequence
+
+
+def geometry_of(q_positions, k_positions, causal=False):
+    queries, keys = (
+        Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions)
+    )
+    return Geometry.between(queries, keys, num_heads=6, causal=causal)
+
+
+def test_slopes_are_the_official_ones():
+    root = 2**-0.5
+    published = {
+        1: [2**-8],
+        2: [2**-4, 2**-8],
+        6: [0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125],
+        8: [2.0**-h for h in range(1, 9)],
+        12: [2.0**-h for h in range(1, 9)] + [root, root / 2, root / 4, root / 8],
+    }
+    for num_heads, slopes in published.items():
+        np.testing.assert_allclose(alibi_slopes(num_heads), slopes, rtol=1e-15)
+    np.testing.assert_allclose(alibi_slopes(12)[8:], [0.707107, 0.353553, 0.176777, 0.0883883], atol=5e-7)
+    for num_heads in range(1, 130):
+        assert alibi_slopes(num_heads).shape == (num_heads,)
+    # The authors' recursion, for the remainder: every second slope of twice the power.
+    np.testing.assert_allclose(alibi_slopes(71)[64:], alibi_slopes(128)[:14:2], rtol=1e-15)
+    with pytest.raises(ValueError, match="num_heads = 0 must be at least 1"):
+        alibi_slopes(0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("past_offset", [0.0, 0.5])
+def test_bias_is_the_formula(causal, past_offset):
+    slopes = [0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125]
+    q_positions, k_positions = np.array([[3, 7], [0, 2_000_000_000]]), np.array([[0, 3, 4], [0, 1, 1_999_999_999]])
+    want = np.zeros((2, 6, 2, 3))
+    for b, h, i, j in np.ndindex(want.shape):
+        distance = float(abs(q_positions[b, i] - k_positions[b, j]))
+        if k_positions[b, j] < q_positions[b, i]:
+            distance -= past_offset
+        want[b, h, i, j] = -slopes[h] * distance
+    encoding = ALiBi(past_offset)
+    with jax.enable_x64(True):
+        got = encoding.bias({}, geometry_of(q_positions, k_positions, causal))
+        assert got.dtype == jnp.float64
+        np.testing.assert_allclose(got, want, rtol=1e-15)
+    small = [p.astype(np.int32) for p in (q_positions, k_positions)]
+    traced = jax.jit(lambda q, k: encoding.bias({}, geometry_of(q, k, causal)))(*small)
+    assert traced.dtype == jnp.float32
+    np.testing.assert_allclose(traced, want, rtol=2e-7)
+    np.testing.assert_array_equal(traced, encoding.bias({}, geometry_of(*small, causal)))
+
+
+def test_no_constant_of_all_pairs_in_the_program():
+    jaxpr = jax.make_jaxpr(lambda: ALiBi().bias({}, Geometry.of_length(64, num_heads=6)))()
+    assert max((np.size(c) for c in jaxpr.consts), default=0) <= 64
+
+
+def test_offset_out_of_range_is_refused():
+    with pytest.raises(ValueError, match=r"past_offset = 1.5 must lie in 0 .. 1.*use 0 for the paper's bias, 0.5"):
+        ALiBi(past_offset=1.5)

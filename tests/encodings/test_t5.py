@@ -1,0 +1,161 @@
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.t5 import T5Bias, bucket_starts, t5_buckets, toeplitz
+
+DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
+BIDIRECTIONAL_STARTS = {8: 8, 12: 9, 16: 10, 23: 11, 32: 12, 46: 13, 64: 14, 91: 15}
+CAUSAL_STARTS = {
+    **{16: 16, 19: 17, 21: 18, 24: 19, 27: 20, 31: 21, 35: 22, 40: 23, 46: 24, 52: 25, 59: 26, 67: 27, 77: 28},
+    **{87: 29, 99: 30, 113: 31},
+}
+
+
+def bucket(relative, num_buckets, max_distance, bidirectional):
+    """The definition of section 2.1, with the logarithm in float64."""
+    first = 0
+    if bidirectional:
+        num_buckets //= 2
+        first = num_buckets if relative > 0 else 0
+        distance = abs(relative)
+    else:
+        distance = max(-relative, 0)
+    exact = num_buckets // 2
+    if distance < exact:
+        return first + distance
+    growth = math.log(distance / exact) / math.log(max_distance / exact) * (num_buckets - exact)
+    # Distances at which the logarithm is a whole number by construction must not fall below it by rounding.
+    return first + min(exact + math.floor(growth + 1e-12), num_buckets - 1)
+
+
+def between(q_positions, k_positions, causal, contiguous=False):
+    queries, keys = (
+        Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions)
+    )
+    return Geometry.between(queries, keys, num_heads=3, causal=causal, contiguous=contiguous)
+
+
+@pytest.mark.parametrize(("bidirectional", "starts"), [(True, BIDIRECTIONAL_STARTS), (False, CAUSAL_STARTS)])
+def test_published_buckets(bidirectional, starts):
+    past = np.arange(0, 300)
+    got = t5_buckets(-past, bidirectional=bidirectional)
+    exact = 8 if bidirectional else 16
+    np.testing.assert_array_equal(got[:exact], past[:exact])
+    assert {int(n): int(got[n]) for n in past[exact:] if got[n] != got[n - 1]} == starts
+    assert got[-1] == (15 if bidirectional else 31)
+    future = t5_buckets(past, bidirectional=bidirectional)
+    if bidirectional:
+        np.testing.assert_array_equal(future[1:], 16 + got[1:])
+        assert 16 not in future  # distance 0 belongs to the first half
+    else:
+        assert not future.any()
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize(("num_buckets", "max_distance"), [(32, 128), (8, 32), (4, 3), (32, 20), (64, 4096), (6, 100)])
+def test_buckets_are_the_definition(num_buckets, max_distance, bidirectional):
+    relative = np.arange(-5000, 5001, dtype=np.int32)
+    want = [bucket(int(r), num_buckets, max_distance, bidirectional) for r in relative]
+    on_host = t5_buckets(relative, num_buckets, max_distance, bidirectional=bidirectional)
+    assert isinstance(on_host, np.ndarray)
+    assert on_host.dtype == np.int32
+    np.testing.assert_array_equal(on_host, want)
+    on_device = jax.jit(lambda r: t5_buckets(r, num_buckets, max_distance, bidirectional=bidirectional))(relative)
+    assert on_device.dtype == jnp.int32
+    np.testing.assert_array_equal(on_device, want)
+
+
+def test_a_fractional_distance_counts_as_the_whole_one_below():
+    relative = np.array([-0.5, -1.0, -22.9, -23.0, 0.5, 22.9, 23.0])
+    want = [0, 1, 10, 11, 16, 26, 27]
+    assert t5_buckets(relative, bidirectional=True).tolist() == want
+    assert t5_buckets(jnp.asarray(relative), bidirectional=True).tolist() == want
+
+
+def test_toeplitz():
+    values = np.arange(2 * 6.0).reshape(2, 6)
+    want = [[[v[j - i + 2] for j in range(4)] for i in range(3)] for v in values]
+    np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 3, 4), want)
+    np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 1, 6)[:, 0], values)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("first_query", "num_queries", "num_keys"), [(0, 5, 5), (40, 3, 50), (7, 1, 4)])
+def test_bias_and_gradient_are_the_definition(causal, first_query, num_queries, num_keys):
+    encoding = T5Bias(8, 20)
+    rng = np.random.default_rng(0)
+    table, weights = rng.normal(size=(3, 8)), rng.normal(size=(1, 3, num_queries, num_keys))
+    q_positions = np.arange(first_query, first_query + num_queries, dtype=np.int32)[None]
+    k_positions = np.arange(num_keys, dtype=np.int32)[None]
+    want, want_gradient = np.zeros(weights.shape), np.zeros(table.shape)
+    for _, h, i, j in np.ndindex(weights.shape):
+        row = bucket(int(k_positions[0, j] - q_positions[0, i]), 8, 20, not causal)
+        want[0, h, i, j] = table[h, row]
+        want_gradient[h, row] += weights[0, h, i, j]
+    with jax.enable_x64(True):
+        for contiguous in (False, True):
+
+            def both(table, q, k, contiguous=contiguous):
+                def loss(table):
+                    bias = encoding.bias({"table": table}, between(q, k, causal, contiguous))
+                    return (bias * weights).sum(), bias
+
+                return jax.grad(loss, has_aux=True)(table)
+
+            for lift in (lambda f: f, jax.jit):  # positions known on the host, and traced
+                gradient, bias = lift(both)(jnp.asarray(table), q_positions, k_positions)
+                np.testing.assert_allclose(bias, want, atol=1e-15)
+                np.testing.assert_allclose(gradient, want_gradient, atol=1e-12)
+
+
+def test_rows_with_their_own_positions():
+    encoding, table = T5Bias(8, 20), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+    positions = np.array([[0, 3, 4, 30], [5, 6, 7, 8]], np.int32)
+    got = encoding.bias({"table": table}, between(jnp.asarray(positions), jnp.asarray(positions), True))
+    for b, h, i, j in np.ndindex(2, 3, 4, 4):
+        want = table[h, bucket(int(positions[b, j] - positions[b, i]), 8, 20, False)]
+        assert got[b, h, i, j] == pytest.approx(want, abs=1e-7)
+
+
+def test_no_program_holds_a_product_of_queries_keys_and_buckets():
+    """Contiguous positions need the distinct distances only, or the table's gradient costs a third of a step."""
+    geometry = Geometry.of_length(64, num_heads=3, causal=True)
+    text = jax.jit(jax.grad(lambda t: T5Bias().bias({"table": t}, geometry).sum())).lower(np.ones((3, 32))).as_text()
+    assert "127x32" in text
+    assert "64x64x32" not in text
+
+
+def test_initialisation():
+    params = T5Bias().init(jax.random.key(0), DIMS)
+    assert params["table"].shape == (3, 32)
+    assert params["table"].dtype == jnp.float32
+    limit = math.sqrt(6 / 35)
+    assert 0.9 * limit < np.abs(params["table"]).max() <= limit
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_buckets": 2}, "num_buckets = 2 must be even and at least 4.*use 4"),
+        ({"num_buckets": 33}, "num_buckets = 33 must be even.*use 34"),
+        ({"max_distance": 16}, r"max_distance = 16 must exceed num_buckets // 2 = 16.*raise max_distance or lower"),
+    ],
+)
+def test_impossible_sizes_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        T5Bias(**fields)
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(T5Bias(), **fields)
+
+
+def test_undefined_buckets_are_refused():
+    with pytest.raises(ValueError, match="1 buckets for one direction: use at least 2"):
+        t5_buckets(np.arange(3), 2, 128, bidirectional=True)
+    with pytest.raises(ValueError, match=r"max_distance = 8 must exceed 8.*raise max_distance or lower num_buckets"):
+        bucket_starts(16, 8)
