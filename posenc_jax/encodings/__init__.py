@@ -4,6 +4,7 @@ The import lines of the classes below are the registry: `ENCODINGS` maps the wor
 to the class.
 """
 
+from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
 from posenc_jax.encodings.learned import Learned
@@ -11,6 +12,7 @@ from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.encodings.randomized import Randomized, random_positions
 from posenc_jax.encodings.rope import RoPE, half_permutation, rotate
+from posenc_jax.encodings.shaw import Shaw
 from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
 from posenc_jax.encodings.slots import (
     Slot,
@@ -24,6 +26,8 @@ from posenc_jax.encodings.slots import (
     layer_params,
     map_slot,
 )
+from posenc_jax.encodings.t5 import T5Bias, t5_buckets
+from posenc_jax.encodings.transformer_xl import TransformerXL
 
 ENCODINGS: dict[str, type[PositionalEncoding]] = {
     cls.name: cls
@@ -31,12 +35,17 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
+        ALiBi,
+        T5Bias,
+        Shaw,
+        TransformerXL,
         Randomized,
     )
 }
 
 __all__ = [
     "ENCODINGS",
+    "ALiBi",
     "Dims",
     "Geometry",
     "Learned",
@@ -44,9 +53,14 @@ __all__ = [
     "Randomized",
     "RoPE",
     "Sequence",
+    "Shaw",
     "Sinusoidal",
     "Slot",
+    "T5Bias",
+    "TransformerXL",
     "Value",
+    "alibi_bias",
+    "alibi_slopes",
     "attend",
     "check_slot",
     "elements",
@@ -66,6 +80,7 @@ __all__ = [
     "sincos",
     "sinusoidal",
     "spec",
+    "t5_buckets",
     "tensor2tensor_frequencies",
     "vaswani_frequencies",
 ]

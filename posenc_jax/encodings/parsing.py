@@ -120,17 +120,20 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
         raise ValueError(f"{ast.unparse(node)!r} is not an {what}: write a name with arguments, as in rope(base=5e5)")
     if function.id.lower() not in classes:
         hint = _nearest(function.id.lower(), classes)
-        raise ValueError(f"unknown {what} {function.id!r}{hint}; `posenc list` shows all")
+        words = list(dict.fromkeys(_word(cls) for cls in classes.values()))
+        ways = "`posenc list` shows all" if what == "encoding" else f"it takes {_listed(words, 'no calls')}"
+        raise ValueError(f"unknown {what} {function.id!r}{hint} ({ways})")
     cls = classes[function.id.lower()]
     fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
     if len(args) > len(fields):
-        raise ValueError(f"{ast.unparse(node)!r} has {len(args)} arguments, but {cls.__name__} has {_listed(fields)}")
+        ways = _listed(fields, "none")
+        raise ValueError(f"{ast.unparse(node)!r} has {len(args)} arguments, but {cls.__name__} has {ways}")
     named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
     values: dict[str, Any] = {}
     for field, value in named:
         if field not in fields:
             hint = _nearest(field or "**", fields)
-            raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint}; it has {_listed(fields)}")
+            raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
         if field in values:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
         inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}  # type: ignore[arg-type]
@@ -161,8 +164,8 @@ def _values_in(annotation: Any) -> list[type[Value]]:
 
 def _nearest(word: str, words) -> str:
     near = difflib.get_close_matches(word, list(words), n=1)
-    return f", did you mean {near[0]!r}?" if near else ""
+    return f": did you mean {near[0]!r}?" if near else ""
 
 
-def _listed(fields: list[str]) -> str:
-    return ", ".join(fields) if fields else "no fields"
+def _listed(words: list[str], none: str) -> str:
+    return ", ".join(words) or none

@@ -1,3 +1,4 @@
+import functools
 import itertools
 
 import jax
@@ -15,8 +16,12 @@ def dims(max_len):
 
 
 def mapped(encoding, positions, length, key=KEY, **fields):
-    sequence = Sequence(np.asarray(positions), jnp.asarray(length), **fields)
-    return np.asarray(jax.jit(lambda s, k: encoding.map_positions(s, key=k, train=False))(sequence, key))
+    return np.asarray(_map_positions(encoding, Sequence(np.asarray(positions), jnp.asarray(length), **fields), key))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _map_positions(encoding, sequence, key):
+    return encoding.map_positions(sequence, key=key, train=False)
 
 
 @pytest.mark.parametrize("per", ["batch", "example"])

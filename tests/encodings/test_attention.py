@@ -1,0 +1,193 @@
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Geometry, PositionalEncoding, RoPE, Sequence, attend, position_bias
+
+RANDOM = np.random.default_rng(0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(PositionalEncoding):
+    """A bias per head and distance: asymmetric, so that a swapped sign shows."""
+
+    name = "table"
+
+    def bias(self, params, geometry):
+        return jnp.moveaxis(params["t"][geometry.relative + 10], -1, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Content(PositionalEncoding):
+    """A term from raw queries and keys, and one added to the output."""
+
+    name = "content"
+
+    def content_bias(self, params, q, k, geometry, terms):
+        return jnp.einsum("bhqd,bhkd->bhqk", q, k) * terms
+
+    def value_term(self, params, weights, geometry):
+        return jnp.repeat(weights[..., :1], params["d"], axis=-1)
+
+
+def inputs(batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
+    q = RANDOM.normal(size=(batch, heads, num_q, dim))
+    k, v = (RANDOM.normal(size=(batch, kv_heads, num_k, dim)) for _ in "kv")
+    return q, k, v
+
+
+SEGMENTS = np.array([[1, 1, 1, 2, 2, 2, 0], [0, 0, 1, 1, 1, 1, 1]])
+
+
+def geometry_of(causal, packed, num_q=5, num_k=7):
+    """The last ``num_q`` of ``num_k`` tokens as queries."""
+    segments = SEGMENTS[:, :num_k] if packed else None
+    keys = Sequence(np.arange(num_k)[None], np.array([num_k]), segment_ids=segments)
+    first = num_k - num_q
+    slots = np.arange(first, num_k)[None]
+    queries = Sequence(slots, np.array([num_k]), segment_ids=SEGMENTS[:, first:num_k] if packed else None)
+    return Geometry.between(queries, keys, num_heads=4, causal=causal, q_slots=slots)
+
+
+def plain(q, k, v, bias, visible):
+    """Attention one output at a time; rows that see nothing are NaN."""
+    out = np.full(q.shape, np.nan)
+    weights = np.full((*q.shape[:3], k.shape[2]), np.nan)
+    share = q.shape[1] // k.shape[1]
+    for b in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            for i in range(q.shape[2]):
+                seen = [j for j in range(k.shape[2]) if visible(b, i, j)]
+                if not seen:
+                    continue
+                logits = [q[b, h, i] @ k[b, h // share, j] / np.sqrt(q.shape[3]) + bias(h, i, j) for j in seen]
+                exps = np.exp(np.array(logits) - max(logits))
+                weights[b, h, i] = 0
+                weights[b, h, i, seen] = exps / exps.sum()
+                out[b, h, i] = sum(weights[b, h, i, j] * v[b, h // share, j] for j in seen)
+    return out, weights
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_attention_is_the_plain_loop(causal, packed):
+    q, k, v = inputs()
+    table = RANDOM.normal(size=(21, 4))
+    geometry = geometry_of(causal, packed)
+
+    def visible(b, i, j):
+        same = not packed or (SEGMENTS[b, j] != 0 and SEGMENTS[b, j] == SEGMENTS[b, i + 2])
+        return same and (not causal or j <= i + 2)
+
+    want, want_weights = plain(q, k, v, lambda h, i, j: table[j - (i + 2) + 10, h], visible)
+    real = ~np.isnan(want)
+    assert real.all() != packed
+    with jax.enable_x64(True):
+        got, weights = attend(q, k, v, (Table(),), ({"t": jnp.asarray(table)},), geometry, return_weights=True)
+        assert got.dtype == jnp.float64
+        np.testing.assert_allclose(np.asarray(got)[real], want[real], atol=1e-13)
+        seen = ~np.isnan(want_weights)
+        np.testing.assert_allclose(np.asarray(weights)[seen], want_weights[seen], atol=1e-13)
+    assert np.isfinite(got).all()  # also rows that see nothing
+
+
+def test_several_encodings_add_up_and_act_at_their_hooks():
+    q, k, v = inputs(heads=2)
+    table = RANDOM.normal(size=(2, 21, 2))
+    geometry = dataclasses.replace(geometry_of(False, False), num_heads=2)
+    encodings = (Table(), RoPE(), Content())
+    with jax.enable_x64(True):
+        params = ({"t": jnp.asarray(table[0])}, {}, {"d": 6})
+        got = attend(q, k, v, encodings, params, geometry, (None, None, 0.25))
+        q_r = RoPE().encode_queries({}, q, geometry.q_positions, None)
+        k_r = RoPE().encode_keys({}, k, geometry.k_positions, None)
+        logits = np.einsum("bhqd,bhkd->bhqk", q_r, k_r) / np.sqrt(6) + 0.25 * np.einsum("bhqd,bhkd->bhqk", q, k)
+        for i in range(5):
+            for j in range(7):
+                logits[:, :, i, j] += table[0, j - (i + 2) + 10]
+        weights = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        np.testing.assert_allclose(got, np.einsum("bhqk,bhkd->bhqd", weights, v) + weights[..., :1], atol=1e-12)
+
+        twice = ({"t": jnp.asarray(table[0])}, {"t": jnp.asarray(table[1])})
+        once = ({"t": jnp.asarray(table.sum(0))},)
+        both = attend(q, k, v, (Table(), Table()), twice, geometry)
+        np.testing.assert_allclose(both, attend(q, k, v, (Table(),), once, geometry), atol=1e-13)
+        bias = position_bias((Table(), Table()), twice, geometry)
+        shared = attend(q, k, v, (Table(), Table()), twice, geometry, shared_bias=bias)
+        np.testing.assert_array_equal(shared, both)
+    assert position_bias((RoPE(), Content()), ({}, {}), geometry) is None
+
+
+@pytest.mark.parametrize(
+    ("slot", "causal", "packed"),
+    [
+        ((), False, False),
+        ((), True, False),
+        ((Table(),), False, True),
+        ((RoPE(),), True, True),
+        ((RoPE(), Table()), False, False),
+        ((RoPE(), Table()), True, True),
+    ],
+)
+def test_fused_agrees_with_the_reference_with_gradients(slot, causal, packed):
+    q, k, v = (x.astype(np.float32) for x in inputs())
+    table = {"t": RANDOM.normal(size=(21, 4)).astype(np.float32)}
+    params = tuple(table if isinstance(e, Table) else {} for e in slot)
+    geometry = geometry_of(causal, packed)
+    # Rows that see no key are padding: what they hold is nobody's business.
+    real = 1.0 if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(np.float32)
+    cotangent = real * RANDOM.normal(size=q.shape).astype(np.float32)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def value_and_gradient(implementation, q, k, v, params):
+        def loss(q, k, v, params):
+            out = attend(q, k, v, slot, params, geometry, implementation=implementation)
+            return (out * cotangent).sum(), out * real
+
+        return jax.value_and_grad(loss, argnums=(0, 1, 2, 3), has_aux=True)(q, k, v, params)
+
+    ((_, want), want_gradient) = value_and_gradient("reference", q, k, v, params)
+    ((_, got), got_gradient) = value_and_gradient("fused", q, k, v, params)
+    np.testing.assert_allclose(got, want, atol=2e-6)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-5), got_gradient, want_gradient)
+
+
+@pytest.mark.parametrize("implementation", ["reference", "fused"])
+def test_bfloat16_keeps_its_dtype_and_a_float32_bias(implementation):
+    # Biases of -500 and -500.5, as of distances 1000 and 1001 at slope 1/2, are equal in bfloat16.
+    @dataclasses.dataclass(frozen=True)
+    class Far(PositionalEncoding):
+        name = "far"
+
+        def bias(self, params, geometry):
+            return jnp.array([-500.0, -500.5])[None, None, None]
+
+    zeros, v = jnp.zeros((1, 1, 1, 8), jnp.bfloat16), jnp.eye(2, 8, dtype=jnp.bfloat16)[None, None]
+    geometry = Geometry.between(
+        Sequence(np.array([[1001]]), np.array([2])), Sequence.of_length(2), num_heads=1, causal=False
+    )
+    out = attend(zeros, jnp.zeros_like(v), v, (Far(),), ({},), geometry, implementation=implementation)
+    assert out.dtype == jnp.bfloat16
+    want = np.exp([0, -0.5]) / np.exp([0, -0.5]).sum()
+    np.testing.assert_allclose(out[0, 0, 0, :2].astype(np.float32), want, atol=4e-3)
+
+
+def test_errors():
+    q, k, v = inputs()
+    geometry = geometry_of(False, False)
+    with pytest.raises(ValueError, match=r"4 query heads cannot share 3 key heads: .* must be a multiple"):
+        attend(q, *(RANDOM.normal(size=(2, 3, 7, 6)) for _ in "kv"), (), (), geometry)
+    with pytest.raises(ValueError, match=r"2 encodings need as many parameter sets and geometries, got 1 and 2"):
+        attend(q, k, v, (RoPE(), RoPE()), ({},), geometry)
+    with pytest.raises(ValueError, match=r"1 encodings need as many parameter sets and geometries, got 1 and 2"):
+        attend(q, k, v, (RoPE(),), ({},), (geometry, geometry))
+    with pytest.raises(ValueError, match=r"without encodings pass one Geometry, which holds the mask"):
+        attend(q, k, v, (), (), ())
+    with pytest.raises(ValueError, match=r"no logits or weights for content_bias, value_term: use implementation='ref"):
+        attend(q, k, v, (Content(),), ({},), geometry, implementation="fused")
+    with pytest.raises(ValueError, match=r"no logits or weights for return_weights"):
+        attend(q, k, v, (), (), geometry, implementation="fused", return_weights=True)

@@ -1,0 +1,178 @@
+import dataclasses
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import (
+    ALiBi,
+    Geometry,
+    Learned,
+    PositionalEncoding,
+    Randomized,
+    RoPE,
+    Sequence,
+    Sinusoidal,
+    Value,
+)
+from posenc_jax.encodings.base import at_least_float32
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner(Value):
+    size: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Example(PositionalEncoding):
+    rate: float = 1.0
+    size: int = 1
+    flag: bool = False
+    kind: Literal["linear", "log"] = "linear"
+    limit: int | None = None
+    either: int | float = 0
+    sizes: tuple[int, ...] = ()
+    pair: tuple[float, str] = (0.0, "a")
+    inner: Inner | None = None
+
+    name = "example"
+
+    def check_fields(self):
+        if self.rate < 0:
+            raise ValueError("rate must not be negative")
+
+
+def test_equal_settings_are_equal_values():
+    variants = [Example(1), Example(1.0), Example(True), Example(np.float32(1)), Example(np.int64(1))]
+    assert len({*variants}) == 1
+    assert {type(e.rate) for e in variants} == {float}
+    assert len({repr(e) for e in variants}) == 1
+    assert repr(Example(size=2.0, flag=1, sizes=[1, 2.0], pair=[3, "b"], kind=np.str_("log"))) == repr(
+        Example(size=2, flag=True, sizes=(1, 2), pair=(3.0, "b"), kind="log")
+    )
+    assert type(Example(either=0.5).either) is float
+    assert type(Example(either=2).either) is int
+    assert Example(inner=Inner(3.0)).inner == Inner(3)
+
+    traces = []
+
+    def traced(x, encoding):
+        traces.append(encoding)
+        return x * encoding.rate
+
+    traced = jax.jit(traced, static_argnums=1)
+    for encoding in variants:
+        traced(1.0, encoding)
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": 1.5}, r"Example.size = 1.5 must be of type int"),
+        ({"size": float("inf")}, r"Example.size = inf must be of type int"),
+        ({"size": float("nan")}, r"Example.size = nan must be of type int"),
+        ({"rate": float("nan")}, r"Example.rate = nan must be of type float"),
+        ({"rate": 10**400}, r"Example.rate = 10+ must be of type float"),
+        ({"rate": "1"}, r"Example.rate = '1' must be of type float"),
+        ({"rate": np.ones(1)}, r"Example.rate = array\(\[1.\]\) must be of type float"),
+        ({"flag": 2}, r"Example.flag = 2 must be of type bool"),
+        ({"kind": "lin"}, r"Example.kind = 'lin' is not one of 'linear', 'log'; did you mean 'linear'\?"),
+        ({"limit": 0.5}, r"Example.limit = 0.5 must be of type int"),
+        ({"sizes": 3}, r"Example.sizes = 3 must be a tuple"),
+        ({"sizes": (1, "a")}, r"Example.sizes\[1\] = 'a' must be of type int"),
+        ({"pair": (1.0,)}, r"Example.pair = \(1.0,\) must have 2 elements"),
+        ({"inner": 3}, r"Example.inner = 3 must be of type Inner"),
+        ({"rate": -1}, r"rate must not be negative"),
+    ],
+)
+def test_bad_values_are_refused_by_name(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Example(**fields)
+
+
+def test_acts_on_names_the_overridden_hooks():
+    assert Example().acts_on == frozenset()
+    assert Sinusoidal().acts_on == Learned().acts_on == {"embed"}
+    assert RoPE().acts_on == {"encode_queries", "encode_keys"}
+    assert ALiBi().acts_on == {"bias"}
+    assert Randomized().acts_on == {"map_positions"}
+    assert Randomized(redraw="layer").redraws_per_layer
+    assert not Randomized().redraws_per_layer
+    assert not Example().redraws_per_layer
+
+
+def brute_mask(geometry, num_q, num_k):
+    mask = np.ones((2, 1, num_q, num_k), bool)
+    for b in range(2):
+        for q in range(num_q):
+            for k in range(num_k):
+                if geometry.causal and geometry.k_slots[0, k] > geometry.q_slots[0, q]:
+                    mask[b, 0, q, k] = False
+                if geometry.k_segments is not None:
+                    segment = geometry.k_segments[b, k]
+                    if segment == 0 or (geometry.q_segments is not None and segment != geometry.q_segments[b, q]):
+                        mask[b, 0, q, k] = False
+    return mask
+
+
+SEGMENTS = np.array([[1, 1, 2, 2, 0, 0], [0, 3, 3, 3, 3, 1]])
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("packed", ["none", "keys", "both"])
+def test_mask_follows_from_slots_and_segments_never_from_positions(causal, packed):
+    keys = Sequence(np.arange(6)[None] * 0, np.array([6]), segment_ids=None if packed == "none" else SEGMENTS)
+    queries = Sequence(np.array([[9, -9, 0]]), np.array([6]), segment_ids=SEGMENTS[:, 3:] if packed == "both" else None)
+    geometry = Geometry.between(queries, keys, num_heads=2, causal=causal, q_slots=np.array([[3, 4, 5]]))
+    if not causal and packed == "none":
+        assert geometry.mask is None
+        return
+    want = brute_mask(geometry, 3, 6)
+    np.testing.assert_array_equal(np.broadcast_to(geometry.mask, want.shape), want)
+    traced = jax.jit(lambda g: g.mask)(geometry)
+    np.testing.assert_array_equal(np.broadcast_to(traced, want.shape), want)
+
+
+def test_relative_is_key_minus_query():
+    queries = Sequence(np.array([[4, 7]]), np.array([9]))
+    keys = Sequence(np.array([[1, 2, 9], [0, 4, 5]]), np.array([9]))
+    relative = Geometry.between(queries, keys, num_heads=1).relative
+    assert isinstance(relative, np.ndarray)
+    assert relative.tolist() == [[[-3, -2, 5], [-6, -5, 2]], [[-4, 0, 1], [-7, -3, -2]]]
+    axes = Sequence(np.array([[[0, 1], [2, 5]]]), np.array([2]))
+    assert Geometry.between(axes, axes, num_heads=1).relative[0, 0].tolist() == [[0, 0], [2, 4]]
+
+
+def test_block_is_the_same_call_on_fewer_queries_and_keys():
+    types = np.arange(12).reshape(2, 6) % 3
+    sequence = Sequence(np.arange(6)[None] + 5, np.array([6]), segment_ids=SEGMENTS, token_types=types)
+    geometry = Geometry.between(sequence, sequence, num_heads=3, causal=True, contiguous=True)
+    part = geometry.block(slice(1, 3), slice(2, 6))
+    np.testing.assert_array_equal(part.relative, geometry.relative[:, 1:3, 2:6])
+    np.testing.assert_array_equal(part.mask, geometry.mask[:, :, 1:3, 2:6])
+    np.testing.assert_array_equal(part.q_types, types[:, 1:3])
+    np.testing.assert_array_equal(part.k_types, types[:, 2:6])
+    assert (part.causal, part.num_heads, part.contiguous) == (True, 3, True)
+    assert part.length is geometry.length
+    assert Geometry.of_length(4, num_heads=1).block(slice(0, 2), slice(0, 3)).mask is None
+
+
+def test_geometry_and_sequence_are_pytrees_with_static_facts():
+    geometry = Geometry.of_length(4, num_heads=2, causal=True)
+    leaves, tree = jax.tree.flatten(geometry)
+    again = jax.tree.unflatten(tree, leaves)
+    assert (again.causal, again.num_heads, again.contiguous) == (True, 2, True)
+    np.testing.assert_array_equal(again.relative, geometry.relative)
+    assert jax.tree.structure(geometry) != jax.tree.structure(dataclasses.replace(geometry, causal=False))
+    sequence = Sequence.of_length(3, tokens=jnp.zeros((2, 3), int))
+    assert [leaf.shape for leaf in jax.tree.leaves(sequence)] == [(1, 3), (1,), (2, 3)]
+    assert isinstance(sequence.positions, np.ndarray)
+
+
+def test_at_least_float32():
+    assert at_least_float32(jnp.bfloat16) == at_least_float32(jnp.zeros(1, jnp.float16), jnp.int32) == jnp.float32
+    with jax.enable_x64(True):
+        assert at_least_float32(jnp.bfloat16, jnp.zeros(1, jnp.float64)) == jnp.float64

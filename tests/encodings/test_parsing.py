@@ -1,0 +1,132 @@
+import dataclasses
+import subprocess
+import sys
+from typing import Literal
+
+import pytest
+
+from posenc_jax.encodings import (
+    ENCODINGS,
+    Learned,
+    PositionalEncoding,
+    Randomized,
+    RoPE,
+    Sinusoidal,
+    Value,
+    parse,
+    spec,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch(Value):
+    factor: float = 1.0
+    kind: Literal["linear", "log"] = "linear"
+
+
+@dataclasses.dataclass(frozen=True)
+class Nested(PositionalEncoding):
+    scaling: Stretch | None = None
+    stages: tuple[Stretch, ...] = ()
+    sizes: tuple[int, ...] = ()
+    label: str = ""
+    flag: bool = False
+    needed: int | None = 0
+
+    name = "nested"
+
+
+KNOWN = {**ENCODINGS, "nested": Nested}
+
+SLOTS = [
+    ("", ()),
+    ("nope", ()),
+    ("rope", (RoPE(),)),
+    ("rope()", (RoPE(),)),
+    ("rope(base=5e5)", (RoPE(base=500000.0),)),
+    ("rope(5e5, 'half')", (RoPE(base=500000.0, layout="half"),)),
+    (" randomized( max_position = 512 ) | rope ", (Randomized(512), RoPE())),
+    ("sinusoidal|nope|learned(max_len=None)", (Sinusoidal(), Learned())),
+    ("rope/rope/rope/nope", ((RoPE(),), (RoPE(),), (RoPE(),), ())),
+    ("nope/nope", ((), ())),
+    ("randomized|rope/learned|rope", ((Randomized(), RoPE()), (Learned(), RoPE()))),
+    ("rope/randomized|rope/nope", ((RoPE(),), (Randomized(), RoPE()), ())),
+    ("RoPE|Sinusoidal|LEARNED", (RoPE(), Sinusoidal(), Learned())),
+    ("nested(scaling=stretch(factor=8, kind='log'))", (Nested(scaling=Stretch(8, "log")),)),
+    ("nested(stages=(stretch, Stretch(2),), sizes=[1, -2])", (Nested(stages=(Stretch(), Stretch(2)), sizes=(1, -2)),)),
+    ("nested(label='a|b/c(', flag=True)", (Nested(label="a|b/c(", flag=True),)),
+]
+
+
+@pytest.mark.parametrize(("text", "slot"), SLOTS)
+def test_parse_and_back(text, slot):
+    assert parse(text, KNOWN) == slot
+    assert parse(spec(slot), KNOWN) == slot
+
+
+def test_spec_is_the_shortest_string():
+    assert spec(()) == "nope"
+    assert spec(RoPE()) == "rope"
+    assert spec((Randomized(max_position=512), RoPE(base=5e5, layout="interleaved"))) == (
+        "randomized(max_position=512)|rope(base=500000.0)"
+    )
+    assert spec(((RoPE(),), ())) == "rope/nope"
+    assert spec(RoPE(base=0.1 + 0.2)) == "rope(base=0.30000000000000004)"
+    assert spec(Nested(Stretch(2, "log"), (Stretch(),), (1,), "it's", True, None)) == (
+        "nested(scaling=stretch(factor=2.0, kind='log'), stages=(stretch,), sizes=(1,), "
+        "label=\"it's\", flag=True, needed=None)"
+    )
+    for value in (float("inf"), -float("inf")):
+        assert parse(spec(Nested(scaling=Stretch(value))), KNOWN) == (Nested(scaling=Stretch(value)),)
+
+
+def test_every_encoding_is_registered_by_its_name_and_reads_back():
+    assert set(ENCODINGS) >= {
+        "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "randomized"
+    }  # fmt: skip
+    for name, cls in ENCODINGS.items():
+        assert cls.name == name
+        assert parse(name) == parse(cls.__name__) == (cls(),)
+        assert spec(cls()) == name
+        assert cls.citation.count("arXiv:") == 1
+        assert cls.paper.startswith("arXiv:")
+        assert cls.paper in cls.citation
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ropee", r"unknown encoding 'ropee': did you mean 'rope'\? \(`posenc list` shows all\)"),
+        ("rope|sinusodal(2)", r"unknown encoding 'sinusodal': did you mean 'sinusoidal'\?"),
+        ("zzz", r"unknown encoding 'zzz' \(`posenc list` shows all\)"),
+        ("rope(bse=2)", r"RoPE has no field 'bse': did you mean 'base'\? \(it has base, layout, rotary_dim\)"),
+        ("rope(**x)", r"RoPE has no field '\*\*'"),
+        ("rope(1, 'half', 4, 5)", r"has 4 arguments, but RoPE has base, layout, rotary_dim"),
+        ("rope(2.0, base=3.0)", r"gives the field 'base' twice: leave one out"),
+        ("rope(layout=half)", r"RoPE.layout = half must be a literal: .*; write 'half' if a string is meant"),
+        ("rope(base=10**4)", r"RoPE.base = 10 \*\* 4 must be a literal: a number, string"),
+        ("rope(base=open('x'))", r"unknown value of RoPE.base 'open' \(it takes no calls\)"),
+        ("nested(scaling=strech(2))", r"Nested.scaling 'strech': did you mean 'stretch'\? \(it takes stretch\)"),
+        ("rope(layout='hal')", r"RoPE.layout = 'hal' is not one of 'interleaved', 'half'; did you mean 'half'\?"),
+        ("rope(base='x')", r"RoPE.base = 'x' must be of type float"),
+        ("rope(base=1", r"cannot read the encoding 'rope\(base=1' \(.*\): write calls joined by \| in a layer"),
+        ("rope|", r"cannot read the encoding 'rope\|'"),
+        ("rope + learned", r"join the elements of a layer by \| and layers by /"),
+        ("rope//nope", r"join the elements of a layer by \| and layers by /"),
+        ("rope, learned", r"'\(rope, learned\)' is not an encoding: write a name with arguments"),
+        ("__import__('os').system('true')", r"is not an encoding: write a name"),
+        ("3", r"'3' is not an encoding"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_what_is_near(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse(text, KNOWN)
+
+
+def test_import_is_light():
+    code = (
+        "import sys, posenc_jax.encodings\n"
+        "heavy = {'flax', 'optax', 'orbax', 'tyro', 'rich', 'tensorflow', 'grain'}\n"
+        "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
