@@ -13,10 +13,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from posenc_jax.cell import Cell, Group, RefusedError, Reporter, load_config, load_group_state
 from posenc_jax.config import Run, to_json
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.cell import Cell, Group, RefusedError, Reporter, load_config, load_group_state
 from posenc_jax.surgery import finished
 from posenc_jax.training.metrics import dumps, write_atomically
 from posenc_jax.training.replicas import make_mesh, place
