@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from posenc_jax.cell import RefusedError, Reporter, StoppedError, locked, results, run
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
 from posenc_jax.encodings import elements
 from posenc_jax.environment import environment
-from posenc_jax.cell import RefusedError, Reporter, StoppedError, locked, results, run
 from posenc_jax.training.metrics import dumps, write_atomically
 
 
@@ -119,6 +119,7 @@ def _cell_record(cell: Run, found: list[dict]) -> dict:
         "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
         "seeds": list(cell.seeds),
         "learning_rates": list(cell.learning_rates),
+        "lengths": list(cell.evaluation.lengths),
         "citations": [e.citation for e in used] + [cell.task.citation],
         "note": cell.note or None,
         "bit_exact": all(result["bit_exact"] for result in found),
@@ -155,5 +156,5 @@ def _report(directory: Path, reporter: Reporter) -> None:
     try:
         for path in report.build(directory):
             reporter.note(f"wrote {path}")
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         reporter.note(f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and run: posenc report {directory}")
