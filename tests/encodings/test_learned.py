@@ -89,8 +89,9 @@ def test_traced_positions_outside_give_nan_but_padding_does_not(beyond):
     segment_ids = jnp.array([[0, 1, 1, 1, 0, 0]])
     got = rows(Learned(beyond=beyond), positions, segment_ids=segment_ids)
     np.testing.assert_array_equal(np.isnan(got).all(-1)[0], [False, False, False, True, False, False])
-    got = rows(Learned(beyond="nan"), np.array([[-1, 0, 6]]))
-    np.testing.assert_array_equal(np.isnan(got).all(-1)[0], [True, False, True])
+    for known, outside in [([-1, 0, 6], [True, False, True]), ([-2, -1, 0], [True, True, False])]:
+        got = rows(Learned(beyond="nan"), np.array([known]))
+        np.testing.assert_array_equal(np.isnan(got).all(-1)[0], outside)
 
 
 def test_clamp():
