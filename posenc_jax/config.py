@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings.base import Dims, Value
-from posenc_jax.encodings.slots import Slot, check_slot
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
 
 
@@ -176,9 +177,7 @@ class Run(Value):
             )
         if self.execution.model > 1 and self.model.num_heads % self.execution.model:
             raise ValueError(f"execution.model = {self.execution.model} does not divide model.num_heads = {self.model.num_heads}")
-        slots = self.slots
-        for stack in ("encoder", "decoder", "cross"):
-            check_slot(getattr(slots, stack), self.dims)
+        check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
 
     @property
     def slots(self) -> Slots:

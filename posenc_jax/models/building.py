@@ -1,0 +1,59 @@
+"""From a config to a model."""
+
+from __future__ import annotations
+
+from flax import nnx
+
+from posenc_jax.encodings.base import Array, Dims
+from posenc_jax.encodings.slots import init_slot
+from posenc_jax.models.checks import check_model, check_slots
+from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer, model_dims
+from posenc_jax.models.decoder_only import DecoderOnly
+from posenc_jax.models.encoder_decoder import EncoderDecoder
+from posenc_jax.models.encoder_only import EncoderOnly
+from posenc_jax.models.model import Model
+from posenc_jax.models.streams import stack_key
+
+_MODELS: dict[str, type[Model]] = {
+    "decoder_only": DecoderOnly,
+    "encoder_only": EncoderOnly,
+    "encoder_decoder": EncoderDecoder,
+}
+
+
+def init_posenc(key: Array, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
+    """Float32 parameters of all encodings of a model: the result of `init_slot` for each stack that the kind has."""
+    check_slots(kind, slots, dims)
+    return {stack: init_slot(stack_key(key, stack), getattr(slots, stack), dims) for stack in STACKS[kind]}
+
+
+def build(
+    kind: ModelKind,
+    config: Transformer,
+    slots: Slots,
+    *,
+    vocab_size: int,
+    num_classes: int,
+    max_len: int,
+    key: Array,
+    posenc_key: Array,
+) -> Model:
+    """A model with fresh float32 parameters; works under `jax.jit` and `nnx.eval_shape`.
+
+    Parameters of encodings depend on ``posenc_key`` and lie in the attribute ``posenc``. All others depend on ``key``
+    and never on the slots, so that models with different encodings start equal.
+
+    Args:
+      kind: "decoder_only", "encoder_only" or "encoder_decoder".
+      vocab_size: number of tokens (of source and target together).
+      num_classes: number of values that a target can take.
+      max_len: positions ``0 .. max_len-1`` occur.
+
+    Raises:
+      ValueError: as `check_model` and `check_slots`.
+    """
+    dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)
+    check_model(kind, config, slots, dims, num_classes=num_classes)
+    posenc = init_posenc(posenc_key, slots, dims, kind)
+    rngs = nnx.Rngs(params=key)
+    return _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)

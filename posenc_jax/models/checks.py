@@ -1,0 +1,57 @@
+"""What cannot be built, told without building: nothing here needs Flax or a device, so configs ask it first."""
+
+from __future__ import annotations
+
+from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.slots import Slot, check_slot, elements, for_layer
+from posenc_jax.models.config import STACKS, Slots, Transformer
+
+
+def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num_classes: int) -> None:
+    """Refuses what `posenc_jax.models.build` could not make; ``dims`` are those of `model_dims`.
+
+    Raises:
+      ValueError: for an unknown kind, pooling outside an encoder-only model, a tied output with another number of
+        classes than of tokens, and encodings that cannot serve the model.
+    """
+    if kind not in STACKS:
+        raise ValueError(f"kind = {kind!r} is not one of {', '.join(map(repr, STACKS))}")
+    if config.pooling is not None and kind != "encoder_only":
+        raise ValueError(
+            f"pooling = {config.pooling!r} serves encoder_only; {kind} predicts every token: set pooling to None"
+        )
+    if config.tie_output and num_classes != dims.vocab_size:
+        raise ValueError(
+            f"tie_output needs one class per token, got num_classes = {num_classes} and vocab_size = "
+            f"{dims.vocab_size}: set tie_output to False"
+        )
+    check_slots(kind, slots, dims)
+
+
+def check_slots(kind: str, slots: Slots, dims: Dims) -> None:
+    """Refuses encodings that cannot serve the stack that they stand in."""
+    for stack in STACKS[kind]:
+        slot = getattr(slots, stack)
+        check_slot(slot, dims)
+        for element in elements(slot):
+            if element.causal_only and stack != "decoder":
+                raise ValueError(
+                    f"{element!r} needs a causal mask, and {_PLACE[stack]} has none: choose another encoding there"
+                )
+            _check_embedding(element, slot, stack)
+
+
+_PLACE = {"encoder": "the encoder's self-attention", "cross": "cross-attention"}
+
+
+def _check_embedding(element: PositionalEncoding, slot: Slot, stack: str) -> None:
+    """Refuses an encoding that adds to the input embeddings where it would never be asked to."""
+    if stack == "cross" and element.acts_on == {"embed"}:
+        raise ValueError(
+            f"{element!r} adds to input embeddings, and cross-attention has none: put it into encoder or decoder"
+        )
+    if stack != "cross" and "embed" in element.acts_on and element not in for_layer(slot, 0):
+        raise ValueError(
+            f"{element!r} adds to the input embeddings, which are made once, before the first layer: "
+            f"put it into the first tuple of the {stack} slot"
+        )
