@@ -80,7 +80,7 @@ def sincos(positions: Array, frequencies: Array, dtype=jnp.float32) -> tuple[Arr
     if not isinstance(positions, jax.Array):
         sin, cos = _sincos_64(np, np.asarray(positions), frequencies, np.float64)
         return sin.astype(dtype), cos.astype(dtype)
-    compute = at_least_float32(jax.dtypes.canonicalize_dtype(dtype))
+    compute = at_least_float32(dtype)
     if jnp.issubdtype(positions.dtype, jnp.floating):
         positions = positions.astype(at_least_float32(positions))
     if compute == jnp.float64 or positions.dtype.itemsize == 8:
