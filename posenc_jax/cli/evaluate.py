@@ -5,12 +5,19 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from posenc_jax.cli.session import UsageError, guarded, override, prepare_jax, stoppable
+from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.overrides import override
+from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
 from posenc_jax.encodings import parse
 
-USAGE = """usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS]
+DESCRIPTION = (
+    "Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one group) with "
+    "the parameters that it was trained to."
+)
+USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS]
 
-Measures every replica of a finished run (the directory of a run or of one of its groups) with the parameters that it was trained to."""
+{DESCRIPTION}
+`posenc evaluate RUN --help` explains the options."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,9 +25,9 @@ class Options:
     """What to measure."""
 
     lengths: tuple[int, ...] = ()
-    """Task lengths, ascending (default: those of the run's config)."""
+    """Task lengths, ascending (none: those of the run's config)."""
     posenc: str | None = None
-    """Encodings to use instead of the trained ones, e.g. "rope(base=5e5)" (default: the trained ones)."""
+    """Encodings to use instead of the trained ones, e.g. "rope(base=5e5)" (None: the trained ones)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -28,34 +35,34 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
-    return guarded(lambda: _evaluate(arguments))
+    return guarded(lambda: _evaluate(arguments[0], arguments[1:]))
 
 
-def _evaluate(arguments: list[str]) -> int:
-    options = override(Options, Options(), arguments[1:], f"posenc evaluate {arguments[0]}", USAGE)
+def _evaluate(directory: str, arguments: list[str]) -> int:
+    options = override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
     try:
         posenc = None if options.posenc is None else parse(options.posenc)
     except ValueError as error:
         raise UsageError(f"--posenc: {error}") from None
-    directory = Path(arguments[0])
-    prepare_jax()
-    from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.evaluation import changed_config, evaluate
+    import_from_here()
     from posenc_jax.cell import load_config
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.cli.scores import score_table
+    from posenc_jax.evaluation import changed_config, evaluate
 
-    config = load_config(directory.expanduser())
+    run_directory = Path(directory).expanduser()
+    config = load_config(run_directory)
     try:
-        changed_config(config, options.lengths or config.evaluation.lengths, config.posenc if posenc is None else posenc)
+        lengths = options.lengths or config.evaluation.lengths
+        changed = changed_config(config, lengths, config.posenc if posenc is None else posenc)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(directory, options.lengths or None, posenc, reporter=reporter, stop=stop)
-    metric = config.task.metric
-    lengths = sorted({row["length"] for row in rows})
-    print(f"{metric} by length")
-    print("seed        rate  " + "".join(f"{length:>8}" for length in lengths))
-    for seed, rate in sorted({(row["seed"], row["learning_rate"]) for row in rows}):
-        values = {row["length"]: row[metric] for row in rows if (row["seed"], row["learning_rate"]) == (seed, rate)}
-        print(f"{seed:<6}{rate:>10g}  " + "".join(f"{values[length]:8.3f}" for length in lengths))
+        path, rows = evaluate(run_directory, changed.evaluation.lengths, posenc, reporter=reporter, stop=stop)
+    replicas: dict[tuple[int, float], list[dict]] = {}
+    for row in rows:
+        replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)
+    print(score_table(changed, [{"seed": s, "learning_rate": r, "evaluation": e} for (s, r), e in replicas.items()]))
     print(f"written: {path}")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from posenc_jax.cli.session import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, guarded
 
 USAGE = """usage: posenc report DIR
 

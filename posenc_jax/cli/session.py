@@ -1,4 +1,4 @@
-"""What `train`, `ablate` and `evaluate` share: loading a config file, overrides, the state of JAX, signals, and how errors end."""
+"""What `train`, `ablate` and `evaluate` share: config files, the state of JAX, signals."""
 
 from __future__ import annotations
 
@@ -8,40 +8,22 @@ import importlib.util
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.encodings import parse, spec
-from posenc_jax.encodings.slots import Slot
-
-
-class UsageError(ValueError):
-    """The command line asks for something impossible."""
+from posenc_jax.cli.errors import UsageError
 
 
 def load_config(text: str, kind: type, command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
+    if text.startswith("-"):
+        raise UsageError(f"the config file comes first, before {text}: posenc {command} CONFIG [overrides]")
     path = Path(text).expanduser()
-    if not path.is_file():
-        near = difflib.get_close_matches(path.name, [p.name for p in _folder(path).glob("*.py")], n=1)
-        hint = f"; did you mean {_folder(path) / near[0]}?" if near else ""
-        raise UsageError(f"there is no config file {text}{hint}")
-    path = path.absolute()
-    # Classes that a config defines are found again by module name, so it is imported under its dotted path from here.
-    here = Path.cwd()
-    if str(here) not in sys.path:
-        sys.path.insert(0, str(here))
-    name = ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
-    found = importlib.util.spec_from_file_location(name, path)
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module
-    try:
-        found.loader.exec_module(module)
-    except ValueError as error:
-        raise UsageError(f"{text}: {error}") from None
-    config = getattr(module, "config", None)
+    if not path.is_file() or path.suffix != ".py":
+        raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
+    config = getattr(_imported(path.absolute(), text), "config", None)
     if not isinstance(config, kind):
         what = "has no variable called config" if config is None else f"holds a {type(config).__name__}"
         other = {"Run": "train", "Ablation": "ablate"}.get(type(config).__name__)
@@ -50,27 +32,38 @@ def load_config(text: str, kind: type, command: str) -> Any:
     return config
 
 
-def override(kind: Any, default: Any, arguments: list[str], program: str, description: str) -> Any:
-    """``default`` with typed overrides from the command line (tyro); encodings are written as strings."""
-    import tyro
+def import_from_here() -> None:
+    """Makes modules of the current folder importable: a config may use classes of an experiment's files."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
 
-    registry = tyro.constructors.ConstructorRegistry()
 
-    @registry.primitive_rule
-    def _slots(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
-        optional = info.type == (Slot | None)
-        if info.type != Slot and not optional:
-            return None
-        return tyro.constructors.PrimitiveConstructorSpec(
-            nargs=1,
-            metavar="ENCODINGS",
-            instance_from_str=lambda words: parse(words[0]),
-            is_instance=lambda value: isinstance(value, tuple) or (optional and value is None),
-            str_from_instance=lambda value: ["None" if value is None else spec(value)],
-        )
+def _imported(path: Path, text: str) -> Any:
+    # Classes that a config defines are found again by module name, so it is imported under its dotted path from here.
+    import_from_here()
+    here = Path.cwd()
+    name = ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(f"{text}, line {error.lineno}: {error.msg}") from None
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f"{text}, line {lines[-1]}" if lines else text
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where}: {what}") from error
+    return module
 
-    with registry:
-        return tyro.cli(kind, default=default, args=arguments, prog=program, description=description)
+
+def _nearest_file(path: Path) -> str:
+    folder = path.parent if path.parent.is_dir() else Path("configs")
+    near = difflib.get_close_matches(path.name, [p.name for p in folder.glob("*.py")], n=1)
+    return f"; did you mean {folder / near[0]}?" if near else ""
 
 
 def prepare_jax() -> None:
@@ -90,7 +83,10 @@ def prepare_jax() -> None:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], int | None]]:
-    """A function that gives the number of the signal (interrupt or terminate) that asked to stop, or None; a second interrupt ends the process at once."""
+    """A function that gives the number of the signal (interrupt or terminate) that asked to stop, or None.
+
+    A second interrupt ends the process at once.
+    """
     received: list[int] = []
 
     def receive(number: int, frame: Any) -> None:
@@ -105,34 +101,3 @@ def stoppable() -> Iterator[Callable[[], int | None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def guarded(work: Callable[[], int]) -> int:
-    """Runs ``work``; an error that a user can mend becomes one message and an exit code, any other keeps its traceback."""
-    try:
-        return work()
-    except UsageError as error:
-        return _refuse(error)
-    except Exception as error:
-        from posenc_jax.ablation import FailedCellsError
-        from posenc_jax.cell import RefusedError, StoppedError
-        from posenc_jax.training.checkpoint import CheckpointError
-
-        if isinstance(error, (RefusedError, CheckpointError)):
-            return _refuse(error)
-        if isinstance(error, StoppedError):
-            print(f"posenc: {error}. Run the same command again to go on.", file=sys.stderr)
-            return 128 + error.signal
-        if isinstance(error, FailedCellsError):
-            print(f"posenc: {error}", file=sys.stderr)
-            return 1
-        raise
-
-
-def _refuse(error: Exception) -> int:
-    print(f"posenc: {error}", file=sys.stderr)
-    return 2
-
-
-def _folder(path: Path) -> Path:
-    return path.parent if path.parent.is_dir() else Path("configs")

@@ -1,0 +1,39 @@
+"""How a command ends when something is wrong: one message and an exit code for what a user can mend, a traceback else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+class UsageError(Exception):
+    """The command line, a config file or a directory asks for something impossible; the message says what to do."""
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for cells that failed, 128 + signal when stopped."""
+    try:
+        return work()
+    except UsageError as error:
+        return _refuse(error)
+    except SystemExit as error:  # tyro has said what is wrong, or has shown its help
+        return error.code if isinstance(error.code, int) else 2
+    except Exception as error:
+        from posenc_jax.ablation import FailedCellsError
+        from posenc_jax.cell import RefusedError, StoppedError
+        from posenc_jax.training.checkpoint import CheckpointError
+
+        if isinstance(error, (RefusedError, CheckpointError)):
+            return _refuse(error)
+        if isinstance(error, StoppedError):
+            print(f"posenc: {error}. Run the same command again to go on.", file=sys.stderr)
+            return 128 + error.signal
+        if isinstance(error, FailedCellsError):
+            print(f"posenc: {error}", file=sys.stderr)
+            return 1
+        raise
+
+
+def _refuse(error: Exception) -> int:
+    print(f"posenc: {error}", file=sys.stderr)
+    return 2

@@ -1,0 +1,120 @@
+"""Typed overrides of a config on the command line: tyro over its dataclasses, with encodings written as strings."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import typing
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.config import Run
+from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings.base import Value
+from posenc_jax.encodings.slots import Slot
+
+
+def override(kind: Any, default: Any, arguments: list[str], program: str, description: str) -> Any:
+    """``default`` with the overrides in ``arguments``; UsageError for values that cannot be, SystemExit after tyro's own."""
+    registry = ConstructorRegistry()
+    registry.struct_rule(_value_rule)
+    return tyro.cli(
+        kind, default=default, args=arguments, prog=program, description=description, registry=registry
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class RunArguments:
+    """The overrides of a run, and a place."""
+
+    run: Annotated[Run, tyro.conf.arg(name="")]
+    directory: Path | None = None
+    """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+
+
+def override_run(run: Run, arguments: list[str], program: str, description: str) -> tuple[Run, Path | None]:
+    """The run with its overrides, and the value of ``--directory``."""
+    chosen = override(RunArguments, RunArguments(run), arguments, program, description)
+    return chosen.run, chosen.directory
+
+
+def field_help(cls: type) -> dict[str, str]:
+    """What the docstring of a config says about its fields: the text after ``name: `` or ``name, other: ``."""
+    names = "|".join(field.name for field in dataclasses.fields(cls))
+    found: dict[str, str] = {}
+    for paragraph in re.split(r"\n\s*\n|\n(?=\w+:\n)", inspect.getdoc(cls) or ""):
+        parts = re.split(rf"(?<!\S)((?:{names})(?:, (?:{names}))*): ", " ".join(paragraph.split()))
+        for listed, text in zip(parts[1::2], parts[2::2], strict=True):
+            found |= dict.fromkeys(listed.split(", "), text.strip())
+    return found
+
+
+def automatic_names(run: Run) -> dict[str, str]:
+    """The names of a run that follow from its settings, emptied, so that they follow again when settings change."""
+    automatic = dataclasses.replace(run, label="", table="")
+    return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
+
+
+def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+    """Every config class: its checks raise UsageError, its docstring documents its fields, its slots are strings."""
+    if not (isinstance(info.type, type) and issubclass(info.type, Value)):
+        return None
+    cls, hints, texts = info.type, typing.get_type_hints(info.type), field_help(info.type)
+    names = automatic_names(info.default) if isinstance(info.default, Run) else {}
+
+    def field_of(field: dataclasses.Field) -> StructFieldSpec:
+        default = names.get(field.name, getattr(info.default, field.name))
+        if isinstance(default, Value):
+            return StructFieldSpec(field.name, hints[field.name], default, _summary(type(default)))
+        kind = hints[field.name]
+        if kind in (Slot, Slot | None):
+            kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]
+        return StructFieldSpec(field.name, kind, default, texts.get(field.name))
+
+    def instantiate(**values: Any) -> Any:
+        try:
+            return cls(**values)
+        except ValueError as error:
+            raise UsageError(_named(cls, str(error))) from None
+
+    return StructConstructorSpec(instantiate, tuple(map(field_of, dataclasses.fields(cls))))
+
+
+def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec:
+    def read(words: list[str]) -> Any:
+        if optional and words[0] == "None":
+            return None
+        try:
+            return parse(words[0])
+        except ValueError as error:
+            raise UsageError(f"{option}: {error}") from None
+
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="ENCODINGS",
+        instance_from_str=read,
+        is_instance=lambda value: isinstance(value, tuple) or (optional and value is None),
+        str_from_instance=lambda value: ["None" if value is None else spec(value)],
+    )
+
+
+def _named(cls: type, message: str) -> str:
+    """The message with the group of options that it is about, unless it begins with it."""
+    groups = {name: hint for name, hint in typing.get_type_hints(Run).items() if isinstance(hint, type)}
+    group = next((name for name, hint in groups.items() if issubclass(cls, hint)), None)
+    return message if group is None or message.startswith(f"{group}.") else f"--{group}: {message}"
+
+
+def _summary(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())

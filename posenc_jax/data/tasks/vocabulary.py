@@ -1,0 +1,37 @@
+"""Whether a task keeps to the vocabulary that it declares: beyond it an embedding would silently give its last row."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.data.tasks.base import Array, Task, train_batch
+
+SAMPLE = 64
+"""Examples looked at."""
+
+
+def check_vocabulary(task: Task) -> None:
+    """Refuses a task (ValueError) whose tokens or targets, in a sample of its training, are not ``0 .. size-1``."""
+    sample = np.asarray(_extremes(task))
+    for (smallest, largest), (what, field) in zip(sample, (("token", "vocab_size"), ("target", "num_classes"))):
+        size = getattr(task, field)
+        if smallest < 0 or largest >= size:
+            raise ValueError(
+                f"task {task.name!r} makes {what} {smallest if smallest < 0 else largest}, and its {field} = {size} "
+                f"allows 0 to {size - 1}: correct its example, or its {field}"
+            )
+
+
+@functools.partial(jax.jit, static_argnames="task", compiler_options={"xla_backend_optimization_level": 0})
+def _extremes(task: Task) -> Array:
+    batch = train_batch(task, jax.random.key(0), SAMPLE)
+    tokens = [batch.inputs.ravel()]
+    if batch.decoder_inputs is not None:
+        tokens.append(batch.decoder_inputs.ravel())
+    # Targets without weight are padding and count nowhere.
+    targets = jnp.where(batch.weights > 0, batch.targets, 0)
+    return jnp.array([[jnp.min(x), jnp.max(x)] for x in (jnp.concatenate(tokens), targets)])

@@ -1,0 +1,43 @@
+"""Runs several command lines in this one process, in the folder it is started in: JSON in, JSON out.
+
+Importing JAX costs more than refusing a command; and only in a process of its own can a test see that nothing started a
+backend.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import time
+import traceback
+
+from jax._src.xla_bridge import backends_are_initialized
+
+from posenc_jax.cli import main
+
+
+def files() -> list[str]:
+    return sorted(os.path.join(folder, name) for folder, inner, names in os.walk(".") for name in [*inner, *names] if "__pycache__" not in folder + name)
+
+
+def run(argv: list[str]) -> dict:
+    before, out, err = files(), io.StringIO(), io.StringIO()
+    begun = time.perf_counter()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(argv)
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc(file=err)
+            code = -1
+    return {
+        "code": code,
+        "out": out.getvalue(),
+        "err": err.getvalue(),
+        "seconds": time.perf_counter() - begun,
+        "made": [name for name in files() if name not in before],
+        "backend": backends_are_initialized(),
+    }
+
+
+json.dump([run(argv) for argv in json.load(sys.stdin)], sys.stdout)
