@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-from posenc_jax.cell import RefusedError, Reporter, StoppedError, locked, results, run
+from posenc_jax.cell import RefusedError, Reporter, StoppedError, complete, locked, read_json, results, run
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
 from posenc_jax.encodings import elements
 from posenc_jax.environment import environment
+from posenc_jax.preflight import check_run, check_writable
 from posenc_jax.training.metrics import dumps, write_atomically
 
 
@@ -37,9 +39,17 @@ def ablate(
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
     failures = []
+    check_writable(directory)
+    _refuse_other(directory, config)
+    to_run = [cell for cell in config.runs if not complete(directory / cell.directory_name, cell)]
+    for cell in to_run:
+        check_run(cell)
     with locked(directory):
         _claim(directory, config)
-        for cell in config.runs:
+        if not to_run:
+            reporter.note(f"{directory} is already complete: nothing to do")
+        for number, cell in enumerate(to_run):
+            reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
             try:
                 run(cell, directory / cell.directory_name, reporter=reporter, stop=stop)
             except StoppedError:
@@ -48,6 +58,7 @@ def ablate(
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             write_results(directory, config)
+        write_results(directory, config)
         if not all_missing(directory, config):
             _report(directory, reporter)
     if failures:
@@ -63,7 +74,7 @@ def write_results(directory: Path, config: Ablation) -> None:
         cells.append(_cell_record(cell, found))
         for result in found:
             rows += _rows(cell, result)
-    write_atomically(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
+    _write_changed(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
     record = {
         "name": config.name,
         "title": config.title or config.name,
@@ -81,7 +92,17 @@ def write_results(directory: Path, config: Ablation) -> None:
         "environment": environment(),
         "size_note": config.size_note,
     }
-    write_atomically(directory / "ablation.json", json.dumps(record, indent=1) + "\n")
+    path = directory / "ablation.json"
+    if path.exists():
+        old = read_json(path)
+        if {**old, "environment": None} == {**json.loads(json.dumps(record)), "environment": None}:
+            return
+    write_atomically(path, json.dumps(record, indent=1) + "\n")
+
+
+def _write_changed(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        write_atomically(path, text)
 
 
 def all_missing(directory: Path, config: Ablation) -> bool:
@@ -90,10 +111,19 @@ def all_missing(directory: Path, config: Ablation) -> bool:
 
 
 def _claim(directory: Path, config: Ablation) -> None:
+    """Writes ``config.json``, unless the directory holds another ablation."""
+    _refuse_other(directory, config)
+    _write_changed(directory / "config.json", json.dumps(to_json(config), indent=1) + "\n")
+
+
+def _refuse_other(directory: Path, config: Ablation) -> None:
     """Refuses when a cell of the same name has another config there; cells may be added or left out."""
     path = directory / "config.json"
     if path.exists():
-        old = {(cell["table"], cell["label"]): cell for cell in json.loads(path.read_text())["runs"]}
+        data = read_json(path)
+        if data.get("type") != to_json(config)["type"]:
+            raise RefusedError(f"{directory} is the directory of a single run: choose another one for an ablation")
+        old = {(cell["table"], cell["label"]): cell for cell in data["runs"]}
         lines = []
         for cell in config.runs:
             before = old.get((cell.table, cell.label))
@@ -101,9 +131,6 @@ def _claim(directory: Path, config: Ablation) -> None:
                 lines += difference(identity(before), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
         if lines:
             raise RefusedError(f"{directory} holds an ablation with other settings; choose another directory, or go back to them. Differences:\n  " + "\n  ".join(lines))
-    elif (directory / "group-000").exists():
-        raise RefusedError(f"{directory} is the directory of a single run: choose another one for an ablation")
-    write_atomically(path, json.dumps(to_json(config), indent=1) + "\n")
 
 
 def _cell_record(cell: Run, found: list[dict]) -> dict:
@@ -151,10 +178,17 @@ def _rows(cell: Run, result: dict) -> list[dict]:
 
 
 def _report(directory: Path, reporter: Reporter) -> None:
+    """Writes the report, unless the one that is there is of these very results."""
     from posenc_jax import report
 
+    contents = b"".join((directory / name).read_bytes() for name in ("results.jsonl", "ablation.json"))
+    of_what, marker = hashlib.sha256(contents).hexdigest() + "\n", directory / ".reported"
+    if marker.exists() and marker.read_text() == of_what:
+        return
     try:
         for path in report.build(directory):
             reporter.note(f"wrote {path}")
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
         reporter.note(f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and run: posenc report {directory}")
+        return
+    write_atomically(marker, of_what)

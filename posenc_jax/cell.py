@@ -20,7 +20,7 @@ from posenc_jax.encodings import spec
 from posenc_jax.environment import deciding, environment
 from posenc_jax.training.checkpoint import Checkpoints, digest
 from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
-from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
 Replica = tuple[int, float]
@@ -45,11 +45,14 @@ class Reporter:
     def note(self, text: str) -> None:
         """Something that a user should read."""
 
+    def cell(self, text: str, number: int, total: int) -> None:
+        """Cell ``number`` of the ``total`` that an ablation has to run begins."""
+
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
-        """A new piece of work begins (``total`` of ``unit``, of which ``done`` are done)."""
+        """A new piece of work begins (``total`` of ``unit``, of which ``done`` are done), with compiling if need be."""
 
     def advance(self, amount: int, text: str = "") -> None:
-        """Some of the work is done."""
+        """Some of the work is done; ``advance(0)``: all is compiled, from now on its rate can be told."""
 
 
 def run(
@@ -70,8 +73,16 @@ def run(
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
+    from posenc_jax.preflight import check_run, check_writable
+
+    check_writable(directory)
+    refuse_other(directory, to_json(config))
+    if not complete(directory, config):
+        check_run(config)
     with locked(directory):
         claim(directory, to_json(config))
+        if complete(directory, config):
+            reporter.note(f"{directory} is already complete: nothing to do")
         cell = Cell(config, reporter, stop)
         for group in plan(directory, config):
             if not (group.directory / "result.json").exists():
@@ -83,10 +94,16 @@ def results(directory: Path, config: Run | None = None) -> list[dict]:
     """The finished groups' results, in order; only those with a replica of ``config`` if given."""
     found = []
     for path in sorted(directory.glob("group-*/result.json")):
-        result = json.loads(path.read_text())
+        result = read_json(path)
         if config is None or any((r["seed"], r["learning_rate"]) in config.replicas for r in result["replicas"]):
             found.append(result)
     return found
+
+
+def complete(directory: Path, config: Run) -> bool:
+    """True when every replica of ``config`` has a result."""
+    done = {(r["seed"], r["learning_rate"]) for result in results(directory) for r in result["replicas"]}
+    return done.issuperset(config.replicas)
 
 
 @contextlib.contextmanager
@@ -112,11 +129,33 @@ def locked(directory: Path) -> Iterator[None]:
 def claim(directory: Path, config: dict) -> None:
     """Writes ``config.json``, or refuses when the directory holds another config."""
     path = directory / "config.json"
-    if path.exists():
-        lines = difference(identity(json.loads(path.read_text())), identity(config))
-        if lines:
-            raise RefusedError(f"{directory} holds another config; choose another directory, or go back to it. Differences:\n  " + "\n  ".join(lines))
-    write_atomically(path, json.dumps(config, indent=1) + "\n")
+    refuse_other(directory, config)
+    if not path.exists() or read_json(path) != config:
+        write_atomically(path, json.dumps(config, indent=1) + "\n")
+
+
+def refuse_other(directory: Path, config: dict) -> None:
+    """Refuses a directory that holds another config."""
+    path = directory / "config.json"
+    if not path.exists():
+        return
+    old = read_json(path)
+    if old.get("type") != config["type"]:
+        raise RefusedError(f"{directory} holds something else than a single run (see its config.json): choose another directory")
+    lines = difference(identity(old), identity(config))
+    if lines:
+        raise RefusedError(f"{directory} holds another config; choose another directory, or go back to it. Differences:\n  " + "\n  ".join(lines))
+
+
+def read_json(path: Path) -> dict:
+    """The object in a JSON file of ours; RefusedError when the file is damaged."""
+    try:
+        data = json.loads(path.read_text())
+        if not isinstance(data, dict):
+            raise ValueError("it holds no object")
+    except ValueError as error:  # also bytes that are no text
+        raise RefusedError(f"{path} is damaged ({error}): restore it, or move {path.parent} away to start that part over") from None
+    return data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,12 +176,15 @@ def plan(directory: Path, config: Run) -> list[Group]:
     """The groups that are there already, and new ones for replicas that none of them has."""
     groups, taken = [], set()
     for path in sorted(directory.glob("group-*/config.json")):
-        data = json.loads(path.read_text())
+        data = read_json(path)
+        lines = difference(identity(data["config"]), identity(to_json(config)))
+        if lines:
+            raise RefusedError(f"{path.parent} belongs to another config; choose another directory, or move it away. Differences:\n  " + "\n  ".join(lines))
         replicas = tuple((seed, rate) for seed, rate in data["replicas"])
         taken.update(replicas)
         if set(replicas) & set(config.replicas):
             groups.append(Group(path.parent, replicas, data["group_size"]))
-    size = config.execution.group_size or default_group_size(config.execution)
+    size = whole_group(config.execution, config.execution.group_size or default_group_size(config.execution))
     number = len(list(directory.glob("group-*/config.json")))
     missing = [replica for replica in config.replicas if replica not in taken]
     for start in range(0, len(missing), size):
@@ -174,9 +216,8 @@ class Cell:
 
     def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
         config, training = self.config, self.config.training
-        fresh = stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled])
-        restored = checkpoints.restore(fresh)
-        step, state = restored or (0, fresh)
+        restored = checkpoints.restore(_abstract_state(config, group.size))
+        step, state = restored or (0, stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]))
         cut_back(group.directory / "metrics.jsonl", step)
         mesh = make_mesh(config.execution, group.size)
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
@@ -184,6 +225,7 @@ class Cell:
         if step < training.steps and alive:
             state = place(state, mesh)
             train = self._program(group, "train", lambda s, _: train_call(config, _sharded(config.execution, mesh), s), state, None, donate=True)
+            self.reporter.advance(0)
         while step < training.steps and alive:
             state, metrics = train(state, None)
             step += training.steps_per_call
@@ -256,6 +298,7 @@ class Cell:
         found = []
         for bucket in buckets(config, lengths, at_once):
             program = self._program(group, bucket, _evaluator(config, bucket), replicas, np.int32(bucket.lengths[0]))
+            self.reporter.advance(0)
             for length in bucket.lengths:
                 found.append((length, jax.tree.map(np.asarray, program(replicas, np.int32(length)))))
                 self.reporter.advance(1, f"length {length}")
@@ -311,7 +354,7 @@ class Cell:
         if not path.exists():
             write_atomically(path, json.dumps({"began": now, "resumed": []}, indent=1) + "\n")
             return True
-        record = json.loads(path.read_text())
+        record = read_json(path)
         lines = difference_of(deciding(record["began"]), deciding(now))
         if lines:
             self.reporter.note(f"{group.directory.name} began elsewhere, its result will be marked bit_exact=false: " + "; ".join(lines))
@@ -327,14 +370,18 @@ def difference_of(old: dict, new: dict) -> list[str]:
 
 def load_group_state(config: Run, directory: Path, note: Callable[[str], None] = lambda text: None) -> tuple[Group, Any]:
     """A finished group (its directory) and its last checkpoint, as host arrays."""
-    data = json.loads((directory / "config.json").read_text())
+    data = read_json(directory / "config.json")
     group = Group(directory, tuple((seed, rate) for seed, rate in data["replicas"]), data["group_size"])
-    like = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
-    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group.size, *leaf.shape), leaf.dtype), like)
-    restored = Checkpoints(directory / "checkpoints", note).restore(like)
+    restored = Checkpoints(directory / "checkpoints", note).restore(_abstract_state(config, group.size))
     if restored is None:
         raise RefusedError(f"{directory} has no checkpoint: let the run finish first")
     return group, restored[1]
+
+
+def _abstract_state(config: Run, group_size: int) -> Any:
+    """Shapes and dtypes of a group's state."""
+    state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
 
 
 def load_config(directory: Path) -> Run:
@@ -342,7 +389,7 @@ def load_config(directory: Path) -> Run:
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
-    data = json.loads(path.read_text())
+    data = read_json(path)
     return from_json(data.get("config", data))
 
 

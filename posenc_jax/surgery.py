@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import RefusedError, load_config, load_group_state
+from posenc_jax.cell import RefusedError, load_config, load_group_state, read_json
 from posenc_jax.training.sharding import path_string
 
 
@@ -61,9 +61,7 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
 
 def finished(directory: Path) -> dict:
     """The result of a group; RefusedError when it has none yet."""
-    import json
-
     path = directory / "result.json"
     if not path.exists():
         raise RefusedError(f"{directory} is not finished: run it to the end first")
-    return json.loads(path.read_text())
+    return read_json(path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +26,9 @@ class CheckpointError(ValueError):
 class Checkpoints:
     """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under way.
 
-    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only. Orbax does not see flipped bits: a SHA-256 per leaf
-    goes into each step's metadata and is checked on reading.
+    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only. Orbax
+    does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes into each
+    step's metadata and is checked on reading.
     """
 
     def __init__(self, directory: Path, note: Callable[[str], None] = lambda text: None) -> None:
@@ -51,7 +54,8 @@ class Checkpoints:
 
         self.wait()
         leaves = {name: np.asarray(leaf) for name, leaf in _named(state).items()}
-        metadata = {"sha256": {name: _digest(leaf) for name, leaf in leaves.items()}}
+        record = {name: [*_kind(leaf), _digest(leaf)] for name, leaf in leaves.items()}
+        metadata = {"leaves": record, "sha256": _record_digest(record)}
         self._directory.mkdir(parents=True, exist_ok=True)
         for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
             shutil.rmtree(stale, ignore_errors=True)
@@ -72,45 +76,48 @@ class Checkpoints:
         A damaged step is renamed ``<step>.bad``, reported through ``note``, and the one before is tried.
 
         Raises:
-          CheckpointError: all steps are damaged, or the newest belongs to another model.
+          CheckpointError: all steps are damaged, or the newest good one belongs to another model.
         """
         problems = []
         for step in reversed(self.steps()):
             try:
                 return step, self._read(step, like)
-            except CheckpointError:
+            except (CheckpointError, MemoryError, PermissionError):
                 raise
             except Exception as error:  # TensorStore, Orbax and JSON raise many kinds for damaged files
                 problem = f"checkpoint {self._directory / str(step)} is damaged ({_first_line(error)})"
                 problems.append(problem)
-                bad = self._directory / f"{step}.bad"
-                shutil.rmtree(bad, ignore_errors=True)
+                bad = self._unused_name(f"{step}.bad")
                 (self._directory / str(step)).rename(bad)
                 self._note(f"{problem}; kept as {bad.name}, trying the one before")
-        if problems or any(self._directory.glob("*.bad")):
+        if problems or any(self._directory.glob("*.bad*")):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move {self._directory.parent} away")
         return None
+
+    def _unused_name(self, name: str) -> Path:
+        names = itertools.chain([name], (f"{name}{n}" for n in itertools.count(2)))
+        return next(path for path in (self._directory / n for n in names) if not path.exists())
 
     def _read(self, step: int, like: Any) -> Any:
         from orbax.checkpoint import v1 as ocp
 
         path = self._directory / str(step)
-        expected = {name: (tuple(np.shape(leaf)), np.dtype(leaf.dtype)) for name, leaf in _named(like).items()}
-        metadata = ocp.metadata(path)
-        digests = metadata.custom_metadata["sha256"]
-        stored = {name: (tuple(leaf.shape), np.dtype(leaf.dtype)) for name, leaf in metadata.metadata.items()}
-        if set(digests) != set(stored):
-            raise ValueError("its checksums do not fit its arrays")
+        expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
+        metadata = ocp.metadata(path).custom_metadata
+        record = metadata["leaves"]
+        if _record_digest(record) != metadata["sha256"]:
+            raise ValueError("its record of checksums is damaged")
+        stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         for name in sorted(set(expected) | set(stored)):
             if expected.get(name) != stored.get(name):
                 raise CheckpointError(
-                    f"checkpoint {path} is of another model: {name} is {_describe(stored.get(name))} there and {_describe(expected.get(name))} in this "
-                    "config; use the config that wrote it, or another directory"
+                    f"checkpoint {path} is of another model: {name} is {_describe(stored.get(name))} there and "
+                    f"{_describe(expected.get(name))} in this config; use the config that wrote it, or another directory"
                 )
-        arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (shape, dtype) in expected.items()})
+        arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
         for name, array in arrays.items():
-            if _digest(array) != digests[name]:
+            if _digest(array) != record[name][-1]:
                 raise ValueError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in _named(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
@@ -118,6 +125,15 @@ class Checkpoints:
 
 def _named(tree: Any) -> dict[str, Any]:
     return {path_string(path)[1:].replace("/", "."): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _kind(leaf: Any) -> tuple[str, list[int]]:
+    """Dtype and shape, as JSON gives them back."""
+    return str(np.dtype(leaf.dtype)), list(np.shape(leaf))
+
+
+def _record_digest(record: dict) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(array: np.ndarray) -> str:
@@ -134,7 +150,7 @@ def digest(tree: Any) -> str:
 
 
 def _describe(leaf: tuple | None) -> str:
-    return "absent" if leaf is None else f"{leaf[1]}{list(leaf[0])}"
+    return "absent" if leaf is None else f"{leaf[0]}{leaf[1]}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -34,6 +34,15 @@ def default_group_size(execution: Execution) -> int:
     return max(1, len(jax.devices()) // (execution.data * execution.model))
 
 
+def whole_group(execution: Execution, size: int) -> int:
+    """``size`` rounded up so that in mode "devices" every device has equally many replicas.
+
+    A program on all devices and one on a part of them are compiled differently, and differ in the last bits.
+    """
+    devices = len(jax.devices()) if execution.mode == "devices" else 1
+    return -(-size // devices) * devices
+
+
 def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
     """``fn(replica, shared)`` for a leading replica axis on ``replica`` and on the result; ``shared`` is the same for all.
 

@@ -9,11 +9,13 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-# Split over the `model` axis: heads and hidden units, so that each device computes its own and one sum joins them (Shoeybi et al. 2019, section 3).
+# Split over the `model` axis: heads and hidden units, so that each device computes its own and one sum joins them
+# (Shoeybi et al. 2019, section 3). The paths end so in the parameters and in both moments of the optimizer; the output
+# layer of the model and the encodings, which lie outside the blocks, have no rule.
 _RULES = (
-    (re.compile(r"/(query|key|value|up)/kernel$"), P(None, "model")),
-    (re.compile(r"/(query|key|value|up)/bias$"), P("model")),
-    (re.compile(r"/(out|down)/kernel$"), P("model", None)),
+    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/kernel$"), P(None, "model")),
+    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/bias$"), P("model")),
+    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/output/kernel$"), P("model", None)),
 )
 
 

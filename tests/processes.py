@@ -1,0 +1,89 @@
+"""Real processes of the command line for the tests of runs and ablations: start, wait for a file, signal, compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def environment(cache: Path, devices: int = 2) -> dict[str, str]:
+    """An environment in which bits repeat: a pinned thread count, no flags from outside, a compilation cache of our own."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "NPROC"))}
+    cache.mkdir(parents=True, exist_ok=True)
+    return kept | {"NPROC": str(devices), "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
+
+
+def start(arguments: list[str], cache: Path, log: Path) -> subprocess.Popen:
+    """``python -m posenc_jax ARGUMENTS`` in the background, its output in a file."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "posenc_jax", *arguments], env=environment(cache), stdout=output, stderr=output
+        )
+
+
+def finish(process: subprocess.Popen, log: Path, timeout: float = 240) -> int:
+    """The exit code of a process, and never a process left behind."""
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise AssertionError(f"still running after {timeout} s:\n{log.read_text()}") from None
+
+
+def signal_when(
+    process: subprocess.Popen, reached: Callable[[], bool], number: int = signal.SIGKILL, timeout: float = 240
+) -> bool:
+    """Sends the signal as soon as ``reached``; False if the process ended before."""
+    end = time.monotonic() + timeout
+    while process.poll() is None:
+        if reached():
+            process.send_signal(number)
+            return True
+        assert time.monotonic() < end, "the process neither reached the point nor ended"
+        time.sleep(0.0005)
+    return False
+
+
+def python(code: str, cache: Path, *, devices: int = 2, timeout: float = 280) -> dict:
+    """The JSON object that a Python program prints as its last line, run with so many host devices."""
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(cache, devices) | {"JAX_NUM_CPU_DEVICES": str(devices)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=ROOT / "tests",
+    )
+    assert found.returncode == 0, found.stderr[-4000:]
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def outcome(directory: Path) -> dict[str, str | dict]:
+    """Everything that must not depend on interruptions: metrics, results, and the checksums of every final state.
+
+    Paths relative to ``directory``; the newest checkpoint of a group stands for its parameters, moments, seeds and steps.
+    """
+    found: dict[str, str | dict] = {}
+    for pattern in ("**/metrics.jsonl", "**/result.json", "results.jsonl"):
+        for path in sorted(directory.glob(pattern)):
+            found[str(path.relative_to(directory))] = path.read_text()
+    for checkpoints in sorted(directory.glob("**/checkpoints")):
+        newest = max((p for p in checkpoints.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
+        found[str(newest.relative_to(directory))] = checksums(newest)
+    return found
+
+
+def checksums(checkpoint: Path) -> dict:
+    """The recorded checksum of every leaf of one checkpoint."""
+    from orbax.checkpoint import v1 as ocp
+
+    return ocp.metadata(checkpoint).custom_metadata["leaves"]

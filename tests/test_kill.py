@@ -1,0 +1,155 @@
+"""A killed or stopped ablation, started again by the same command, ends with the same bits. Real processes, real signals."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import processes
+import pytest
+
+CONFIG = """
+from posenc_jax.config import Ablation, Evaluation, Run, Training
+from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.encodings import parse
+from posenc_jax.models.config import Transformer
+
+def cell(posenc):
+    return Run(
+        task=Copying(kind="cmc", max_length=3, num_symbols=4),
+        model=Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.1),
+        posenc=parse(posenc),
+        training=Training(
+            steps=80, batch_size=4, microbatches=2, steps_per_call=4, log_every=4, checkpoint_every=8, validate_every=16,
+            validation_batches=2,
+        ),
+        evaluation=Evaluation(lengths=(2, 3, 5), num_examples=8, draws=2),
+        seeds=(0, 1, 2),
+        learning_rates=(1e-2,),
+    )
+
+config = Ablation(name="tiny", runs=tuple(cell(posenc) for posenc in POSENC))
+"""
+
+
+class Scene:
+    """An ablation that ran undisturbed, its compilation cache, and the places of others of the same config."""
+
+    def __init__(self, directory: Path, posenc: tuple[str, ...]) -> None:
+        self.directory = directory
+        self.cache = directory / "cache"
+        self.config = directory / "tiny.py"
+        self.config.write_text(CONFIG.replace("POSENC", repr(posenc)))
+        self.log = directory / "log"
+        assert processes.finish(self.start("undisturbed"), self.log) == 0, self.log.read_text()
+        self.expected = processes.outcome(directory / "undisturbed")
+
+    def start(self, name: str, cache: Path | None = None):
+        arguments = ["ablate", str(self.config), "--directory", str(self.directory / name)]
+        return processes.start(arguments, cache or self.cache, self.log)
+
+    def kill(self, name: str, reached, number: int = signal.SIGKILL, cache: Path | None = None) -> tuple[bool, int]:
+        """Whether the signal came in time, and the exit code."""
+        process = self.start(name, cache)
+        sent = processes.signal_when(process, reached, number)
+        return sent, processes.finish(process, self.log)
+
+    def check(self, name: str) -> None:
+        """Runs to the end and compares."""
+        assert processes.finish(self.start(name), self.log) == 0, self.log.read_text()
+        found = processes.outcome(self.directory / name)
+        assert found.keys() == self.expected.keys()
+        for path, content in self.expected.items():
+            assert found[path] == content, path
+        assert not list((self.directory / name).glob("**/*.tmp*")), "something unfinished is left"
+
+
+def exists(directory: Path, pattern: str):
+    return lambda: any(directory.glob(pattern))
+
+
+def rows(directory: Path, pattern: str, count: int):
+    return lambda: any(path.read_bytes().count(b"\n") >= count for path in directory.glob(pattern))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory) -> Scene:
+    return Scene(tmp_path_factory.mktemp("kill"), ("randomized(max_position=32)|learned",))
+
+
+def test_the_undisturbed_run_wrote_what_is_compared(scene):
+    kinds = {Path(path).name for path in scene.expected}
+    assert kinds == {"metrics.jsonl", "result.json", "results.jsonl", "80"}
+    assert len(scene.expected) == 7  # two groups of metrics, result and state
+
+
+def test_sigkill_changes_nothing(scene):
+    name, place = "killed", scene.directory / "killed"
+    points = {
+        # Nothing is compiled in this cache: the kill falls into a compile.
+        "compile": (exists(place, "*/group-000/environment.json"), scene.directory / "cold"),
+        "training": (rows(place, "*/group-000/metrics.jsonl", 6), None),
+        "checkpoint": (exists(place, "*/group-000/checkpoints/*orbax-checkpoint-tmp*/*"), None),
+        "measuring": (exists(place, "*/group-000/checkpoints/80"), None),
+        "next group": (exists(place, "*/group-001/checkpoints/24"), None),
+        "results": (exists(place, "*/group-001/result.json*"), None),
+    }
+    landed = {point: scene.kill(name, reached, cache=cache) for point, (reached, cache) in points.items()}
+    assert landed == dict.fromkeys(points, (True, -signal.SIGKILL))
+    scene.check(name)
+
+
+def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
+    name, place = "stopped", scene.directory / "stopped"
+    assert scene.kill(name, rows(place, "*/group-000/metrics.jsonl", 6), signal.SIGTERM) == (True, 143)
+    (group,) = place.glob("*/group-000")
+    last_row = group.joinpath("metrics.jsonl").read_text().splitlines()[-1]
+    newest = max(int(p.name) for p in group.joinpath("checkpoints").iterdir())
+    assert f'"step": {newest},' in last_row, "the step that was trained last is not the one that was saved"
+    assert newest < 80
+    assert f"stopped at step {newest} of 80" in scene.log.read_text()
+    assert "Run the same command again" in scene.log.read_text()
+    assert scene.kill(name, rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
+    scene.check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_twenty_five_kills(tmp_path):
+    """Random moments of start, compile, training and measuring, and every kind of file that is written."""
+    scene = Scene(tmp_path, ("rope", "randomized(max_position=32)|learned"))
+    begun = time.monotonic()
+    scene.check("timed")
+    whole = time.monotonic() - begun
+    rng = random.Random(0)
+    patterns = [
+        "config.json.tmp",
+        "*/group-00*/config.json",
+        "*/group-00*/environment.json.tmp",
+        "*/group-00*/checkpoints/*orbax-checkpoint-tmp*",
+        "*/group-00*/checkpoints/80",
+        "*/group-00*/result.json.tmp",
+        "results.jsonl.tmp",
+        "ablation.json.tmp",
+        "report.html",
+    ]
+    landed = 0
+    for series in range(5):
+        name = f"series{series}"
+        place = tmp_path / name
+        for attempt in range(6):
+            cache = tmp_path / f"cold{series}" if attempt == 0 else None
+            if attempt % 2:
+                pattern = rng.choice(patterns)
+                known = set(place.glob(pattern))
+                reached = lambda: set(place.glob(pattern)) - known  # noqa: B023
+            else:
+                delay = time.monotonic() + rng.uniform(0.1, whole * (2 if cache else 1))
+                reached = lambda: time.monotonic() > delay  # noqa: B023
+            sent, code = scene.kill(name, reached, cache=cache)
+            assert code == (-signal.SIGKILL if sent else 0), scene.log.read_text()
+            landed += sent
+        scene.check(name)
+    assert landed >= 15
