@@ -1,9 +1,10 @@
-"""A first comparison: which positions let a small Transformer copy, and see even pairs, beyond the lengths it was trained on?
+"""A first comparison: which positions let a small Transformer copy, and see even pairs, beyond its training lengths?
 
     posenc ablate configs/demo.py
 
-Two tables, 4 seeds each. `rsc` (copy one repeated token, Kazemnejad et al. 2023): trained on lengths 2..8, exact match at 9..16. `even_pairs` (Delétang et al.
-2023): trained on lengths 1..10, accuracy at 11..40, with plain and with randomized positions (Ruoss et al. 2023).
+Two tables, 4 seeds each. `rsc` (copy one repeated token, Kazemnejad et al. 2023): trained on lengths 2..8, exact match
+at 9..16. `even_pairs` (Delétang et al. 2023): trained on lengths 1..10, accuracy at 12..40, with plain and with
+randomized positions (Ruoss et al. 2023).
 """
 
 import dataclasses
@@ -50,13 +51,16 @@ config = Ablation(
             rsc,
             label="t5",
             posenc=(T5Bias(num_buckets=8, max_distance=32),),
-            note="8 buckets up to distance 32: the paper's 32 up to 128 give every distance below 16 a bucket of its own, untrained at these lengths",
+            note="8 buckets up to distance 32: the paper's 32 up to 128 give every distance below 16 a bucket of its "
+            "own, untrained at these lengths",
         ),
         dataclasses.replace(rsc, label="alibi", posenc=(ALiBi(),)),
         dataclasses.replace(rsc, label="rope", posenc=(RoPE(),)),
         dataclasses.replace(rsc, label="sinusoidal", posenc=(Sinusoidal(),)),
         even_pairs,
-        dataclasses.replace(even_pairs, label="randomized sinusoidal", posenc=(Randomized(max_position=128), Sinusoidal())),
+        dataclasses.replace(
+            even_pairs, label="randomized sinusoidal", posenc=(Randomized(max_position=128), Sinusoidal())
+        ),
     ),
     baseline="sinusoidal",
     published=(
@@ -65,11 +69,20 @@ config = Ablation(
             for label, value in (("nope", 0.986), ("t5", 0.771), ("alibi", 0.289), ("rope", 0.0), ("sinusoidal", 0.0))
         ),
         Published("even_pairs", "sinusoidal", RUOSS, metric="accuracy", lengths="41..500", direction="near chance"),
-        Published("even_pairs", "randomized sinusoidal", RUOSS, metric="accuracy", lengths="41..500", direction="clearly above plain"),
+        Published(
+            "even_pairs",
+            "randomized sinusoidal",
+            RUOSS,
+            metric="accuracy",
+            lengths="41..500",
+            direction="clearly above plain",
+        ),
     ),
     size_note=(
-        "Ours: 2 layers, d_model 64, 0.1 million parameters, 1,200 steps of 16 sequences (rsc) or 3,000 of 32 (even_pairs), lengths to 8 or 10. "
+        "Ours: 2 layers, d_model 64, 0.1 million parameters, 1,200 steps of 16 sequences (rsc) or 3,000 of 32 "
+        "(even_pairs), lengths to 8 or 10. "
         "Published rsc: 12 layers, d_model 768, 107 million parameters, 40,000 steps of 64 sequences, lengths to 20. "
-        "Published even_pairs: 5 layers, d_model 64, 2 million steps of 128 sequences, lengths to 40. The order is to be compared, not the digits."
+        "Published even_pairs: 5 layers, d_model 64, 2 million steps of 128 sequences, lengths to 40. "
+        "The order is to be compared, not the digits."
     ),
 )

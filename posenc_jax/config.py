@@ -1,6 +1,7 @@
 """Configs: frozen dataclasses that say everything about a run or an ablation, their JSON form, hash and differences.
 
-A config is checked when it is made: a wrong one raises a ValueError with the value, the rule and the way out, before anything is compiled.
+A config is checked when it is made: a wrong one raises a ValueError with the value, the rule and the way out, before
+anything is compiled.
 """
 
 from __future__ import annotations
@@ -39,16 +40,19 @@ class Optimizer(Value):
         if self.warmup_steps < 0:
             raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
         if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
-            raise ValueError("optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: set optimizer.warmup_steps to at least 1")
+            raise ValueError(
+                "optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: "
+                "set optimizer.warmup_steps to at least 1"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
 class Training(Value):
     """How long, on how much, and how often something is written.
 
-    All cadences count steps and are multiples of ``steps_per_call``, the steps that one call of the compiled program scans over.
-    ``microbatches`` splits a step's batch into equal parts whose gradients are added (on CPU this keeps temporaries in cache).
-    ``checkpoint_every`` and ``validate_every`` may be 0: only at the end.
+    All cadences count steps and are multiples of ``steps_per_call``, the steps that one call of the compiled program
+    scans over. ``microbatches`` splits a step's batch into equal parts whose gradients are added (on CPU this keeps
+    temporaries in cache). ``checkpoint_every`` and ``validate_every`` may be 0: only at the end.
     """
 
     steps: int = 1000
@@ -67,7 +71,8 @@ class Training(Value):
                 raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
         if self.batch_size % self.microbatches:
             raise ValueError(
-                f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: the parts of a batch are equal"
+                f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
+                "the parts of a batch are equal"
             )
         for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
             value = getattr(self, field)
@@ -75,8 +80,8 @@ class Training(Value):
                 below = value // self.steps_per_call * self.steps_per_call
                 near = " or ".join(str(v) for v in (below, below + self.steps_per_call) if v > 0)
                 raise ValueError(
-                    f"training.{field} = {value} is no multiple of training.steps_per_call = {self.steps_per_call}: take {near}, "
-                    "or another steps_per_call"
+                    f"training.{field} = {value} is no multiple of training.steps_per_call = {self.steps_per_call}: "
+                    f"take {near}, or another steps_per_call"
                 )
 
 
@@ -84,7 +89,8 @@ class Training(Value):
 class Evaluation(Value):
     """What is measured after training: every length on its own, in chunks that fit the memory budget.
 
-    ``num_examples`` per length (a finite test set gives at most what it has); ``draws``: how many draws of random positions share them.
+    ``num_examples`` per length (a finite test set gives at most what it has); ``draws``: how many draws of random
+    positions share them.
     """
 
     lengths: tuple[int, ...] = ()
@@ -98,18 +104,25 @@ class Evaluation(Value):
             if getattr(self, field) < 1:
                 raise ValueError(f"evaluation.{field} = {getattr(self, field)} must be at least 1")
         if self.num_examples % self.draws:
-            raise ValueError(f"evaluation.draws = {self.draws} does not divide evaluation.num_examples = {self.num_examples}")
+            raise ValueError(
+                f"evaluation.draws = {self.draws} does not divide evaluation.num_examples = {self.num_examples}"
+            )
         for before, after in zip(self.lengths, self.lengths[1:]):
             if after <= before:
-                raise ValueError(f"evaluation.lengths are out of order: {after} comes after {before}; write each length once, ascending")
+                raise ValueError(
+                    f"evaluation.lengths are out of order: {after} comes after {before}; "
+                    "write each length once, ascending"
+                )
 
 
 @dataclasses.dataclass(frozen=True)
 class Execution(Value):
-    """How replicas are laid on devices; recorded with every result, since bits are the same only within one such setting.
+    """How replicas are laid on devices; recorded with every result, since bits are the same only within one such
+    setting.
 
-    mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (for accelerators), "map" (one device, one
-    replica after the other). group_size: replicas of one program; None is the number of devices (of one mesh row in "vmap").
+    mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (for
+      accelerators), "map" (one device, one replica after the other). group_size: replicas of one program; None is the
+      number of devices (of one mesh row in "vmap").
     data, model: devices that share a batch, and a layer's matrices ("vmap" only).
     """
 
@@ -126,21 +139,25 @@ class Execution(Value):
             if getattr(self, field) < 1:
                 raise ValueError(f"execution.{field} = {getattr(self, field)} must be at least 1")
             if getattr(self, field) > 1 and self.mode != "vmap":
-                raise ValueError(f"execution.{field} = {getattr(self, field)} needs execution.mode = 'vmap', not {self.mode!r}")
+                raise ValueError(
+                    f"execution.{field} = {getattr(self, field)} needs execution.mode = 'vmap', not {self.mode!r}"
+                )
 
 
 @dataclasses.dataclass(frozen=True)
 class Run(Value):
     """One cell: a task, a model, its encodings, and all its replicas (``seeds`` x ``learning_rates``).
 
-    posenc: the slot of every self-attention; posenc_encoder: another one for the encoder of an encoder-decoder; posenc_cross: cross-attention.
-    init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the encoding's own where they fit.
+    posenc: the slot of every self-attention; posenc_encoder: another one for the encoder of an encoder-decoder;
+      posenc_cross: cross-attention.
+    init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
+      encoding's own where they fit.
     label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
     note: what a reader of the table should know about this cell.
     """
 
     task: Task
-    model: Transformer = Transformer()
+    model: Transformer = Transformer()  # noqa: RUF009  (frozen)
     posenc: Slot = ()
     posenc_encoder: Slot | None = None
     posenc_cross: Slot = ()
@@ -170,13 +187,17 @@ class Run(Value):
         if self.task.model_kind != "encoder_decoder":
             for field in ("posenc_encoder", "posenc_cross"):
                 if getattr(self, field):
-                    raise ValueError(f"{field} is for encoder-decoder models; task {self.task.name!r} trains a {self.task.model_kind} one: use posenc")
-        if self.execution.data > 1 and (self.training.batch_size // self.training.microbatches) % self.execution.data:
-            raise ValueError(
-                f"execution.data = {self.execution.data} does not divide the {self.training.batch_size // self.training.microbatches} rows of a microbatch"
-            )
+                    raise ValueError(
+                        f"{field} is for encoder-decoder models; task {self.task.name!r} trains a {self.task.model_kind} "
+                        "one: use posenc"
+                    )
+        rows = self.training.batch_size // self.training.microbatches
+        if rows % self.execution.data:
+            raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
         if self.execution.model > 1 and self.model.num_heads % self.execution.model:
-            raise ValueError(f"execution.model = {self.execution.model} does not divide model.num_heads = {self.model.num_heads}")
+            raise ValueError(
+                f"execution.model = {self.execution.model} does not divide model.num_heads = {self.model.num_heads}"
+            )
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
 
     @property
@@ -214,7 +235,9 @@ class Run(Value):
 
     @property
     def directory_name(self) -> str:
-        """The cell's directory: a short label and 8 hex digits of the config's hash (seeds, learning rates and names apart)."""
+        """The cell's directory: a short label and 8 hex digits of the config's hash (seeds, learning rates and names
+        apart).
+        """
         words = f"{self.table}-{self.label}".lower()
         short = "".join(c if c.isalnum() else "-" for c in words)
         while "--" in short:
@@ -239,7 +262,8 @@ class Published(Value):
 class Ablation(Value):
     """A comparison: cells whose replicas are paired by seed.
 
-    baseline: label of the cell that the others are compared with, in every table that has it. size_note: how our model and training differ from the published ones.
+    baseline: label of the cell that the others are compared with, in every table that has it. size_note: how our model
+      and training differ from the published ones.
     """
 
     name: str
@@ -257,7 +281,10 @@ class Ablation(Value):
         cells = [(run.table, run.label) for run in self.runs]
         for cell in cells:
             if cells.count(cell) > 1:
-                raise ValueError(f"two runs of the ablation are called {cell[1]!r} in table {cell[0]!r}: give each a label of its own")
+                raise ValueError(
+                    f"two runs of the ablation are called {cell[1]!r} in table {cell[0]!r}: "
+                    "give each a label of its own"
+                )
         labels = sorted({run.label for run in self.runs})
         if self.baseline and self.baseline not in labels:
             raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
@@ -321,7 +348,9 @@ def difference(old: Any, new: Any, path: str = "") -> list[str]:
 
 def _short(data: Any) -> str:
     if isinstance(data, dict):
-        return f"{data['type'].partition(':')[2]}({', '.join(f'{k}={_short(v)}' for k, v in data.items() if k != 'type')})"
+        return (
+            f"{data['type'].partition(':')[2]}({', '.join(f'{k}={_short(v)}' for k, v in data.items() if k != 'type')})"
+        )
     if isinstance(data, list):
         return f"({', '.join(map(_short, data))})"
     return repr(data)

@@ -18,7 +18,10 @@ def environment() -> dict[str, str | int | None]:
     """Versions, devices, threads and the commit of the source, as they are now."""
     devices = jax.devices()
     return {
-        **{name: importlib.metadata.version(name) for name in ("posenc-jax", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")},
+        **{
+            name: importlib.metadata.version(name)
+            for name in ("posenc-jax", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+        },
         "python": platform.python_version(),
         "platform": devices[0].platform,
         "device_kind": devices[0].device_kind,
@@ -42,7 +45,11 @@ def deciding(record: dict) -> dict:
 def _git_commit() -> str | None:
     try:
         found = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

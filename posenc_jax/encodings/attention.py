@@ -39,7 +39,8 @@ def attend(
       encodings: the tuple of one layer's slot; ``()`` is NoPE. params: one entry per encoding.
       geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
       terms: per encoding, what it computed from the block's input, or None.
-      implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the bias only; "auto" takes it where it
+      implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the
+        bias only; "auto" takes it where it
         can, on accelerators (on CPU it is slower).
       return_weights: also return the attention weights ``[B, H, Q, K]``.
       shared_bias: what `position_bias` returned for this geometry, when several layers share it.
@@ -52,18 +53,27 @@ def attend(
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     if len(params) != len(encodings) or len(per_element) != len(encodings):
-        raise ValueError(f"{len(encodings)} encodings need as many parameter sets and geometries, got {len(params)} and {len(per_element)}")
+        raise ValueError(
+            f"{len(encodings)} encodings need as many parameter sets and geometries, "
+            f"got {len(params)} and {len(per_element)}"
+        )
     if not encodings and isinstance(geometry, tuple):
         raise ValueError("without encodings pass one Geometry, which holds the mask")
     mask = (per_element[0] if per_element else geometry).mask  # type: ignore[union-attr]
     terms = (None,) * len(encodings) if terms is None else terms
     num_heads, head_dim = q.shape[1], q.shape[3]
     if num_heads % k.shape[1]:
-        raise ValueError(f"{num_heads} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a multiple")
+        raise ValueError(
+            f"{num_heads} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a multiple"
+        )
 
-    obstacles = sorted({hook for e in encodings for hook in e.acts_on & UNFUSABLE} | ({"return_weights"} if return_weights else set()))
+    obstacles = sorted(
+        {hook for e in encodings for hook in e.acts_on & UNFUSABLE} | ({"return_weights"} if return_weights else set())
+    )
     if implementation == "fused" and obstacles:
-        raise ValueError(f"the fused path has no logits or weights for {', '.join(obstacles)}: use implementation='reference'")
+        raise ValueError(
+            f"the fused path has no logits or weights for {', '.join(obstacles)}: use implementation='reference'"
+        )
     # jax.nn takes the softmax in float32, so float64 is left to the reference.
     suitable = not obstacles and jax.default_backend() != "cpu" and at_least_float32(q, k, v) == jnp.float32
     fused = implementation == "fused" or (implementation == "auto" and suitable)
@@ -78,8 +88,12 @@ def attend(
         swap = lambda x: jnp.swapaxes(x, 1, 2)  # noqa: E731  (jax.nn wants [B, S, H, D])
         if bias is not None:
             # Kept in float32 or more: in bfloat16 the ALiBi biases of distances 1000 and 1001 are equal.
-            bias = jnp.broadcast_to(bias, (bias.shape[0], num_heads, q.shape[2], k.shape[2])).astype(at_least_float32(q))
-        return swap(jax.nn.dot_product_attention(swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask)).astype(v.dtype)
+            bias = jnp.broadcast_to(bias, (bias.shape[0], num_heads, q.shape[2], k.shape[2])).astype(
+                at_least_float32(q)
+            )
+        return swap(
+            jax.nn.dot_product_attention(swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask)
+        ).astype(v.dtype)
 
     groups = num_heads // k.shape[1]
     if groups > 1:
@@ -107,7 +121,9 @@ def attend(
 def position_bias(
     encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], geometry: Geometry | tuple[Geometry, ...]
 ) -> Array | None:
-    """The sum ``[#B, H, Q, K]`` of all `bias` terms, or None: a function of positions only, so layers that share encodings and positions may share it."""
+    """The sum ``[#B, H, Q, K]`` of all `bias` terms, or None: a function of positions only, so layers that share
+    encodings and positions may share it.
+    """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     total = None
     for element, p, g in zip(encodings, params, per_element, strict=True):
@@ -120,8 +136,9 @@ def position_bias(
 def _for_batch(bias: Array, batch: int) -> Array:
     """``[1, H, Q, K]`` for each of ``batch`` rows: an outer product with ones, which XLA turns into a broadcast.
 
-    Its gradient is the matrix product that sums over the batch. Written as a broadcast, XLA:CPU would fuse that sum with the backward pass of the softmax and
-    compute the exponentials once more, unvectorised: 11-14 % of a training step (d128, T128) for any learned bias, against 1-3 % this way.
+    Its gradient is the matrix product that sums over the batch. Written as a broadcast, XLA:CPU would fuse that sum
+    with the backward pass of the softmax and compute the exponentials once more, unvectorised: 11-14 % of a training
+    step (d128, T128) for any learned bias, against 1-3 % this way.
     """
     if bias.shape[0] == batch:
         return bias

@@ -1,9 +1,11 @@
 """The interface that every positional encoding implements.
 
-An encoding is a frozen dataclass: hashable, comparable, printable, itself its own config. Its parameters are an explicit pytree that the model owns.
-It acts through a few hooks, each the identity or ``None`` unless overridden; a model slot holds a *tuple* of encodings, folded left to right (``()`` is NoPE).
+An encoding is a frozen dataclass: hashable, comparable, printable, itself its own config. Its parameters are an
+explicit pytree that the model owns. It acts through a few hooks, each the identity or ``None`` unless overridden; a
+model slot holds a *tuple* of encodings, folded left to right (``()`` is NoPE).
 
-Axis names: ``B`` batch, ``S`` sequence, ``Q`` queries, ``K`` keys, ``H`` heads, ``D`` head dimension, ``M`` model dimension, ``A`` position axes. ``#B`` means B or 1.
+Axis names: ``B`` batch, ``S`` sequence, ``Q`` queries, ``K`` keys, ``H`` heads, ``D`` head dimension, ``M`` model
+dimension, ``A`` position axes. ``#B`` means B or 1.
 """
 
 from __future__ import annotations
@@ -33,13 +35,16 @@ class Sequence:
     """One side of a model: what an encoding may know about its tokens.
 
     Attributes:
-      positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the host in float64.
-      length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded size, and the same in a full
+      positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the
+        host in float64.
+      length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded
+        size, and the same in a full
         pass, a prefill and a decoding step.
       tokens: ``[B, S]`` token ids, or None.
       segment_ids: ``[#B, S]`` packing; 0 is padding, or None (all one segment).
       token_types: ``[#B, S]`` header / body / footer, or None.
-      example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so that splitting a batch changes no draw.
+      example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so
+        that splitting a batch changes no draw.
     """
 
     positions: Array
@@ -55,7 +60,17 @@ class Sequence:
         return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
 
 
-_GEOMETRY_ARRAYS = ["q_positions", "k_positions", "q_slots", "k_slots", "q_segments", "k_segments", "q_types", "k_types", "length"]
+_GEOMETRY_ARRAYS = [
+    "q_positions",
+    "k_positions",
+    "q_slots",
+    "k_slots",
+    "q_segments",
+    "k_segments",
+    "q_types",
+    "k_types",
+    "length",
+]
 
 
 @functools.partial(
@@ -63,11 +78,13 @@ _GEOMETRY_ARRAYS = ["q_positions", "k_positions", "q_slots", "k_slots", "q_segme
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """One attention call as one element of a slot sees it. Nothing of size Q x K is stored; `relative` and `mask` are computed on demand, for any `block`.
+    """One attention call as one element of a slot sees it. Nothing of size Q x K is stored; `relative` and `mask` are
+    computed on demand, for any `block`.
 
     Attributes:
       q_positions, k_positions: ``[#B, Q]``, ``[#B, K]`` (or with a last axis ``A``), as mapped for this element.
-      q_slots, k_slots: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions never decide it).
+      q_slots, k_slots: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions never
+        decide it).
       q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
       length: ``[#B]`` real length of the key side (see `Sequence`).
       causal: a query sees only slots up to its own. num_heads: query heads H.
@@ -127,12 +144,16 @@ class Geometry:
 
     @property
     def relative(self) -> Array:
-        """Key position minus query position, ``[#B, Q, K]`` (or ``[#B, Q, K, A]``): the one sign convention. NumPy if both sides are."""
+        """Key position minus query position, ``[#B, Q, K]`` (or ``[#B, Q, K, A]``): the one sign convention. NumPy if
+        both sides are.
+        """
         return self.k_positions[:, None, :] - self.q_positions[:, :, None]
 
     @property
     def mask(self) -> Array | None:
-        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From slots and segments, never from mapped positions."""
+        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From slots and segments, never from mapped
+        positions.
+        """
         mask = None
         if self.causal:
             mask = self.k_slots[:, None, :] <= self.q_slots[:, :, None]
@@ -176,9 +197,11 @@ class Dims:
 
 
 class Value:
-    """A frozen dataclass whose fields are coerced to their annotations, so that equal settings are equal values (and share one compiled program).
+    """A frozen dataclass whose fields are coerced to their annotations, so that equal settings are equal values (and
+    share one compiled program).
 
-    Allowed field types: bool, int, float, str, Literal, None, tuples of these, and other values. Arrays are never fields.
+    Allowed field types: bool, int, float, str, Literal, None, tuples of these, and other values. Arrays are never
+    fields.
     """
 
     def __post_init__(self) -> None:
@@ -201,7 +224,8 @@ class PositionalEncoding(Value):
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
       frozen: names of top-level parameters that are not trained.
-      random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a method offers the choice).
+      random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a
+        method offers the choice).
     """
 
     name: ClassVar[str]
@@ -229,7 +253,9 @@ class PositionalEncoding(Value):
     @property
     def acts_on(self) -> frozenset[str]:
         """The hooks that this instance uses (None or the identity for the others)."""
-        return frozenset(hook for hook in self.HOOKS if getattr(type(self), hook) is not getattr(PositionalEncoding, hook))
+        return frozenset(
+            hook for hook in self.HOOKS if getattr(type(self), hook) is not getattr(PositionalEncoding, hook)
+        )
 
     @property
     def redraws_per_layer(self) -> bool:
@@ -237,7 +263,9 @@ class PositionalEncoding(Value):
         return getattr(self, "redraw", "forward") == "layer"
 
     def check(self, dims: Dims) -> None:
-        """Refuses a model that this encoding cannot serve (odd dimensions, a table too short), before anything is compiled."""
+        """Refuses a model that this encoding cannot serve (odd dimensions, a table too short), before anything is
+        compiled.
+        """
 
     def mapped_max_len(self, max_len: int) -> int:
         """The ``max_len`` that later elements of the slot see, given that of this one."""
@@ -248,7 +276,9 @@ class PositionalEncoding(Value):
         return {}
 
     def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
-        """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become B). Acts position by position, so any slice maps alike."""
+        """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become
+        B). Acts position by position, so any slice maps alike.
+        """
         return sequence.positions
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
@@ -268,7 +298,9 @@ class PositionalEncoding(Value):
         return None
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array | None:
-        """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not scaled: it scales itself."""
+        """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not
+        scaled: it scales itself.
+        """
         return None
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:

@@ -1,7 +1,8 @@
 """Slots: what a model holds where an encoding can stand.
 
-A slot is a tuple of encodings, or a tuple of such tuples that repeats over the layers (``((RoPE(),), (RoPE(),), (RoPE(),), ())``: NoPE in every fourth layer).
-Equal elements of a slot are one encoding and share their parameters; a ``per_layer`` class has one parameter set per layer.
+A slot is a tuple of encodings, or a tuple of such tuples that repeats over the layers (``((RoPE(),), (RoPE(),),
+(RoPE(),), ())``: NoPE in every fourth layer). Equal elements of a slot are one encoding and share their parameters; a
+``per_layer`` class has one parameter set per layer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
 
 
 def check_slot(slot: Slot, dims: Dims) -> None:
-    """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve the model."""
+    """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve
+    the model.
+    """
     if not isinstance(slot, tuple):
         raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
     for group in _groups(slot):
@@ -50,7 +53,9 @@ def check_slot(slot: Slot, dims: Dims) -> None:
 
 
 def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
-    """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per layer."""
+    """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per
+    layer.
+    """
     check_slot(slot, dims)
     seen_by: dict[PositionalEncoding, Dims] = {}
     for group in _groups(slot):
@@ -65,7 +70,9 @@ def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
         element_key = jax.random.fold_in(key, index)
         if not element.per_layer:
             return element.init(element_key, seen_by[element])
-        return tuple(element.init(jax.random.fold_in(element_key, layer), seen_by[element]) for layer in range(dims.num_layers))
+        return tuple(
+            element.init(jax.random.fold_in(element_key, layer), seen_by[element]) for layer in range(dims.num_layers)
+        )
 
     return tuple(init(index, element) for index, element in enumerate(elements(slot)))
 
@@ -77,12 +84,17 @@ def layer_params(slot: Slot, params: tuple[Params, ...], layer: int) -> tuple[Pa
 
 
 def map_slot(
-    encodings: tuple[PositionalEncoding, ...], sequence: Sequence, *, key: Array | None = None, train: bool = False, layer: int = 0
+    encodings: tuple[PositionalEncoding, ...],
+    sequence: Sequence,
+    *,
+    key: Array | None = None,
+    train: bool = False,
+    layer: int = 0,
 ) -> tuple[Sequence, ...]:
     """The sequence as each element sees it: every element's `map_positions` folds into the positions of the later ones.
 
-    The key is folded with the element's index, and with the layer only for elements that redraw per layer, so queries and keys of one
-    layer, and a full pass and its cached decoding, see the same draw.
+    The key is folded with the element's index, and with the layer only for elements that redraw per layer, so queries
+    and keys of one layer, and a full pass and its cached decoding, see the same draw.
     """
     seen = []
     for index, element in enumerate(encodings):
@@ -96,7 +108,9 @@ def map_slot(
             element_key = jax.random.fold_in(key, index)
             if element.redraws_per_layer:
                 element_key = jax.random.fold_in(element_key, layer)
-        sequence = dataclasses.replace(sequence, positions=element.map_positions(sequence, key=element_key, train=train))
+        sequence = dataclasses.replace(
+            sequence, positions=element.map_positions(sequence, key=element_key, train=train)
+        )
     return tuple(seen)
 
 
@@ -114,9 +128,13 @@ def geometries(
     train: bool = False,
     layer: int = 0,
 ) -> Geometry | tuple[Geometry, ...]:
-    """One `Geometry` per element, for `attend`: as each element sees the call after the mappings before it. For NoPE the one plain `Geometry`."""
+    """One `Geometry` per element, for `attend`: as each element sees the call after the mappings before it. For NoPE
+    the one plain `Geometry`.
+    """
     if not encodings:
-        return Geometry.between(queries, keys, num_heads=num_heads, causal=causal, q_slots=q_slots, k_slots=k_slots, contiguous=contiguous)
+        return Geometry.between(
+            queries, keys, num_heads=num_heads, causal=causal, q_slots=q_slots, k_slots=k_slots, contiguous=contiguous
+        )
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
     return tuple(
@@ -134,9 +152,17 @@ def geometries(
 
 
 def embed(
-    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence, *, key: Array | None = None, train: bool = False
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    x: Array,
+    sequence: Sequence,
+    *,
+    key: Array | None = None,
+    train: bool = False,
 ) -> Array:
     """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right."""
-    for element, element_params, seen in zip(encodings, params, map_slot(encodings, sequence, key=key, train=train), strict=True):
+    for element, element_params, seen in zip(
+        encodings, params, map_slot(encodings, sequence, key=key, train=train), strict=True
+    ):
         x = element.embed(element_params, x, seen)
     return x

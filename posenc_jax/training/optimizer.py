@@ -15,7 +15,9 @@ from posenc_jax.models.config import Slots
 
 
 def schedule(config: Optimizer, steps: int) -> optax.Schedule:
-    """Linear warm-up from 0 to 1 over ``warmup_steps``, then the chosen decay to ``final_fraction`` at the last step."""
+    """Linear warm-up from 0 to 1 over ``warmup_steps``, then the chosen decay to ``final_fraction`` at the last
+    step.
+    """
     warmup = config.warmup_steps
     rest = max(steps - warmup, 1)
     decay: optax.Schedule
@@ -33,19 +35,29 @@ def schedule(config: Optimizer, steps: int) -> optax.Schedule:
     return optax.join_schedules([lambda count: (count + 1) / warmup, decay], [warmup])
 
 
+def transformation(config: Optimizer) -> optax.GradientTransformation:
+    """Clip by global norm, then Adam's direction. `updated` applies it."""
+    adam = optax.scale_by_adam(config.b1, config.b2, config.eps)
+    return adam if config.clip_norm is None else optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
+
+
+def updated(config: Optimizer, params: Any, direction: Any, rate: Array) -> Any:
+    """``params - rate (direction + weight_decay params)``: decoupled decay (Loshchilov & Hutter 2019), of matrices
+    that are not an encoding's own only.
+    """
+
+    def update(path: tuple, p: Array, d: Array) -> Array:
+        decay = config.weight_decay if decays(path, p) else 0.0
+        return p - rate * (d + decay * p) if decay else p - rate * d
+
+    return jax.tree_util.tree_map_with_path(update, params, direction)
+
+
 def decays(path: tuple, leaf: Array) -> bool:
-    """True for matrices that are not the encodings' own: biases, slopes, norms and positional tables get no weight decay."""
+    """True for matrices that are not the encodings' own: biases, slopes, norms and positional tables get no weight
+    decay.
+    """
     return _names(path)[0] != "posenc" and leaf.ndim >= 2
-
-
-def transformation(config: Optimizer, steps: int) -> optax.GradientTransformation:
-    """Clip by global norm, Adam, decoupled weight decay, schedule. Multiply its updates by the learning rate."""
-    chain = [optax.scale_by_adam(config.b1, config.b2, config.eps)]
-    if config.clip_norm is not None:
-        chain.insert(0, optax.clip_by_global_norm(config.clip_norm))
-    if config.weight_decay:
-        chain.append(optax.add_decayed_weights(config.weight_decay, lambda params: jax.tree_util.tree_map_with_path(decays, params)))
-    return optax.chain(*chain, optax.scale_by_schedule(lambda count: -schedule(config, steps)(count)))
 
 
 def trainable(params: Any, slots: Slots) -> Any:

@@ -1,4 +1,6 @@
-"""One replica: what it starts from, one training step, validation and evaluation. Pure functions; `replicas` lays them over devices."""
+"""One replica: what it starts from, one training step, validation and evaluation. Pure functions; `replicas` lays
+them over devices.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -19,7 +22,7 @@ from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task, test_batch, train_batch
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
-from posenc_jax.training.optimizer import trainable, transformation
+from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.streams import at_step, stream
 
 State = dict[str, Any]
@@ -28,16 +31,22 @@ State = dict[str, Any]
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "vocab_size", "num_classes"))
 def init_model(seed: Array, *, kind: str, model: Transformer, vocab_size: int, num_classes: int) -> Params:
-    """All parameters but the encodings': they depend on the seed only, so all cells of an ablation share the values, and the program."""
+    """All parameters but the encodings': they depend on the seed only, so all cells of an ablation share the values,
+    and the program.
+    """
     key = stream(seed, "model")
-    built = build(kind, model, Slots(), vocab_size=vocab_size, num_classes=num_classes, max_len=1, key=key, posenc_key=key)
+    built = build(
+        kind, model, Slots(), vocab_size=vocab_size, num_classes=num_classes, max_len=1, key=key, posenc_key=key
+    )
     params = nnx.to_pure_dict(nnx.state(built))
     params.pop("posenc", None)
     return params
 
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "slots", "vocab_size", "max_len"))
-def init_encodings(seed: Array, *, kind: str, model: Transformer, slots: Slots, vocab_size: int, max_len: int) -> Params:
+def init_encodings(
+    seed: Array, *, kind: str, model: Transformer, slots: Slots, vocab_size: int, max_len: int
+) -> Params:
     """The encodings' parameters, from a stream of their own."""
     return init_posenc(stream(seed, "posenc"), slots, model_dims(model, vocab_size=vocab_size, max_len=max_len), kind)
 
@@ -55,12 +64,24 @@ def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> Sta
     """The state of one replica before its first step."""
     return {
         "params": params,
-        "opt": transformation(run.optimizer, run.training.steps).init(params),
+        "opt": transformation(run.optimizer).init(optimized(run, params)),
         "step": np.int32(0),
         "seed": np.int32(seed),
         "learning_rate": np.float32(learning_rate),
         "diverged_at": np.int32(-1),
     }
+
+
+def optimized(run: Run, tree: Params) -> Any:
+    """Parameters or gradients as the optimizer sees them: one vector, because a program with one update instead of one
+    per array compiles in two thirds of the time; the tree itself where matrices are split over devices.
+    """
+    return tree if run.execution.model > 1 else ravel_pytree(tree)[0]
+
+
+def as_tree(run: Run, params: Params, direction: Any) -> Params:
+    """The inverse of `optimized`, in the structure of ``params``."""
+    return direction if run.execution.model > 1 else ravel_pytree(params)[1](direction)
 
 
 def forward(run: Run, params: Params, example: Example, *, streams: Streams, example_ids: Array, train: bool) -> Array:
@@ -86,7 +107,11 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     if task.model_kind == "encoder_only":
         return model(example.inputs, segment_ids=example.segment_ids, **common)
     return model(
-        example.inputs, example.decoder_inputs, segment_ids=example.segment_ids, decoder_length=example.decoder_length, **common
+        example.inputs,
+        example.decoder_inputs,
+        segment_ids=example.segment_ids,
+        decoder_length=example.decoder_length,
+        **common,
     )
 
 
@@ -104,14 +129,16 @@ def _path(path: tuple) -> tuple[str, ...]:
 def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
     """One optimizer step of one replica, and its metrics.
 
-    A replica whose loss, gradient or new parameters are not finite stays at its last good state for ever, with ``diverged_at`` the step that failed.
+    A replica whose loss, gradient or new parameters are not finite stays at its last good state for ever, with
+    ``diverged_at`` the step that failed.
     """
     params, seed, step = state["params"], state["seed"], state["step"]
     training = run.training
     batch = train_batch(run.task, at_step(seed, "data", step), training.batch_size)
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
     parts = jax.tree.map(
-        lambda x: x.reshape(training.microbatches, -1, *x.shape[1:]), (batch, jnp.arange(training.batch_size, dtype=jnp.int32))
+        lambda x: x.reshape(training.microbatches, -1, *x.shape[1:]),
+        (batch, jnp.arange(training.batch_size, dtype=jnp.int32)),
     )
     if mesh is not None:
         parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
@@ -127,20 +154,24 @@ def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[s
     if training.microbatches == 1:
         (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
     else:
-        shapes = jax.eval_shape(lambda: jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts)))
+        shapes = jax.eval_shape(
+            lambda: jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
+        )
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (shapes[1], shapes[0][1]))
         (gradients, sums), _ = jax.lax.scan(add_part, zeros, parts)
 
     weight = jnp.maximum(sums["weight_sum"], 1.0)
-    gradients = jax.tree.map(lambda g: g / weight, gradients)
-    updates, opt = transformation(run.optimizer, training.steps).update(gradients, state["opt"], params)
-    rate = state["learning_rate"]
-    updates = jax.tree.map(lambda u, trained: u * rate if trained else jnp.zeros_like(u), updates, trainable(params, run.slots))
-    new_params = optax.apply_updates(params, updates)
+    gradients = jax.tree.map(
+        lambda g, trained: g / weight if trained else jnp.zeros_like(g), gradients, trainable(params, run.slots)
+    )
+    gradients = optimized(run, gradients)
+    direction, opt = transformation(run.optimizer).update(gradients, state["opt"])
+    rate = state["learning_rate"] * schedule(run.optimizer, training.steps)(step)
+    new_params = updated(run.optimizer, params, as_tree(run, params, direction), rate)
 
     norm = optax.global_norm(gradients)
     finite = jnp.isfinite(sums["loss_sum"]) & jnp.isfinite(norm)
-    for leaf in jax.tree.leaves(new_params):
+    for leaf in jax.tree.leaves(optimized(run, new_params)):
         finite &= jnp.all(jnp.isfinite(leaf))
     alive = state["diverged_at"] < 0
     # `where`, not `cond`: a branch changes how XLA fuses, and so the bits.
@@ -159,7 +190,9 @@ def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[s
 
 def train_call(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
     """``steps_per_call`` steps under one `lax.scan`, with the means over those steps."""
-    state, metrics = jax.lax.scan(lambda s, _: train_step(run, mesh, s), state, None, length=run.training.steps_per_call)
+    state, metrics = jax.lax.scan(
+        lambda s, _: train_step(run, mesh, s), state, None, length=run.training.steps_per_call
+    )
     return state, {
         **means(jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics["sums"])),
         "gradient_norm": metrics["gradient_norm"][-1],
@@ -189,16 +222,16 @@ def validate(run: Run, params: Params, seed: Array) -> dict[str, Array]:
         key = at_step(seed, "validation", index)
         batch_key, position_key = jax.random.split(key)
         batch = train_batch(run.task, batch_key, size)
-        logits = forward(run, params, batch, streams=Streams(positions=position_key), example_ids=jnp.arange(size), train=False)
+        logits = forward(
+            run, params, batch, streams=Streams(positions=position_key), example_ids=jnp.arange(size), train=False
+        )
         return scores(logits, batch)
 
     sums = jax.lax.map(batch_scores, jnp.arange(run.training.validation_batches))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
 
 
-def evaluate_length(
-    run: Run, bucket: Bucket, params: Params, seed: Array, length: Array
-) -> dict[str, Array]:
+def evaluate_length(run: Run, bucket: Bucket, params: Params, seed: Array, length: Array) -> dict[str, Array]:
     """Scores on the test examples of one length, chunk by chunk; all chunks of a draw share their random positions."""
     chunks_per_draw = bucket.examples_per_draw // bucket.chunk
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
@@ -238,7 +271,9 @@ class Bucket:
 
 
 def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
-    """Evaluated lengths by width: within a factor of two of the widest, of half of it, and so on down to 32 positions, so that programs grow with the logarithm."""
+    """Evaluated lengths by width: within a factor of two of the widest, of half of it, and so on down to 32
+    positions, so that programs grow with the logarithm.
+    """
     if not lengths:
         return ()
     widest = run.task.width(max(lengths))
@@ -247,13 +282,21 @@ def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tu
         groups.setdefault((widest // max(run.task.width(length), 32)).bit_length(), []).append(length)
     share = -(-run.evaluation.num_examples // run.evaluation.draws)
     return tuple(
-        Bucket(tuple(members), max(members), min(_chunk(run, run.task, max(members), replicas_at_once), share), run.evaluation.draws, share)
+        Bucket(
+            tuple(members),
+            max(members),
+            min(_chunk(run, run.task, max(members), replicas_at_once), share),
+            run.evaluation.draws,
+            share,
+        )
         for members in groups.values()
     )
 
 
 def _chunk(run: Run, task: Task, max_length: int, replicas_at_once: int) -> int:
-    """Examples whose activations fit the memory budget, a power of two: a generous estimate of what one layer keeps alive."""
+    """Examples whose activations fit the memory budget, a power of two: a generous estimate of what one layer keeps
+    alive.
+    """
     width = task.width(max_length) + (task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else 0)
     model = run.model
     attention = 4 * model.num_heads * width * width
