@@ -139,8 +139,8 @@ class Stack(nnx.Module):
         """``[B, S, M]`` of embedded ``x [B, S, M]``, every layer's keys and values, and activations.
 
         Captured are "embeddings" ``[B, S, M]`` and "layers", one dict a layer: "attention_weights" ``[B, H, Q, K]``
-        (None unless ``capture``), "attention_output" and "mlp_output" ``[B, S, M]`` (of the sub-layers, before dropout and
-        residual connection), "output" ``[B, S, M]``; in a decoder over an encoder also "cross_attention_weights" and
+        (None unless ``capture``), "attention_output" and "mlp_output" ``[B, S, M]`` (of the sub-layers, before dropout
+        and residual connection), "output" ``[B, S, M]``; with cross-attention also "cross_attention_weights" and
         "cross_attention_output".
         """
         captured: Captured = {"embeddings": x, "layers": ()}

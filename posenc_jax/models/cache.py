@@ -1,6 +1,6 @@
 """The key-value cache of a decoder: what was projected and where it stood, never what an encoding made of it.
 
-Keys are encoded when they are used, so no encoding needs a way of its own to decode, not even if it depends on the length.
+Keys are encoded when they are used, so no encoding needs another form for decoding, even if it depends on the length.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def next_tokens(
     example_ids: Array | None,
     token_types: Array | None = None,
 ) -> tuple[Sequence, Sequence, Cache, dict[str, Array]]:
-    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, both sides' slots.
+    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, slots of both.
 
     Positions default to the number of tokens already there, the length to the capacity.
     """

@@ -71,7 +71,7 @@ class DecoderOnly(Model):
         example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
     ) -> tuple[Array, Cache]:
-        """Logits ``[B, S, C]`` of the next tokens ``[B, S]`` of sequences whose past the cache holds, and the new cache.
+        """Logits ``[B, S, C]`` of the next tokens ``[B, S]`` of sequences whose past the cache holds; the new cache.
 
         Equals the full pass if every call gives the full pass's ``length`` (default: the capacity of the cache, prompt
         plus new tokens), ``example_ids`` and ``streams``. Positions default to the number of tokens already there.

@@ -35,7 +35,7 @@ def greedy(
     """
     batch, width = prompt.shape
     real = jnp.ones((batch, width), jnp.int32) if segment_ids is None else (segment_ids != 0).astype(jnp.int32)
-    count = jnp.sum(real, axis=1)
+    count = jnp.sum(real, axis=1, dtype=jnp.int32)
     length = count + max_new_tokens if length is None else length
 
     def extend(tokens, cache, positions, segments):
@@ -61,9 +61,9 @@ def greedy(
         return (cache, token), token
 
     cache = model.new_cache(batch, width + max_new_tokens)
-    logits, cache = extend(prompt, cache, jnp.maximum(jnp.cumsum(real, axis=1) - 1, 0), real)
+    logits, cache = extend(prompt, cache, jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0), real)
     last = jnp.max(jnp.where(real == 1, jnp.arange(width), 0), axis=1)
     # A prompt may hold eos itself, as many decoders start from it: only generated tokens end a row.
     first = choose(logits[jnp.arange(batch), last], jnp.full((batch,), -1, prompt.dtype))
-    _, others = jax.lax.scan(step, (cache, first), jnp.arange(max_new_tokens - 1))
+    _, others = jax.lax.scan(step, (cache, first), jnp.arange(max_new_tokens - 1, dtype=jnp.int32))
     return jnp.concatenate([first[:, None], others.T], axis=1)

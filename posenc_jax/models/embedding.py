@@ -19,7 +19,7 @@ class Embedding(nnx.Module):
 
     def __init__(self, config: Transformer, vocab_size: int, *, rngs: nnx.Rngs):
         stddev = config.d_model**-0.5 if config.scale_embeddings or config.tie_output else 1.0
-        self.table = nnx.Param(jax.random.normal(rngs.params(), (vocab_size, config.d_model)) * stddev)
+        self.table = nnx.Param(jax.random.normal(rngs.params(), (vocab_size, config.d_model), jnp.float32) * stddev)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
 
     def __call__(self, tokens: Array) -> Array:
@@ -36,8 +36,8 @@ class Output(nnx.Module):
 
     def __init__(self, config: Transformer, num_classes: int, *, rngs: nnx.Rngs):
         stddev = config.d_model**-0.5
-        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes)) * stddev)
-        self.bias = nnx.Param(jnp.zeros((num_classes,)))
+        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes), jnp.float32) * stddev)
+        self.bias = nnx.Param(jnp.zeros((num_classes,), jnp.float32))
 
     def __call__(self, x: Array) -> Array:
         """``[..., C]`` logits of ``x [..., M]``."""

@@ -92,7 +92,7 @@ class Model(nnx.Module):
         position_axes: int | None = None,
         position_dtype: Any = jnp.int32,
     ) -> Cache:
-        """An empty cache for ``capacity`` decoder tokens a row; with token types and several position axes if asked for."""
+        """An empty cache for ``capacity`` decoder tokens a row; with token types and position axes if asked for."""
         config = self.config
         return Cache.empty(
             batch_size,

@@ -1,0 +1,105 @@
+"""Small models with all parameters perturbed, and small encodings that use the hooks real ones may lack."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.models import Slots, Transformer, build
+
+VOCAB = 11
+MAX_LEN = 24
+NOPE = Slots()
+
+
+@dataclasses.dataclass(frozen=True)
+class LengthBias(PositionalEncoding):
+    """A bias that depends on the real length and on a trained slope."""
+
+    name, paper, citation = "length_bias", "", ""
+
+    def init(self, key, dims):
+        return {"slope": jax.random.normal(key, (dims.num_heads,), jnp.float32)}
+
+    def bias(self, params, geometry):
+        distance = jnp.abs(geometry.relative)[:, None].astype(params["slope"].dtype)
+        return params["slope"][:, None, None] * distance / jnp.asarray(geometry.length)[:, None, None, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerBias(LengthBias):
+    """The same with a slope per layer."""
+
+    name, per_layer = "layer_bias", True
+
+
+@dataclasses.dataclass(frozen=True)
+class Relations(PositionalEncoding):
+    """Key and value tables over clipped relative positions: `content_bias` and `value_term`."""
+
+    name, paper, citation = "relations", "", ""
+
+    def init(self, key, dims):
+        keys, values = jax.random.normal(key, (2, 9, dims.head_dim), jnp.float32)
+        return {"keys": keys, "values": values}
+
+    def _rows(self, table, geometry):
+        return table[jnp.clip(geometry.relative, -4, 4) + 4]
+
+    def content_bias(self, params, q, k, geometry, terms):
+        rows = self._rows(params["keys"], geometry)
+        return jnp.einsum("bhqd,bqkd->bhqk", q, jnp.broadcast_to(rows, (q.shape[0], *rows.shape[1:])))
+
+    def value_term(self, params, weights, geometry):
+        rows = self._rows(params["values"], geometry)
+        return jnp.einsum("bhqk,bqkd->bhqd", weights, jnp.broadcast_to(rows, (weights.shape[0], *rows.shape[1:])))
+
+
+@dataclasses.dataclass(frozen=True)
+class OnlySelf(PositionalEncoding):
+    """A bias so large that every token attends to its own position only."""
+
+    name, paper, citation = "only_self", "", ""
+
+    def bias(self, params, geometry):
+        return jnp.where(geometry.relative == 0, 0.0, -1e9)[:, None]
+
+
+def small(kind, slots=NOPE, *, key=0, posenc_key=1, num_classes=VOCAB, perturb=True, **changes):
+    """A model of width 16 with 2 layers and 4 heads; with x64 enabled its parameters are float64."""
+    model = build(
+        kind,
+        Transformer(**{"d_model": 16, "num_layers": 2, "num_heads": 4, "mlp_dim": 24} | changes),
+        slots,
+        vocab_size=VOCAB,
+        num_classes=num_classes,
+        max_len=MAX_LEN,
+        key=jax.random.key(key),
+        posenc_key=jax.random.key(posenc_key),
+    )
+    graph, state = nnx.split(model)
+    rng = np.random.default_rng(7)
+
+    def change(leaf):
+        noise = rng.normal(size=leaf.shape) * 0.3 if perturb else 0.0
+        return (leaf + noise).astype(jnp.result_type(float))
+
+    return nnx.merge(graph, jax.tree.map(change, state))
+
+
+def jitted(method, **static):
+    """A method of a model as one compiled program; ``static`` arguments are not traced."""
+    graph, state = nnx.split(method.__self__)
+
+    @jax.jit
+    def run(state, args, kwargs):
+        return getattr(nnx.merge(graph, state), method.__name__)(*args, **kwargs, **static)
+
+    return lambda *args, **kwargs: run(state, args, kwargs)
+
+
+def random_tokens(*shape, seed=0):
+    return np.random.default_rng(seed).integers(0, VOCAB, shape).astype(np.int32)

@@ -1,0 +1,149 @@
+"""Building: what parameters depend on, how they are drawn, and that a model survives NNX and jit."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from small_models import VOCAB, LayerBias, Relations, random_tokens, small
+
+from posenc_jax.encodings import Learned, RoPE, Sinusoidal
+from posenc_jax.models import STACKS, Slots, Streams, Transformer, build
+
+SLOTS = [
+    (),
+    (Sinusoidal(),),
+    (RoPE(),),
+    (Learned(), LayerBias()),
+    ((Relations(),), ()),
+]
+
+
+def parameters(model):
+    """Path to array."""
+    return {"/".join(map(str, path)): leaf[...] for path, leaf in nnx.to_flat_state(nnx.state(model))}
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
+    plain = parameters(small(kind, perturb=False))
+    for slot in SLOTS:
+        cross = slot if not any(isinstance(e, (Learned, Sinusoidal)) for e in slot) else ()
+        model = parameters(small(kind, Slots(slot, slot, cross), perturb=False))
+        others = {path: leaf for path, leaf in model.items() if not path.startswith("posenc/")}
+        assert others.keys() == plain.keys()
+        assert all(np.array_equal(others[path], plain[path]) for path in plain)
+
+
+def test_keys_reach_what_they_should():
+    slots = Slots(decoder=(Learned(), LayerBias()))
+    first, other_key, other_posenc = (
+        parameters(small("decoder_only", slots, perturb=False, **keys)) for keys in ({}, {"key": 5}, {"posenc_key": 5})
+    )
+    posenc = {path for path in first if path.startswith("posenc/")}
+    assert len(posenc) == 1 + 2
+    for path in posenc:
+        assert np.array_equal(first[path], other_key[path])
+        assert not np.array_equal(first[path], other_posenc[path])
+    for path in first.keys() - posenc:
+        assert np.array_equal(first[path], other_posenc[path])
+        drawn = path.endswith(("kernel", "table"))
+        assert np.array_equal(first[path], other_key[path]) != drawn
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_abstract_build_and_merge_inside_jit(kind):
+    config = Transformer(16, 2, 4, dropout=0.1)
+    slots = Slots((Learned(), RoPE()), ((RoPE(),), (LayerBias(),)), (RoPE(),))
+    make = lambda: build(  # noqa: E731
+        kind, config, slots, vocab_size=5, num_classes=5, max_len=8, key=jax.random.key(0), posenc_key=jax.random.key(1)
+    )
+    graph, abstract = nnx.split(nnx.eval_shape(make))
+    state = jax.jit(lambda: nnx.split(make())[1])()
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), abstract) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
+    assert graph == nnx.split(make())[0]
+    hash(graph)
+    tokens = (np.ones((2, 6), np.int32),) * (2 if kind == "encoder_decoder" else 1)
+
+    @jax.jit
+    def gradient(state, key):
+        loss = lambda state: jnp.var(nnx.merge(graph, state)(*tokens, streams=Streams(dropout=key), train=True))  # noqa: E731
+        return jax.grad(loss)(state)
+
+    grads = nnx.to_flat_state(gradient(state, jax.random.key(2)))
+    stacks = {path[1] for path, _ in grads if path[0] == "posenc"}
+    assert stacks == {s for s in STACKS[kind] if s != "cross"}  # RoPE in the cross slot has no parameters
+    assert all(bool(jnp.isfinite(leaf[...]).all()) for _, leaf in grads)
+
+
+def test_initial_scales():
+    """Embeddings enter with unit variance, logits leave with unit variance, kernels have variance 1 / fan_in."""
+    make = lambda **changes: build(  # noqa: E731
+        "decoder_only",
+        Transformer(256, 1, 4, **changes),
+        Slots(),
+        vocab_size=300,
+        num_classes=300,
+        max_len=8,
+        key=jax.random.key(0),
+        posenc_key=jax.random.key(1),
+    )
+    tokens = np.arange(300, dtype=np.int32).reshape(3, 100)
+    for changes in ({}, {"tie_output": True}, {"scale_embeddings": False}):
+        model = make(**changes)
+        logits, captured = model(tokens, capture=True)
+        np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), 1.0, rtol=0.02)
+        # A tied output gives every token a large logit for itself, which says nothing of the scale.
+        others = tokens[..., None] != np.arange(300)
+        np.testing.assert_allclose(np.std(logits[others]), 1.0, rtol=0.05)
+        block = model.decoder.blocks[0]
+        np.testing.assert_allclose(np.std(block.self_attention.query.kernel[...]), 256**-0.5, rtol=0.02)
+        np.testing.assert_allclose(np.std(block.mlp.output.kernel[...]), 1024**-0.5, rtol=0.02)
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_bfloat16_computes_in_bfloat16_and_keeps_the_rest_in_float32(kind):
+    slots = Slots((Sinusoidal(),), (RoPE(), LayerBias()))
+    model = small(kind, slots, dtype="bfloat16", dropout=0.1)
+    exact = small(kind, slots, dropout=0.1)
+    assert {leaf.dtype for leaf in parameters(model).values()} == {jnp.dtype("float32")}
+    tokens = (random_tokens(2, 6),) * (2 if kind == "encoder_decoder" else 1)
+    streams = Streams(dropout=jax.random.key(0))
+    logits, captured = model(*tokens, streams=streams, train=True, capture=True)
+    assert logits.dtype == jnp.float32
+    for stack in captured.values():
+        for layer in stack["layers"]:
+            assert layer["attention_weights"].dtype == jnp.float32
+            dtypes = {layer[name].dtype for name in ("attention_output", "mlp_output", "output")}
+            assert dtypes == {jnp.dtype("bfloat16")}
+    error = logits - exact(*tokens, streams=streams, train=True)
+    assert 1e-4 < np.sqrt(np.mean(error**2)) / np.std(logits) < 0.05
+
+
+def test_bfloat16_keeps_norms_and_softmax_in_float32():
+    model = small("encoder_only", Slots((Sinusoidal(), RoPE())), dtype="bfloat16", pooling="mean")
+    jaxpr = jax.make_jaxpr(lambda tokens: model(tokens, segment_ids=tokens))(random_tokens(2, 6))
+    seen = set()
+
+    def visit(jaxpr):
+        for equation in jaxpr.eqns:
+            seen.update((equation.primitive.name, str(out.aval.dtype)) for out in equation.outvars)
+            for inner in jax.tree.leaves(equation.params, is_leaf=lambda p: hasattr(p, "jaxpr")):
+                if hasattr(inner, "jaxpr"):
+                    visit(inner.jaxpr)
+
+    visit(jaxpr.jaxpr)
+    for primitive in ("exp", "rsqrt", "reduce_sum", "reduce_max"):
+        assert (primitive, "float32") in seen
+        assert (primitive, "bfloat16") not in seen
+    assert ("dot_general", "bfloat16") in seen
+
+
+def test_tied_output_is_the_table():
+    model = small("decoder_only", tie_output=True)
+    paths = parameters(model)
+    assert not any(path.startswith("output/") for path in paths)
+    logits, captured = model(random_tokens(1, 5), capture=True)
+    x = captured["decoder"]["layers"][-1]["output"]
+    np.testing.assert_allclose(logits, model.decoder.final_norm(x) @ paths["embedding/table"].T, rtol=1e-5, atol=1e-5)
+    assert logits.shape == (1, 5, VOCAB)

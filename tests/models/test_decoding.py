@@ -1,0 +1,155 @@
+"""Cached decoding equals the full pass, and greedy decoding a loop of full passes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from small_models import VOCAB, LayerBias, LengthBias, Relations, jitted, random_tokens, small
+
+from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal
+from posenc_jax.models import Slots, Streams, greedy
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+STREAMS = Streams(positions=jax.random.key(3))
+SLOTS = [
+    (),
+    (Sinusoidal(), LayerBias()),
+    (Randomized(40), Learned(), RoPE(), LengthBias(), Relations()),
+    ((Randomized(40, per="example", redraw="layer"), RoPE()), (), (LengthBias(),)),
+]
+
+
+def decoder(kind, slot, **changes):
+    cross = tuple(e for e in slot if not isinstance(e, (Learned, Sinusoidal)))
+    return small(kind, Slots(slot, slot, cross), **changes)
+
+
+def chunks(model, tokens, sizes, **arguments):
+    """Logits of all tokens, put into a cache in chunks."""
+    source = arguments.pop("source", None)
+    memory = () if source is None else (jitted(model.encode)(source, streams=STREAMS),)
+    extend = jitted(model.extend)
+    cache, logits, start = model.new_cache(*tokens.shape), [], 0
+    for size in sizes:
+        here = slice(start, start + size)
+        of_chunk = {name: value[:, here] for name, value in arguments.items()}
+        out, cache = extend(tokens[:, here], cache, *memory, streams=STREAMS, **of_chunk)
+        logits.append(out)
+        start += size
+    return np.concatenate(logits, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "slot"), [("decoder_only", slot) for slot in SLOTS] + [("encoder_decoder", SLOTS[2])], ids=str
+)
+def test_prefill_in_chunks_and_single_steps_equal_the_full_pass(kind, slot):
+    model = decoder(kind, slot, num_kv_heads=2)
+    tokens, source = random_tokens(2, 8), random_tokens(2, 5, seed=1)
+    more = {"source": source} if kind == "encoder_decoder" else {}
+    full = jitted(model.__call__)(*more.values(), tokens, streams=STREAMS)
+    np.testing.assert_allclose(chunks(model, tokens, (3, 3, 1, 1), **more), full, rtol=1e-9, atol=1e-9)
+
+
+def test_cache_keeps_positions_segments_and_padding():
+    """Two packed sequences with padding between them, positions restarting, cut across the middle of a sequence."""
+    model = decoder("decoder_only", (RoPE(), LengthBias()))
+    tokens = random_tokens(2, 8)
+    segments = np.array([[1, 1, 1, 0, 2, 2, 2, 2]] * 2, np.int32)
+    positions = np.array([[0, 1, 2, 0, 5, 6, 7, 8]] * 2, np.int32)
+    length = np.full((1,), 8, np.int32)
+    full = model(tokens, segment_ids=segments, positions=positions, length=length)
+    cached = chunks(model, tokens, (2, 3, 3), segment_ids=segments, positions=positions)
+    real = segments != 0
+    np.testing.assert_allclose(cached[real], full[real], rtol=1e-9, atol=1e-9)
+
+
+def test_a_cache_refuses_what_it_would_lose():
+    model = decoder("decoder_only", ())
+    tokens = random_tokens(1, 2)
+    with pytest.raises(ValueError, match=r"token_types have no place in this cache.*token_types=True"):
+        model.extend(tokens, model.new_cache(1, 2), token_types=np.ones((1, 2), np.int32))
+    fractions = np.array([[0.0, 0.5]], np.float32)
+    with pytest.raises(ValueError, match=r"float32 positions lose their fractions.*position_dtype=float32"):
+        model.extend(tokens, model.new_cache(1, 2), positions=fractions)
+    _, cache = model.extend(
+        tokens,
+        model.new_cache(1, 2, token_types=True, position_dtype="float32"),
+        token_types=np.ones((1, 2), np.int32),
+        positions=fractions,
+    )
+    np.testing.assert_array_equal(cache.positions, fractions)
+    np.testing.assert_array_equal(cache.token_types, [[1, 1]])
+
+
+def test_bfloat16_models_have_bfloat16_caches():
+    model = small("decoder_only", dtype="bfloat16")
+    assert {leaf.dtype for leaf in model.new_cache(1, 4).keys} == {jnp.dtype("bfloat16")}
+    _, cache = model.extend(random_tokens(1, 2), model.new_cache(1, 4))
+    assert {leaf.dtype for leaf in cache.values} == {jnp.dtype("bfloat16")}
+    assert int(cache.filled) == 2
+
+
+WIDTH, NEW = 4, 5
+
+
+def argmax_loop(run, prompt, eos):
+    """One row by full passes, padded to one width, over ever longer sequences of known final length."""
+    row, length = list(prompt), np.full((1,), len(prompt) + NEW, np.int32)
+    while len(row) < len(prompt) + NEW:
+        tokens = np.pad(row, (0, WIDTH + NEW - len(row)))[None].astype(np.int32)
+        real = (np.arange(WIDTH + NEW) < len(row))[None].astype(np.int32)
+        row.append(int(np.argmax(run(tokens, real, length)[0, len(row) - 1])))
+    new = row[len(prompt) :]
+    return new if eos not in new else new[: new.index(eos)] + [eos] * (NEW - new.index(eos))
+
+
+@pytest.mark.parametrize(
+    ("kind", "slot"),
+    [("decoder_only", SLOTS[1]), ("decoder_only", SLOTS[2]), ("encoder_decoder", SLOTS[2])],
+    ids=str,
+)
+def test_greedy_is_a_loop_of_argmax(kind, slot):
+    """Prompts of three lengths, padded on either side; rows that stop at eos and rows that do not."""
+    model = decoder(kind, slot)
+    prompts = [random_tokens(n, seed=n) for n in (4, 2, 3)]
+    padding = [(0, 0), (1, 1), (0, 1)]
+    batch = np.stack([np.pad(p, sides) for p, sides in zip(prompts, padding, strict=True)])
+    real = np.stack([np.pad(np.ones_like(p), sides) for p, sides in zip(prompts, padding, strict=True)])
+    source = random_tokens(3, 5, seed=9)
+    graph, state = nnx.split(model)
+
+    @jax.jit
+    def decode(state, eos):
+        model = nnx.merge(graph, state)
+        memory = model.encode(source, streams=STREAMS) if kind == "encoder_decoder" else None
+        call = {"memory": memory, "segment_ids": real, "streams": STREAMS}
+        return greedy(model, batch, max_new_tokens=NEW, eos=eos, **call)
+
+    endless = np.asarray(decode(state, -2))
+    eos = int(endless[0, 2])
+    stopping = np.asarray(decode(state, eos))
+    run = jitted(model.__call__)
+    for row, prompt in enumerate(prompts):
+
+        def call(tokens, real, length, row=row):
+            if kind == "decoder_only":
+                return run(tokens, segment_ids=real, length=length, streams=STREAMS)
+            sides = {"decoder_segment_ids": real, "decoder_length": length}
+            return run(source[row : row + 1], tokens, **sides, streams=STREAMS)
+
+        assert argmax_loop(call, prompt, -2) == endless[row].tolist()
+        assert argmax_loop(call, prompt, eos) == stopping[row].tolist()
+    assert stopping[0, 2:].tolist() == [eos] * (NEW - 2)
+    assert 0 <= endless.min() <= endless.max() < VOCAB
+
+
+def test_greedy_without_padding_or_eos():
+    model = decoder("decoder_only", (RoPE(),))
+    prompt = random_tokens(2, 3)
+    tokens = prompt
+    for _ in range(2):
+        tokens = np.concatenate([tokens, np.argmax(model(tokens)[:, -1:], axis=-1)], axis=1)
+    np.testing.assert_array_equal(greedy(model, prompt, max_new_tokens=2), tokens[:, 3:])
+    np.testing.assert_array_equal(greedy(model, prompt, max_new_tokens=1), tokens[:, 3:4])

@@ -1,0 +1,228 @@
+"""Forward passes against a plain NumPy one, and what must not change them: padding, packing, how heads are stored."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from flax import nnx
+from small_models import LayerBias, LengthBias, OnlySelf, Relations, jitted, random_tokens, small
+
+from posenc_jax.encodings import Learned, Randomized, RoPE
+from posenc_jax.models import Slots, Streams
+from posenc_jax.models.positions import layer_encodings, sequence_of
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+POSITIONS = Streams(positions=jax.random.key(3))
+EVERYTHING = (Randomized(40), Learned(), RoPE(), LengthBias(), LayerBias(), Relations())
+
+
+def linear(x, layer):
+    return x @ np.asarray(layer.kernel[...]) + (0.0 if layer.bias is None else np.asarray(layer.bias[...]))
+
+
+def norm(x, layer, kind):
+    if kind == "layer":
+        x = x - x.mean(-1, keepdims=True)
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * np.asarray(layer.scale[...])
+    return x + np.asarray(layer.bias[...]) if kind == "layer" else x
+
+
+def plain_attention(layer, x, memory, causal, heads, kv_heads):
+    """Loops over heads, queries and keys: Vaswani et al. 2017, equation 1 and section 3.2.2."""
+    q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
+    size = q.shape[-1] // heads
+    out = np.zeros_like(q)
+    for h in range(heads):
+        own = slice(h * size, (h + 1) * size)
+        g = h // (heads // kv_heads)
+        shared = slice(g * size, (g + 1) * size)
+        for i in range(len(x)):
+            visible = range(i + 1) if causal else range(len(memory))
+            scores = np.array([q[i, own] @ k[j, shared] / math.sqrt(size) for j in visible])
+            weights = np.exp(scores) / np.exp(scores).sum()
+            out[i, own] = sum(w * v[j, shared] for w, j in zip(weights, visible, strict=True))
+    return linear(out, layer.output)
+
+
+def plain_forward(model, tokens, causal):
+    """Logits of one row of tokens."""
+    config, stack = model.config, model.decoder if causal else model.encoder
+    x = np.asarray(model.embedding.table[...])[tokens] * (config.d_model**0.5 if config.scale_embeddings else 1.0)
+    erf = np.vectorize(math.erf)
+    for block in stack.blocks:
+
+        def feed_forward(h, block=block):
+            h = linear(h, block.mlp.hidden)
+            h = np.maximum(h, 0.0) if config.activation == "relu" else 0.5 * h * (1 + erf(h / math.sqrt(2)))
+            return linear(h, block.mlp.output)
+
+        def attention(h, block=block):
+            kv_heads = config.num_kv_heads or config.num_heads
+            return plain_attention(block.self_attention, h, h, causal, config.num_heads, kv_heads)
+
+        for sublayer, layer in ((attention, block.self_attention_norm), (feed_forward, block.mlp_norm)):
+            if config.norm == "pre":
+                x = x + sublayer(norm(x, layer, config.norm_type))
+            else:
+                x = norm(x + sublayer(x), layer, config.norm_type)
+    if stack.final_norm is not None:
+        x = norm(x, stack.final_norm, config.norm_type)
+    if config.tie_output:
+        return x @ np.asarray(model.embedding.table[...]).T
+    return x @ np.asarray(model.output.kernel[...]) + np.asarray(model.output.bias[...])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "post", "activation": "relu", "num_kv_heads": 2, "attention_bias": False, "num_classes": 5},
+        {"norm_type": "rms", "mlp_bias": False, "num_kv_heads": 1, "head_dim": 6, "final_norm": False},
+        {"norm": "post", "final_norm": True, "scale_embeddings": False, "tie_output": True},
+    ],
+)
+@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])
+def test_equals_plain_numpy(kind, changes):
+    model = small(kind, **changes)
+    tokens = random_tokens(2, 6)
+    expected = np.stack([plain_forward(model, row, kind == "decoder_only") for row in tokens])
+    np.testing.assert_allclose(model(tokens), expected, rtol=1e-9, atol=1e-9)
+
+
+def grouped_as_full(model):
+    """The model with a key head for every query head: each shared one repeated."""
+    full = small("decoder_only", model.slots)
+    graph, state = nnx.split(full)
+    source = dict(nnx.to_flat_state(nnx.state(model)))
+    flat = []
+    for path, leaf in nnx.to_flat_state(state):
+        value = source[path][...]
+        if path[-2] in ("key", "value"):
+            value = np.repeat(value.reshape(*value.shape[:-1], 2, -1), 2, axis=-2).reshape(leaf.shape)
+        flat.append((path, leaf.replace(value)))
+    return nnx.merge(graph, nnx.from_flat_state(flat))
+
+
+def test_grouped_heads_are_repeated_heads():
+    model = small("decoder_only", Slots(decoder=(RoPE(), Relations())), num_kv_heads=2)
+    tokens = random_tokens(2, 6)
+    np.testing.assert_allclose(model(tokens), grouped_as_full(model)(tokens), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only", "encoder_decoder"])
+def test_padding_changes_nothing(kind):
+    """Padded on the right, and on the left with positions that say so; with random positions, tables and lengths."""
+    cross = (Randomized(40), RoPE(), LengthBias())
+    run = jitted(small(kind, Slots(EVERYTHING, EVERYTHING, cross)).__call__)
+    tokens = random_tokens(2, 5)
+    names = ("", "decoder_") if kind == "encoder_decoder" else ("",)
+    length = {f"{name}length": np.full((1,), 5, np.int32) for name in names}
+    expected = run(*(tokens for _ in names), **length, streams=POSITIONS)
+    for left, right in ((0, 3), (2, 1)):
+        padded = np.pad(tokens, ((0, 0), (left, right)), constant_values=9)
+        real = np.pad(np.ones((2, 5), np.int32), ((0, 0), (left, right)))
+        arguments = {}
+        for name in names:
+            arguments[f"{name}segment_ids"] = real
+            arguments[f"{name}positions"] = np.maximum(np.arange(5 + left + right, dtype=np.int32) - left, 0)[None]
+        logits = run(*(padded for _ in names), **arguments, streams=POSITIONS)
+        np.testing.assert_allclose(logits[:, left : left + 5], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only", "encoder_decoder"])
+def test_packed_sequences_are_separate_sequences(kind):
+    """Rows of 4 and 3 tokens in one row of 8; lengths are explicit, as a row has only one."""
+    slot = (Learned(), RoPE(), LengthBias(), Relations())
+    run = jitted(small(kind, Slots(slot, slot, (RoPE(), Relations()))).__call__)
+    first, second = random_tokens(1, 4), random_tokens(1, 3, seed=1)
+    packed = np.concatenate([first, second, [[0]]], axis=1)
+    names = ("", "decoder_") if kind == "encoder_decoder" else ("",)
+    length = {f"{name}length": np.full((1,), 8, np.int32) for name in names}
+    arguments = {}
+    for name in names:
+        arguments[f"{name}segment_ids"] = np.array([[1, 1, 1, 1, 2, 2, 2, 0]], np.int32)
+        arguments[f"{name}positions"] = np.array([[0, 1, 2, 3, 0, 1, 2, 0]], np.int32)
+    logits = run(*(packed for _ in names), **arguments, **length)
+    for part, tokens in ((slice(0, 4), first), (slice(4, 7), second)):
+        separate = run(*(tokens for _ in names), **length)
+        np.testing.assert_allclose(logits[:, part], separate, rtol=1e-9, atol=1e-9)
+
+
+def test_pooling_reads_real_tokens():
+    tokens, real = random_tokens(2, 6), np.array([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]], np.int32)
+    every = small("encoder_only", Slots((RoPE(),)), final_norm=False)
+    logits = every(tokens, segment_ids=real)
+    for pooling, expected in (
+        ("mean", [logits[0, :4].mean(0), logits[1].mean(0)]),  # the output layer is linear
+        ("first", logits[:, 0]),
+    ):
+        pooled = small("encoder_only", Slots((RoPE(),)), final_norm=False, pooling=pooling)
+        result = pooled(tokens, segment_ids=real)
+        assert result.shape == (2, 11)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        small("encoder_only", Slots((RoPE(),)), pooling="mean")(tokens),
+        small("encoder_only", Slots((RoPE(),)), pooling="mean")(tokens, segment_ids=np.ones((2, 6), np.int32)),
+        rtol=1e-9,
+    )
+
+
+def test_patterns_repeat_over_the_layers():
+    model = small("decoder_only", Slots(decoder=((OnlySelf(),), ())), num_layers=3)
+    _, captured = model(random_tokens(2, 6), capture=True)
+    weights = [layer["attention_weights"] for layer in captured["decoder"]["layers"]]
+    identity = np.broadcast_to(np.eye(6), (2, 4, 6, 6))
+    for layer, weight in enumerate(weights):
+        assert np.allclose(weight, identity) == (layer % 2 == 0)
+
+
+def test_captured_weights_are_distributions_over_what_may_be_seen():
+    model = small("encoder_decoder", Slots((RoPE(),), (LengthBias(),), (RoPE(),)))
+    tokens, real = random_tokens(2, 6), np.array([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]], np.int32)
+    arguments = {"segment_ids": real, "decoder_segment_ids": np.ones((2, 5), np.int32)}
+    logits, captured = model(tokens, tokens[:, :5], **arguments, capture=True)
+    np.testing.assert_array_equal(logits, model(tokens, tokens[:, :5], **arguments))
+    assert captured.keys() == {"encoder", "decoder"}
+    for layer in captured["decoder"]["layers"]:
+        weights, cross = layer["attention_weights"], layer["cross_attention_weights"]
+        assert (weights.shape, cross.shape) == ((2, 4, 5, 5), (2, 4, 5, 6))
+        np.testing.assert_allclose(weights.sum(-1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(cross.sum(-1), 1.0, rtol=1e-12)
+        assert np.all(np.triu(weights, 1) == 0)
+        assert np.all(cross[0, :, :, 4:] == 0)
+        assert layer["cross_attention_output"].shape == (2, 5, 16)
+    for layer in captured["encoder"]["layers"]:
+        np.testing.assert_allclose(layer["attention_weights"][0, :, :4].sum(-1), 1.0, rtol=1e-12)
+        assert np.all(layer["attention_weights"][0, :, :4, 4:] == 0)
+
+
+def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
+    calls = []
+    bias = LengthBias.bias
+    monkeypatch.setattr(LengthBias, "bias", lambda self, *args: calls.append(type(self)) or bias(self, *args))
+    sequence = sequence_of(random_tokens(1, 4))
+    shared, own = {"slope": np.ones(4)}, tuple({"slope": np.full(4, float(layer))} for layer in range(3))
+
+    def layers(slot, params, key=None):
+        return layer_encodings(
+            slot, params, sequence, sequence, num_layers=3, num_heads=4, causal=True, key=key, train=True
+        )
+
+    pattern = layers(((LengthBias(),), ()), (shared,))
+    assert len(calls) == 1
+    assert pattern[0].shared_bias is pattern[2].shared_bias
+    assert pattern[1].shared_bias is None
+    assert [layer.params[0]["slope"][0] for layer in layers((LayerBias(),), (own,))] == [0.0, 1.0, 2.0]
+    redrawn = layers((Randomized(40, redraw="layer"), LengthBias()), ({}, shared), jax.random.key(0))
+    positions = [np.asarray(layer.geometry[1].q_positions) for layer in redrawn]
+    assert not np.array_equal(positions[0], positions[1])
+    assert all(layer.shared_bias is None for layer in redrawn)
+
+
+def test_dropout_and_positions_draw_apart_from_each_other_and_by_stack():
+    """Self-attention of encoder and decoder and cross-attention see different draws of the same length."""
+    streams = Streams(jax.random.key(0), jax.random.key(0))
+    keys = [jax.random.key_data(streams.positions_of(stack)).tolist() for stack in ("encoder", "decoder", "cross")]
+    assert len({tuple(key) for key in keys}) == 3

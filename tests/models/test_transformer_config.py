@@ -1,0 +1,75 @@
+"""Configs: what is refused, and what the named defaults are."""
+
+import jax
+import pytest
+from small_models import small
+
+from posenc_jax.encodings import Learned, RoPE
+from posenc_jax.models import Slots, Transformer, build, model_dims
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"d_model": 30, "num_heads": 4}, "d_model = 30 is not divisible by num_heads = 4: choose a multiple of 4"),
+        ({"num_heads": 4, "num_kv_heads": 3}, "num_heads = 4 is not divisible by num_kv_heads = 3"),
+        ({"num_layers": 0}, "num_layers = 0 is not positive"),
+        ({"num_kv_heads": 0}, "num_kv_heads = 0 is not positive"),
+        ({"dropout": 1.0}, r"dropout = 1.0 is outside \[0, 1\)"),
+        ({"norm": "prenorm"}, "'prenorm' is not one of 'pre', 'post'"),
+    ],
+)
+def test_impossible_sizes_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(**fields)
+
+
+def test_head_dim_frees_the_width():
+    config = Transformer(d_model=30, num_heads=4, head_dim=6, num_kv_heads=2)
+    dims = model_dims(config, vocab_size=5, max_len=9)
+    assert (dims.d_model, dims.num_heads, dims.num_kv_heads, dims.head_dim, dims.max_len) == (30, 4, 2, 6, 9)
+
+
+def test_equal_settings_are_one_value():
+    assert hash(Transformer(dropout=0)) == hash(Transformer(dropout=0.0))
+    assert Slots(decoder=[RoPE()]) == Slots(decoder=(RoPE(),))
+
+
+def test_attention_is_all_you_need():
+    config = Transformer.attention_is_all_you_need(num_layers=2)
+    assert (config.d_model, config.num_heads, config.mlp_dim, config.num_layers) == (512, 8, None, 2)
+    assert (config.norm, config.activation, config.dropout, config.tie_output) == ("post", "relu", 0.1, True)
+    assert config.scale_embeddings
+    assert not config.has_final_norm
+
+
+@pytest.mark.parametrize(
+    ("kind", "slots", "changes", "message"),
+    [
+        ("decoder", Slots(), {}, "kind = 'decoder' is not one of 'decoder_only'"),
+        ("decoder_only", Slots(), {"pooling": "mean"}, "pooling = 'mean' serves encoder_only"),
+        ("decoder_only", Slots(), {"tie_output": True, "num_classes": 3}, "num_classes = 3 and vocab_size = 11"),
+        ("encoder_decoder", Slots(cross=(Learned(),)), {}, "cross-attention has none: put it into encoder or decoder"),
+        ("decoder_only", Slots(decoder=((), (Learned(),))), {}, "put it into the first tuple of the decoder slot"),
+        ("encoder_only", Slots(encoder=(RoPE(),)), {"head_dim": 5}, "5"),
+    ],
+)
+def test_models_that_cannot_be_are_refused(kind, slots, changes, message):
+    with pytest.raises(ValueError, match=message):
+        small(kind, slots, **changes)
+
+
+def test_encodings_of_absent_stacks_are_not_looked_at():
+    model = small("decoder_only", Slots(encoder=((), (Learned(),)), cross=(Learned(),)))
+    assert set(model.posenc) == {"decoder"}
+
+
+def test_dropout_without_key_is_refused():
+    model = small("decoder_only", dropout=0.5)
+    with pytest.raises(ValueError, match=r"dropout = 0\.5 in training draws masks: pass streams=Streams"):
+        model(jax.numpy.zeros((1, 2), "int32"), train=True)
+
+
+def test_build_is_keyword_only_where_it_could_be_mixed_up():
+    with pytest.raises(TypeError):
+        build("decoder_only", Transformer(), Slots(), 11, 11, 24, jax.random.key(0), jax.random.key(1))
