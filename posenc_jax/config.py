@@ -188,8 +188,8 @@ class Run(Value):
             for field in ("posenc_encoder", "posenc_cross"):
                 if getattr(self, field):
                     raise ValueError(
-                        f"{field} is for encoder-decoder models; task {self.task.name!r} trains a {self.task.model_kind} "
-                        "one: use posenc"
+                        f"{field} is for encoder-decoder models; "
+                        f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
