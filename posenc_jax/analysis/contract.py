@@ -1,0 +1,356 @@
+"""The contract that every encoding keeps, checked by running it: clauses that compare calls which must agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, arguments, compiled, noise, seen_by, sequence
+from posenc_jax.encodings import ENCODINGS, RoPE, parse, spec
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
+
+Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
+
+TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
+TOLERANCE_BFLOAT16 = 0.05
+
+TOKENS = 6
+X = noise(2, TOKENS, DIMS.d_model)
+ORDER = np.broadcast_to(np.arange(TOKENS, dtype=np.int32), (2, TOKENS))
+LENGTH = np.array([TOKENS, TOKENS - 2], np.int32)
+REAL = (LENGTH[:, None] > ORDER).astype(np.int32)  # the second row has padding on the right
+
+
+class ContractError(AssertionError):
+    """An encoding breaks its contract; the message lists the clauses."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """One clause: its outcome, the largest error (None where nothing is measured) and what it was found in, or why."""
+
+    name: str
+    status: Literal["passed", "failed", "skipped"]
+    error: float | None = None
+    detail: str = ""
+
+    def __str__(self) -> str:
+        error = f" by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
+        return f"{self.name}: {self.status}{error}" + (f" ({self.detail})" if self.detail else "")
+
+
+class NotApplicable(Exception):
+    """Raised by a clause that says nothing about an encoding; the message says why."""
+
+
+def check_contract(
+    encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None
+) -> tuple[Clause, ...]:
+    """`contract_clauses`, as a check.
+
+    Raises:
+      ContractError: naming the encodings and every clause that failed, with its error.
+    """
+    clauses = contract_clauses(encodings, only=only)
+    failed = [clause for clause in clauses if clause.status == "failed"]
+    if failed:
+        raise ContractError(f"{encodings} breaks its contract:\n  " + "\n  ".join(map(str, failed)))
+    return clauses
+
+
+def contract_clauses(
+    encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None
+) -> tuple[Clause, ...]:
+    """Checks one encoding, or a tuple of them as a slot holds it, against every clause, or ``only`` those named:
+
+    - ``value``: equal settings are equal and hash alike; ``parse(spec(e)) == e`` (for registered classes).
+    - ``parameters``: float32, finite, a function of the key; `frozen` names exist.
+    - ``dtype``: embeddings, queries and keys keep bfloat16, float32 and float64; what is added to the logits or the
+      output is at least float32, and float64 where inputs and parameters are.
+    - ``precision``: in bfloat16, at positions up to 1023, the layer stays within 0.05 of float64. Positions rounded to
+      bfloat16 do not.
+    - ``jit``: a program with traced positions, padding and a cache gives what plain evaluation gives without, from
+      contiguous positions known on the host.
+    - ``recompile``: an equal encoding, other lengths and other values run the program that is there.
+    - ``vmap``: mapped over its rows, the layer gives the batch.
+    - ``cached_decoding``: every way to cut 6 tokens into chunks gives what one call gives.
+    - ``causality``: under a causal mask no later token changes a row.
+    - ``padding``: on the left, on the right or none: the same.
+    - ``packing``: two sequences in one row give what they give apart, at the same `Sequence.length`.
+    - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
+    - ``blocks``: bias, content bias and value term of blocks make up those of the whole.
+    - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.
+
+    In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in
+    the reference of ``jit``. Encodings that only map positions are followed by ``RoPE()``. A clause that an element
+    names in `breaks` passes if it fails. Whatever an encoding raises is a failure of the clause, except the ValueError
+    of a `check` that refuses the layer's small dimensions, which is passed on.
+    """
+    group = encodings if isinstance(encodings, tuple) else (encodings,)
+    if all(e.acts_on <= {"map_positions"} for e in group):
+        group = (*group, RoPE())
+    names = tuple(CLAUSES) if only is None else only
+    unknown = {*names, *(name for e in group for name in e.breaks)} - CLAUSES.keys()
+    if unknown:
+        raise ValueError(f"no clause of the contract: {', '.join(sorted(unknown))}; there are {', '.join(CLAUSES)}")
+    with jax.enable_x64(True):
+        layer = Layer(group)
+        return tuple(_judge(name, layer) for name in names)
+
+
+def _judge(name: str, layer: Layer) -> Clause:
+    limit = TOLERANCE_BFLOAT16 if name == "precision" else TOLERANCE
+    error: float | None
+    try:
+        findings = [(math.inf if math.isnan(error) else error, what) for error, what in CLAUSES[name](layer)]
+        error, what = max(findings, default=(None, ""), key=lambda finding: finding[0])
+        failed = error is not None and error > limit
+    except NotApplicable as reason:
+        return Clause(name, "skipped", None, str(reason))
+    except Exception as problem:
+        error, what, failed = None, f"{type(problem).__name__}: {problem}", True
+    if any(name in e.breaks for e in layer.encodings):
+        if failed:
+            return Clause(name, "passed", error, "fails, as `breaks` says")
+        return Clause(name, "failed", error, "it holds, although `breaks` names it: take it out of `breaks`")
+    return Clause(name, "failed", error, what) if failed else Clause(name, "passed", error)
+
+
+def _full(layer: Layer, causal: bool) -> np.ndarray:
+    """All tokens in one call: ``[2, TOKENS, H*D]``."""
+    return layer.run(causal, X, ORDER, REAL, length=LENGTH)[0]
+
+
+def _apart(a: Array, b: Array, real: np.ndarray = REAL) -> float:
+    """The largest difference over real tokens."""
+    difference = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))[real != 0]
+    return float(difference.max())
+
+
+def _mask(causal: bool) -> str:
+    return "causal" if causal else "without a mask"
+
+
+def value(layer: Layer) -> Findings:
+    """Equality, hash, string."""
+    for e in layer.encodings:
+        copy = dataclasses.replace(e)  # type: ignore[type-var]
+        if e != copy or hash(e) != hash(copy):
+            yield math.inf, f"{e} is not equal to its copy, or hashes differently"
+        if ENCODINGS.get(getattr(type(e), "name", "")) is type(e) and parse(spec(e)) != (e,):
+            yield math.inf, f"{spec(e)!r} reads back as {parse(spec(e))}"
+
+
+def parameters(layer: Layer) -> Findings:
+    """float32, finite, a function of the key."""
+    for e, params, again in zip(layer.encodings, layer.initial, layer.init()):
+        if not e.frozen <= set(params):
+            yield math.inf, f"{e}: `frozen` names {sorted(e.frozen - set(params))}, which are no parameters"
+        for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(again)):
+            if a.dtype != jnp.float32 or not np.isfinite(a).all() or not np.array_equal(a, b):
+                yield math.inf, f"{e} has parameters of {a.dtype}, not finite, or not the same for the same key"
+
+
+def dtype(layer: Layer) -> Findings:
+    """What every hook returns for inputs of three types, from known and from traced positions; nothing is computed."""
+    _, queries, _, _ = arguments(X, ORDER, REAL, length=LENGTH)
+    for kind in (jnp.bfloat16, jnp.float32, jnp.float64):
+        least = jnp.promote_types(kind, jnp.float32)
+        params = jax.tree.map(lambda a, least=least: a.astype(least), layer.params)
+        x = np.zeros((2, CALL, DIMS.d_model), kind)
+        known = jax.eval_shape(functools.partial(_hooks, layer, queries), params, x, layer.key)
+        traced = jax.eval_shape(functools.partial(_hooks, layer), queries, params, x, layer.key)
+        for hook, result in (*known.items(), *traced.items()):
+            added_later = hook.endswith(("bias", "value_term"))
+            wanted = jnp.promote_types(result.dtype, least) if added_later else kind
+            if result.dtype != wanted:
+                yield math.inf, f"{hook} returns {result.dtype} for inputs of {jnp.dtype(kind)}"
+
+
+def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array) -> dict[str, Array]:
+    """What each hook in use returns, by element and hook."""
+    geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
+    q, k = layer.heads(x, 0), layer.heads(x, 1)
+    wide = jnp.repeat(k, DIMS.num_heads // DIMS.num_kv_heads, axis=1)
+    weights = jnp.zeros((len(x), DIMS.num_heads, CALL, CALL), at_least_float32(x))
+    found: dict[str, Array] = {}
+    for e, p, g in zip(layer.encodings, params, geometry):
+        inputs: dict[str, tuple] = {
+            "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
+            "encode_queries": (p, q, g.q_positions, g.length),
+            "encode_keys": (p, k, g.k_positions, g.length),
+            "bias": (p, g),
+            "content_bias": (p, q, wide, g, None),
+            "value_term": (p, weights, g),
+        }
+        found |= {f"{type(e).__name__}.{hook}": getattr(e, hook)(*inputs[hook]) for hook in e.acts_on & inputs.keys()}
+    return found
+
+
+def precision(layer: Layer) -> Findings:
+    """bfloat16 against float64, at the largest positions."""
+    positions, length = ORDER + np.int32(DIMS.max_len - TOKENS), np.full(2, DIMS.max_len, np.int32)
+    x, params = X.astype(jnp.bfloat16), jax.tree.map(lambda a: a.astype(np.float32), layer.params)
+    want, _ = layer.run(True, x.astype(np.float64), positions, REAL, length=length)
+    got, _ = layer.run(True, x, positions, REAL, length=length, params=params)
+    yield _apart(got, want), "bfloat16 against float64"
+
+
+def jit(layer: Layer) -> Findings:
+    """The program against plain evaluation."""
+    params = jax.tree.map(jnp.asarray, layer.params)
+    for causal in layer.masks:
+        out = layer.plain(causal, jnp.asarray(X), sequence(X, ORDER[:1], REAL, LENGTH), params)
+        yield _apart(out, _full(layer, causal)), _mask(causal)
+
+
+def recompile(layer: Layer) -> Findings:
+    """An equal encoding with other arrays."""
+    copies = tuple(dataclasses.replace(e) for e in layer.encodings)  # type: ignore[type-var]
+    for causal in layer.masks:
+        _full(layer, causal)
+        before = layer.traces
+        layer.run(causal, 2 * X, ORDER + np.int32(1), 1 - REAL, length=LENGTH[::-1], first_slot=1, encodings=copies)
+        if layer.traces > before:
+            yield math.inf, f"an equal encoding with other lengths and values was traced again, {_mask(causal)}"
+
+
+def vmap(layer: Layer) -> Findings:
+    """Mapped over rows."""
+    causal = layer.masks[-1]
+
+    def one(row):
+        x, queries, slots, cache = jax.tree.map(lambda a: a[None], row)
+        return layer.call(layer.encodings, causal, layer.params, x, queries, slots, cache, layer.key)[0][0]
+
+    out = compiled(jax.vmap(one))(arguments(X, ORDER, REAL, length=LENGTH))
+    yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
+
+
+def cached_decoding(layer: Layer) -> Findings:
+    """Every way to cut the tokens into chunks, as a tree: from each cache on, chunks of every size."""
+    full = _full(layer, True)
+
+    def chunks(cache: Cache | None, cuts: tuple[int, ...]) -> Findings:
+        for stop in range(cuts[-1] + 1, TOKENS + 1):
+            part = np.s_[:, cuts[-1] : stop]
+            tokens = X[part], ORDER[part], REAL[part]
+            out, after = layer.run(True, *tokens, length=LENGTH, first_slot=cuts[-1], cache=cache)
+            if REAL[part].any():
+                yield _apart(out, full[part], REAL[part]), f"cut at {(*cuts, stop)}"
+            yield from chunks(after, (*cuts, stop))
+
+    yield from chunks(None, (0,))
+
+
+def causality(layer: Layer) -> Findings:
+    """Other tokens from some place on."""
+    full = _full(layer, True)
+    for place in range(1, TOKENS):
+        x = np.where(ORDER[..., None] < place, X, noise(*X.shape, seed=place))
+        out, _ = layer.run(True, x, ORDER, REAL, length=LENGTH)
+        yield _apart(out[:, :place], full[:, :place], REAL[:, :place]), f"tokens from {place} on changed"
+
+
+def padding(layer: Layer) -> Findings:
+    """Two more tokens of segment 0, with any content, on either side."""
+    extra = CALL - TOKENS
+    content, zeros = 3 * noise(2, extra, DIMS.d_model), np.zeros((2, extra), np.int32)
+    after = np.broadcast_to(np.arange(TOKENS, CALL, dtype=np.int32), (2, extra))
+    for causal in layer.masks:
+        full = _full(layer, causal)
+        left = (np.concatenate(pair, axis=1) for pair in ((content, X), (zeros, ORDER), (zeros, REAL)))
+        yield _apart(layer.run(causal, *left, length=LENGTH)[0][:, extra:], full), f"on the left, {_mask(causal)}"
+        right = (np.concatenate(pair, axis=1) for pair in ((X, content), (ORDER, after), (REAL, zeros)))
+        yield _apart(layer.run(causal, *right, length=LENGTH)[0][:, :TOKENS], full), f"on the right, {_mask(causal)}"
+
+
+def packing(layer: Layer) -> Findings:
+    """Row 0 packs 4 and 2 tokens, row 1 packs 3 and 3."""
+    segment_ids = np.array([[1, 1, 1, 1, 2, 2], [1, 1, 1, 2, 2, 2]], np.int32)
+    positions = np.array([[0, 1, 2, 3, 0, 1], [0, 1, 2, 0, 1, 2]], np.int32)
+    length = np.full(2, TOKENS, np.int32)
+    for causal in layer.masks:
+        packed, _ = layer.run(causal, X, positions, segment_ids, length=length)
+        for segment in (1, 2):
+            members = [np.flatnonzero(row == segment) for row in segment_ids]
+            width = max(map(len, members))
+            real = np.array([[i < len(m) for i in range(width)] for m in members], np.int32)
+            x, together = (np.stack([row[np.resize(m, width)] for row, m in zip(a, members)]) for a in (X, packed))
+            alone, _ = layer.run(causal, x, ORDER[:, :width], real, length=length)
+            yield _apart(alone, together, real), f"sequence {segment} of the row, {_mask(causal)}"
+
+
+def shift(layer: Layer) -> Findings:
+    """All positions moved."""
+    if not all(e.shift_invariant for e in layer.encodings):
+        raise NotApplicable("not claimed")
+    for causal in layer.masks:
+        for offset in (1, 1000):
+            out, _ = layer.run(causal, X, ORDER + np.int32(offset), REAL, length=LENGTH)
+            yield _apart(out, _full(layer, causal)), f"by {offset}, {_mask(causal)}"
+
+
+def blocks(layer: Layer) -> Findings:
+    """Blocks of 2 queries and 3 keys, contiguous where positions are, against the whole, not declared contiguous."""
+    hooks = ("bias", "content_bias", "value_term")
+    if not any(e.acts_on & set(hooks) for e in layer.encodings):
+        raise NotApplicable("no bias, content bias or value term")
+    tokens = sequence(X[:1], ORDER[:1], REAL[:1], LENGTH[:1])
+    seen = seen_by(layer.encodings, tokens, tokens, layer.masks[-1], layer.key, contiguous=True)
+    q, k = noise(2, 1, DIMS.num_heads, TOKENS, DIMS.head_dim)
+    weights = np.abs(noise(1, DIMS.num_heads, TOKENS, TOKENS))
+
+    @compiled
+    def terms(params, q, k, weights, geometry):
+        return [
+            (e.bias(p, g), e.content_bias(p, q, k, g, None), e.value_term(p, weights, g))
+            for e, p, g in zip(layer.encodings, params, geometry)
+        ]
+
+    apart = tuple(dataclasses.replace(g, contiguous=False) for g in seen)
+    whole = terms(layer.params, q, k, weights, apart)
+    total = jax.tree.map(np.zeros_like, whole)
+    for i in range(0, TOKENS, 2):
+        for j in range(0, TOKENS, 3):
+            rows, columns = slice(i, i + 2), slice(j, j + 3)
+            block = tuple(g.block(rows, columns) for g in seen)
+            found = terms(layer.params, q[:, :, rows], k[:, :, columns], weights[:, :, rows, columns], block)
+            for sums, parts in zip(total, found):
+                for hook, a, part in zip(hooks, sums, parts):
+                    if part is not None:
+                        a[:, :, rows, slice(None) if hook == "value_term" else columns] += part
+    for e, wanted, sums in zip(layer.encodings, whole, total):
+        for hook, a, b in zip(hooks, wanted, sums):
+            if a is not None:
+                yield float(np.abs(a - b).max()), f"{type(e).__name__}.{hook}"
+
+
+def gradients(layer: Layer) -> Findings:
+    """Of a random functional, with padding on the left, whose rows see no key."""
+    extra = CALL - TOKENS
+    x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
+    positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))
+    x, queries, slots, cache = arguments(x, positions, segment_ids, length=LENGTH)
+    causal = layer.masks[-1]
+    functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
+
+    def loss(params, x):
+        out, _ = layer.call(layer.encodings, causal, params, x, queries, slots, cache, layer.key, train=True)
+        return (out * functional).sum()
+
+    for path, gradient in jax.tree.leaves_with_path(compiled(jax.grad(loss, (0, 1)))(layer.params, x)):
+        if not np.isfinite(gradient).all():
+            where = jax.tree_util.keystr(path[1:]) or "the inputs"
+            yield math.inf, f"not finite for {where}"
+
+
+_ALL = (value, parameters, dtype, precision, jit, recompile, vmap, cached_decoding, causality, padding, packing, shift)
+CLAUSES: dict[str, Callable[[Layer], Findings]] = {clause.__name__: clause for clause in (*_ALL, blocks, gradients)}

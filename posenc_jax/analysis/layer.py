@@ -1,0 +1,150 @@
+"""One attention layer with a cache of raw keys, small and fixed: what the contract runs encodings in.
+
+``x -> embed -> fixed random W_q, W_k, W_v -> attend`` over a cache of `SLOTS` slots that takes up to `CALL` tokens a
+call. Positions, lengths, segments and slots are traced arguments, so full passes, prefill in chunks, decoding, padding
+and packing all run one program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
+
+Encodings = tuple[PositionalEncoding, ...]
+Cache = dict[str, Array]  # keys and values ``[B, SLOTS, Hkv, D]`` and ``[B, SLOTS]`` of everything else
+
+CALL, SLOTS = 8, 10  # always more keys than queries
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
+
+# Every program runs a few times on a few tokens: optimising it would take longer than all else.
+compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    """Standard normal, float64, a function of shape and seed."""
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+class Layer:
+    """The layer and its parameters.
+
+    Attributes:
+      initial: the encodings' parameters as initialised. params: perturbed, in float64, since tables that start at zero
+        would hide everything.
+      masks: values of ``causal`` that make sense. key: for random positions.
+      program: `call`, compiled. traces: how often `call` was traced.
+    """
+
+    def __init__(self, encodings: Encodings):
+        self.encodings = encodings
+        self.key = jax.random.key(1)
+        self.initial = self.init()
+        leaves, structure = jax.tree.flatten(self.initial)
+        moved = [np.asarray(a, np.float64) + 0.3 * noise(*a.shape, seed=i + 1) for i, a in enumerate(leaves)]
+        self.params = jax.tree.unflatten(structure, moved)
+        self.masks = (True,) if any(e.causal_only for e in encodings) else (True, False)
+        self.traces = 0
+        self.program = compiled(self.call, static_argnums=(0, 1))
+
+    def init(self) -> tuple[Params, ...]:
+        """The encodings' parameters, always from one key."""
+        return layer_params(self.encodings, init_slot(jax.random.key(0), self.encodings, DIMS), 0)
+
+    def heads(self, x: Array, which: int) -> Array:
+        """``[B, H, S, D]`` queries (0), ``[B, Hkv, S, D]`` keys (1) or values (2)."""
+        heads = DIMS.num_kv_heads if which else DIMS.num_heads
+        projection = noise(DIMS.d_model, heads * DIMS.head_dim, seed=which) / DIMS.d_model**0.5
+        return (x @ projection.astype(x.dtype)).reshape(*x.shape[:2], heads, DIMS.head_dim).swapaxes(1, 2)
+
+    def plain(self, causal: bool, x: Array, tokens: Sequence, params: Params) -> Array:
+        """Self-attention without a cache, over positions that grow by one: ``[B, S, H*D]``."""
+        x = embed(self.encodings, params, x, tokens, key=self.key)
+        seen = seen_by(self.encodings, tokens, tokens, causal, self.key, contiguous=True)
+        q, k, v = (self.heads(x, which) for which in range(3))
+        return _attend(self.encodings, q, k, v, params, seen)
+
+    def call(
+        self,
+        encodings: Encodings,
+        causal: bool,
+        params: Params,
+        x: Array,
+        queries: Sequence,
+        slots: Array,
+        cache: Cache,
+        key: Array,
+        train: bool = False,
+    ) -> tuple[Array, Cache]:
+        """Takes tokens into the cache, at ``slots [B, S]``, and lets them attend to it: ``[B, S, H*D]``, the new cache.
+
+        A slot past the end drops its token.
+        """
+        self.traces += 1
+        x = embed(encodings, params, x, queries, key=key, train=train)
+        new = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
+        fields = ("positions", "segment_ids", "tokens", "token_types")
+        new |= {field: getattr(queries, field) for field in fields}
+        rows = np.arange(x.shape[0])[:, None]
+        cache = {name: jnp.asarray(cache[name]).at[rows, slots].set(new[name], mode="drop") for name in new}
+        keys = dataclasses.replace(queries, **{field: cache[field] for field in fields})
+        sides = {"q_slots": slots, "k_slots": np.arange(SLOTS)[None]}
+        seen = seen_by(encodings, queries, keys, causal, key, train=train, **sides)
+        k, v = (cache[name].swapaxes(1, 2) for name in ("k", "v"))
+        return _attend(encodings, self.heads(x, 0), k, v, params, seen), cache
+
+    def run(
+        self, causal: bool, *tokens: Array, cache: Cache | None = None, encodings=None, params=None, **options
+    ) -> tuple[np.ndarray, Cache]:
+        """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
+        x, queries, slots, empty = arguments(*tokens, **options)
+        encodings = self.encodings if encodings is None else encodings
+        params = self.params if params is None else params
+        cache = empty if cache is None else cache
+        out, cache = self.program(encodings, causal, params, x, queries, slots, cache, self.key)
+        return np.asarray(out)[:, : tokens[0].shape[1]], cache
+
+
+def seen_by(
+    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Array, **options
+) -> tuple[Geometry, ...]:
+    """The call as each of the encodings (one at least) sees it."""
+    seen = geometries(encodings, queries, keys, num_heads=DIMS.num_heads, causal=causal, key=key, **options)
+    assert isinstance(seen, tuple)
+    return seen
+
+
+def _attend(encodings: Encodings, q: Array, k: Array, v: Array, params: Params, seen: tuple[Geometry, ...]) -> Array:
+    """``[B, S, H*D]``."""
+    out = attend(q, k, v, encodings, params, seen, implementation="reference")
+    return jnp.swapaxes(out, 1, 2).reshape(q.shape[0], q.shape[2], -1)  # type: ignore[arg-type]
+
+
+def sequence(x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, length: np.ndarray) -> Sequence:
+    """The sequence of tokens ``x [B, S, M]``; token ids and types are made up, as functions of x."""
+    ids = np.abs(x[..., 0].astype(np.float64) * 1000).astype(np.int32)
+    return Sequence(positions, length, ids % 15 + 1, segment_ids, ids % 3, np.arange(len(x), dtype=np.int32))
+
+
+def arguments(
+    x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_slot: int = 0
+) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
+    """The arrays of `Layer.call`: tokens in successive slots, filled up with tokens to be dropped; an empty cache."""
+    rows, tokens = x.shape[:2]
+
+    def fill(array, value=0):
+        rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
+        return np.concatenate([array, rest], axis=1)
+
+    slots = np.broadcast_to(np.arange(first_slot, first_slot + tokens), (rows, tokens))
+    kv = noise(rows, SLOTS, DIMS.num_kv_heads, DIMS.head_dim).astype(x.dtype)
+    empty = np.zeros((rows, SLOTS), np.int32)
+    cache = {"k": kv, "v": kv, "positions": empty, "segment_ids": empty, "tokens": empty, "token_types": empty}
+    x = fill(x, 3)
+    return x, sequence(x, fill(positions), fill(segment_ids), length), fill(slots, SLOTS), cache
