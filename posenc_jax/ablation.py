@@ -185,10 +185,11 @@ def _report(directory: Path, reporter: Reporter) -> None:
     of_what, marker = hashlib.sha256(contents).hexdigest() + "\n", directory / ".reported"
     if marker.exists() and marker.read_text() == of_what:
         return
+    reporter.phase("writing the report")
     try:
-        for path in report.build(directory):
-            reporter.note(f"wrote {path}")
+        written = report.build(directory)
     except ImportError as error:
         reporter.note(f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and run: posenc report {directory}")
         return
     write_atomically(marker, of_what)
+    reporter.note(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in written)}")

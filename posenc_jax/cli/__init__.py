@@ -1,23 +1,31 @@
-"""The command line, in two stages: this table of subcommands answers at once; a subcommand's module imports what it needs."""
+"""The command line, in two stages: this table answers at once; a subcommand's module imports what it needs."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import signal
 import sys
 
 # name: (module, one help line)
 COMMANDS = {
-    "list": ("posenc_jax.cli.list", "show the encodings and tasks that there are"),
+    "list": ("posenc_jax.cli.list", "show the encodings and tasks that there are, or all about one: posenc list [NAME]"),
     "train": ("posenc_jax.cli.train", "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]"),
     "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
-    "evaluate": ("posenc_jax.cli.evaluate", "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]"),
+    "evaluate": (
+        "posenc_jax.cli.evaluate",
+        "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
+    ),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one subcommand. Exit codes: 0 done, 1 failed, 2 refused (bad input), 128 + signal when stopped with everything saved."""
+    """Runs one subcommand and returns its exit code.
+
+    0 is done, 1 failed, 2 refused (bad input), 128 + signal stopped with everything saved.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
@@ -28,7 +36,11 @@ def main(argv: list[str] | None = None) -> int:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         print(f"posenc: there is no command {command!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
-    return importlib.import_module(COMMANDS[command][0]).main(rest)
+    try:
+        return importlib.import_module(COMMANDS[command][0]).main(rest)
+    except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def usage() -> str:

@@ -1,4 +1,4 @@
-"""How a command ends when something is wrong: one message and an exit code for what a user can mend, a traceback else."""
+"""How a command ends when something is wrong: one message where a user can mend it, a traceback else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class UsageError(Exception):
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for cells that failed, 128 + signal when stopped."""
+    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for failed cells, 128 + signal when stopped."""
     try:
         return work()
     except UsageError as error:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
+import re
 import shutil
+import sys
+import textwrap
+import typing
 from typing import Any
 
-USAGE = """usage: posenc list [encodings | tasks]
+USAGE = """usage: posenc list [encodings | tasks | NAME]
 
-Names, options with their defaults, where an encoding acts, and papers."""
+What there is, in short; or all about one encoding or task."""
+
+# What an encoding acts on, in words.
+_PLACES = {
+    "map_positions": "positions",
+    "embed": "input embeddings",
+    "encode_queries": "queries",
+    "encode_keys": "keys",
+    "bias": "logits (by position)",
+    "content_bias": "logits (by content)",
+    "value_term": "values",
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -17,44 +33,82 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0
-    if len(arguments) > 1 or arguments not in ([], ["encodings"], ["tasks"]):
-        print(f"posenc list: {' '.join(arguments)!r} is not one of encodings, tasks")
-        return 2
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.encodings import ENCODINGS
 
+    known: dict[str, Any] = {**ENCODINGS, **TASKS}
+    words = ["encodings", "tasks", *known]
+    wrong = next((word for word in arguments if word not in words), None)
+    if wrong is not None or len(arguments) > 1:
+        wrong = wrong or arguments[1]
+        near = difflib.get_close_matches(wrong, words, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        print(f"posenc: there is no encoding or task {wrong!r}{hint} `posenc list` shows all.", file=sys.stderr)
+        return 2
+    if arguments and arguments[0] in known:
+        print(_details(known[arguments[0]]))
+        return 0
     if arguments != ["tasks"]:
-        print("Encodings (join them with |, the empty tuple is nope):\n")
-        for name, cls in ENCODINGS.items():
-            print(_entry(name, cls, _facts(cls)))
+        print("Encodings. Join them with | in the order in which they act; nope is none.\n")
+        print("\n\n".join(_entry(cls, _encoding_facts(cls)) for cls in ENCODINGS.values()))
+    if not arguments:
+        print()
     if arguments != ["encodings"]:
-        print("Tasks:\n")
-        for name, cls in TASKS.items():
-            print(_entry(name, cls, [f"metric: {cls.metric}"]))
+        print("Tasks.\n")
+        print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
     return 0
 
 
-def _facts(cls: Any) -> list[str]:
+def _entry(cls: Any, facts: str) -> str:
+    doc = (inspect.getdoc(cls) or "").partition("\n\n")[0]
+    # A first paragraph that leads to a formula ends in a colon.
+    summary = " ".join(doc.partition("::")[0].replace("``", "").split()).rstrip(":.") + "."
+    lines = [summary, f"{facts}; {_source(cls)}", f"fields: {_fields(cls)}"]
+    wrapped = [_wrap(line, " " * 4) for line in lines]
+    return "\n".join([f"  {cls.name}", *wrapped])
+
+
+def _details(cls: Any) -> str:
+    lines = [f"{cls.name}({_fields(cls)})", "", inspect.getdoc(cls) or "", "", "Fields and their types:"]
+    hints = typing.get_type_hints(cls)
+    lines += [f"  {field.name}: {_type(hints[field.name])}" for field in dataclasses.fields(cls)]
+    lines += ["", _wrap(cls.citation, "")]
+    return "\n".join(lines)
+
+
+def _encoding_facts(cls: Any) -> str:
     try:
-        acts = ", ".join(sorted(cls().acts_on))
-    except TypeError:  # a required field
-        acts = "depends on its fields"
-    facts = [f"acts on: {acts}"]
-    if cls.per_layer:
-        facts.append("parameters per layer")
-    if cls.causal_only:
-        facts.append("causal only")
-    if not cls.extrapolates:
-        facts.append("does not extrapolate")
-    return facts
+        places = [_PLACES.get(hook, hook) for hook in (*_PLACES, *cls.HOOKS) if hook in cls().acts_on]
+    except (TypeError, ValueError):  # a required field
+        places = ["what its fields say"]
+    facts = ["acts on " + ", ".join(dict.fromkeys(places))]
+    facts += ["parameters per layer"] * cls.per_layer
+    facts += ["causal only"] * cls.causal_only
+    facts += ["does not extrapolate"] * (not cls.extrapolates)
+    return "; ".join(facts)
 
 
-def _entry(name: str, cls: Any, facts: list[str]) -> str:
-    import textwrap
+def _task_facts(cls: Any) -> str:
+    return f"{cls().model_kind.replace('_', '-')} model, {cls.metric.replace('_', ' ')}"
 
-    width = max(60, shutil.get_terminal_size((120, 24)).columns)
-    fields = ", ".join(f"{f.name}={f.default!r}" if f.default is not dataclasses.MISSING else f.name for f in dataclasses.fields(cls))
-    first = (inspect.getdoc(cls) or "").splitlines()[0]
-    lines = [f"{name}({fields})", first, "; ".join(facts), cls.citation]
-    indented = [textwrap.fill(line, width, initial_indent="  " if i else "", subsequent_indent="      ") for i, line in enumerate(lines)]
-    return "\n".join(indented) + "\n"
+
+def _source(cls: Any) -> str:
+    found = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {cls.citation}")
+    return found[0] if found else cls.paper
+
+
+def _fields(cls: Any) -> str:
+    fields = dataclasses.fields(cls)
+    return ", ".join(f.name + (f"={f.default!r}" if f.default is not dataclasses.MISSING else "") for f in fields) or "none"
+
+
+def _type(kind: Any) -> str:
+    members = typing.get_args(kind)
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(map(repr, members))
+    return getattr(kind, "__name__", str(kind)) if not members else str(kind).replace("typing.", "")
+
+
+def _wrap(text: str, indent: str) -> str:
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

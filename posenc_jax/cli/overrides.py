@@ -26,12 +26,13 @@ from posenc_jax.encodings.slots import Slot
 
 
 def override(kind: Any, default: Any, arguments: list[str], program: str, description: str) -> Any:
-    """``default`` with the overrides in ``arguments``; UsageError for values that cannot be, SystemExit after tyro's own."""
+    """``default`` with the overrides in ``arguments``.
+
+    UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
+    """
     registry = ConstructorRegistry()
     registry.struct_rule(_value_rule)
-    return tyro.cli(
-        kind, default=default, args=arguments, prog=program, description=description, registry=registry
-    )
+    return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ def override_run(run: Run, arguments: list[str], program: str, description: str)
     return chosen.run, chosen.directory
 
 
-def field_help(cls: type) -> dict[str, str]:
+def field_help(cls: Any) -> dict[str, str]:
     """What the docstring of a config says about its fields: the text after ``name: `` or ``name, other: ``."""
     names = "|".join(field.name for field in dataclasses.fields(cls))
     found: dict[str, str] = {}
@@ -70,7 +71,8 @@ def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
     """Every config class: its checks raise UsageError, its docstring documents its fields, its slots are strings."""
     if not (isinstance(info.type, type) and issubclass(info.type, Value)):
         return None
-    cls, hints, texts = info.type, typing.get_type_hints(info.type), field_help(info.type)
+    cls: Any = info.type
+    hints, texts = typing.get_type_hints(cls), field_help(cls)
     names = automatic_names(info.default) if isinstance(info.default, Run) else {}
 
     def field_of(field: dataclasses.Field) -> StructFieldSpec:

@@ -2,86 +2,170 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 import time
 from typing import Any
 
 from posenc_jax.cell import Reporter
 
+LOG_EVERY = 30.0
+"""Seconds between two lines about the same piece of work where there is no live display."""
+
+
+class Pace:
+    """How fast a piece of work goes and when it will be done; time spent on compiling does not count as work."""
+
+    def __init__(self, total: int, done: int, now: float) -> None:
+        self.total, self.done, self.start = total, done, done
+        self.begun = self._last = now
+        self.worked = 0.0
+
+    def advance(self, amount: int, now: float) -> None:
+        """``amount`` more is done; 0 says that the time since the last call was no work."""
+        if amount:
+            self.worked += now - self._last
+            self.done += amount
+        self._last = now
+
+    @property
+    def rate(self) -> float | None:
+        """Amount per second of work, None before anything is done."""
+        return (self.done - self.start) / self.worked if self.worked and self.done > self.start else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until all is done."""
+        return None if self.rate is None else (self.total - self.done) / self.rate
+
 
 class TerminalReporter(Reporter):
-    """A live bar on a terminal; on a pipe or in a log one line when a piece of work ends, and notes."""
+    """Two live lines on a terminal; in a pipe or a log a line now and then, and one when a piece of work ends."""
 
     def __init__(self) -> None:
-        self._progress: Any = None
-        self._task: Any = None
-        self._begun = time.monotonic()
-        self._text = ""
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
-
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[text]}", style="dim"),
-                console=Console(stderr=True),
-            )
+        self._work = self._text = self._unit = ""
+        self._pace: Pace | None = None
+        self._cell: tuple[str, int, int] | None = None
+        self._begun = self._cell_begun = self._logged = time.monotonic()
+        self._live = _live(self)
 
     def __enter__(self) -> TerminalReporter:
-        if self._progress is not None:
-            self._progress.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._end_phase()
-        if self._progress is not None:
-            self._progress.stop()
+        self._cell = None
+        if self._live is not None:
+            self._live.stop()
 
     def note(self, text: str) -> None:
-        """A line above the bar."""
-        if self._progress is not None:
-            self._progress.console.print(text, markup=False, highlight=False)
+        """A line above the live ones."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
-        """A new bar."""
+    def cell(self, text: str, number: int, total: int) -> None:
+        """The first live line."""
         self._end_phase()
-        self._text, self._unit, self._total, self._done, self._start = text, unit, total, done, done
-        self._begun = time.monotonic()
-        if self._progress is not None:
-            self._task = self._progress.add_task(text, total=total, completed=done, rate="", text="compiling")
+        self._cell, self._cell_begun = (text, number, total), time.monotonic()
+
+    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
+        """The second live line."""
+        self._end_phase()
+        self._work, self._unit, self._text = text, unit, "compiling" if total else ""
+        self._pace = Pace(total, done, time.monotonic())
+        self._logged = time.monotonic()
 
     def advance(self, amount: int, text: str = "") -> None:
-        """Moves the bar."""
-        self._done += amount
-        self._last = text
-        if self._progress is not None:
-            self._progress.update(self._task, advance=amount, rate=self._rate(), text=text)
-
-    def _rate(self) -> str:
-        seconds = max(time.monotonic() - self._begun, 1e-9)
-        return f"{(self._done - self._start) / seconds:.1f} {self._unit}/s"
+        """Moves the second live line."""
+        assert self._pace is not None
+        now = time.monotonic()
+        self._pace.advance(amount, now)
+        self._text = text
+        if self._live is None and now - self._logged > LOG_EVERY:
+            self._logged = now
+            self.note(f"{self._where()}{self._work}: {self._counts()}, {self._speed()}, {text}".rstrip(", "))
 
     def _end_phase(self) -> None:
-        if not self._text:
+        pace, self._pace = self._pace, None
+        if pace is None or pace.done == pace.start:
             return
-        if self._progress is not None:
-            self._progress.remove_task(self._task)
-        if self._done > self._start:
-            seconds = time.monotonic() - self._begun
-            self.note(f"{self._text}: {self._done} of {self._total} {self._unit} in {seconds:.1f} s ({self._rate()}) {self._last}".rstrip())
-        self._text = ""
+        other = time.monotonic() - pace.begun - pace.worked
+        line = f"{self._work}: {pace.done - pace.start} {self._unit} in {pace.worked:.1f} s"
+        line += f" ({pace.rate:.3g}/s)" if self._unit == "steps" else ""
+        line += f", compiled in {other:.1f} s" if other > 0.1 else ""
+        line += f", {self._text}" if self._unit == "steps" else ""
+        self.note(line)
+
+    def _where(self) -> str:
+        return f"cell {self._cell[1] + 1} of {self._cell[2]}, " if self._cell else ""
+
+    def _counts(self) -> str:
+        assert self._pace is not None
+        return f"{self._pace.done}/{self._pace.total} {self._unit}" if self._pace.total else ""
+
+    def _speed(self) -> str:
+        assert self._pace is not None
+        if self._pace.left is None:
+            return ""
+        return f"{self._pace.rate:.3g}/s, {_clock(self._pace.left)} left"
+
+    def _cells_left(self) -> str:
+        """From the mean time of the cells that are finished; the present one takes at least what its work still needs."""
+        assert self._cell is not None
+        _, number, total = self._cell
+        now = time.monotonic()
+        text = _clock(now - self._begun)
+        if not number:
+            return text
+        mean = (self._cell_begun - self._begun) / number
+        of_work = self._pace.left if self._pace is not None else None
+        left = max(mean - (now - self._cell_begun), of_work or 0.0) + mean * (total - number - 1)
+        return f"{text}, about {_clock(left)} left" if left >= 1 else text
+
+    def __rich__(self) -> Any:
+        """The live lines, drawn several times a second."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        lines: list[Any] = []
+        if self._cell is not None:
+            head = Table.grid(expand=True, padding=(0, 2))
+            head.add_column(no_wrap=True, ratio=1)
+            head.add_column(no_wrap=True)
+            head.add_row(Text(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}"), Text(self._cells_left()))
+            lines.append(head)
+        if self._pace is not None:
+            work = self._work.removeprefix(self._cell[0]).strip() if self._cell is not None else self._work
+            words = [work, self._counts(), self._speed(), self._text]
+            line = Table.grid(padding=(0, 1))
+            line.add_column(min_width=20)
+            line.add_column(no_wrap=True, overflow="ellipsis")
+            bar = ProgressBar(self._pace.total, self._pace.done, width=20) if self._pace.total else "..."
+            line.add_row(bar, Text(", ".join(filter(None, words))))
+            lines.append(line)
+        return Group(*lines)
+
+
+def _live(reporter: TerminalReporter) -> Any:
+    """Rich's live display on standard error; None where that is no terminal or Rich is not installed."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError:
+        return None
+    console = Console(stderr=True)
+    if console.is_dumb_terminal:
+        return None
+    return Live(get_renderable=reporter.__rich__, console=console, refresh_per_second=4, transient=True)
+
+
+def _clock(seconds: float) -> str:
+    return str(datetime.timedelta(seconds=round(seconds)))

@@ -27,6 +27,5 @@ def _report(directory: Path) -> int:
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from None
     print(report.text_report(directory))
-    for path in paths:
-        print(f"wrote {path}")
+    print(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
     return 0

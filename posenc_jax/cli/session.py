@@ -25,11 +25,15 @@ def load_config(text: str, kind: type, command: str) -> Any:
         raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
     config = getattr(_imported(path.absolute(), text), "config", None)
     if not isinstance(config, kind):
-        what = "has no variable called config" if config is None else f"holds a {type(config).__name__}"
+        what = "has no variable called config" if config is None else f"holds {_a(type(config).__name__)}"
         other = {"Run": "train", "Ablation": "ablate"}.get(type(config).__name__)
-        way_out = f"use `posenc {other} {text}`" if other else f"assign a posenc_jax.{kind.__name__} to config"
-        raise UsageError(f"{text} {what}, and posenc {command} needs a {kind.__name__}: {way_out}")
+        way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kind.__name__}) to it"
+        raise UsageError(f"{text} {what}, and posenc {command} needs {_a(kind.__name__)}: {way_out}")
     return config
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
 def import_from_here() -> None:
@@ -67,7 +71,7 @@ def _nearest_file(path: Path) -> str:
 
 
 def prepare_jax() -> None:
-    """One host device per core, and a persistent compilation cache without thresholds; before anything touches a device."""
+    """One host device per core, and a persistent compilation cache without thresholds; before a device is touched."""
     import jax
 
     from posenc_jax.environment import threads
@@ -75,7 +79,7 @@ def prepare_jax() -> None:
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         jax.config.update("jax_num_cpu_devices", threads())
     cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "posenc_jax" / "compiled"
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         jax.config.update("jax_compilation_cache_dir", str(cache))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

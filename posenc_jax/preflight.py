@@ -1,0 +1,55 @@
+"""What a config alone cannot tell: whether this machine, these directories and its task can serve it.
+
+Asked before anything is written and before the training program is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from posenc_jax.cell import RefusedError, load_config
+from posenc_jax.config import Run
+from posenc_jax.data.tasks.vocabulary import check_vocabulary
+
+
+def check_writable(directory: Path) -> None:
+    """Refuses a directory that cannot be made or written in."""
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    if not there.is_dir():
+        raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
+
+
+def check_run(config: Run) -> None:
+    """Refuses a run that asks for devices that are not there, for parameters that nobody trained, or for unknown tokens."""
+    from posenc_jax.training.replicas import default_group_size, make_mesh
+
+    if config.init_from is not None:
+        _check_source(Path(config.init_from).expanduser().absolute(), config)
+    try:
+        make_mesh(config.execution, config.execution.group_size or default_group_size(config.execution))
+        check_vocabulary(config.task)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _check_source(source: Path, config: Run) -> None:
+    from posenc_jax.surgery import finished
+
+    if not source.is_dir():
+        raise RefusedError(f"init_from = {config.init_from!r}: there is no such directory; name one of a finished run")
+    load_config(source)
+    there = {
+        replica["seed"]
+        for directory in sorted(source.glob("group-*")) or [source]
+        for replica in finished(directory)["replicas"]
+        if replica["diverged_at"] is None
+    }
+    missing = [seed for seed in config.seeds if seed not in there]
+    if missing:
+        raise RefusedError(
+            f"init_from = {config.init_from!r} has no finished replica of seed {', '.join(map(str, missing))} that did "
+            f"not diverge: it has {', '.join(map(str, sorted(there)))}; choose seeds among them, or train the others there"
+        )
