@@ -23,7 +23,11 @@ from posenc_jax.models.config import Slots, Transformer, model_dims
 class Optimizer(Value):
     """AdamW with global-norm clipping and a schedule whose peak is 1; a replica's learning rate multiplies it.
 
-    Biases, slopes, norms and positional tables get no weight decay.
+    schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
+      "inverse_sqrt" as 1/sqrt(step). warmup_steps: steps of the linear rise to 1. final_fraction: where "linear" and
+      "cosine" end.
+    weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
+    b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
     """
 
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "cosine"
@@ -50,9 +54,13 @@ class Optimizer(Value):
 class Training(Value):
     """How long, on how much, and how often something is written.
 
-    All cadences count steps and are multiples of ``steps_per_call``, the steps that one call of the compiled program
-    scans over. ``microbatches`` splits a step's batch into equal parts whose gradients are added (on CPU this keeps
-    temporaries in cache). ``checkpoint_every`` and ``validate_every`` may be 0: only at the end.
+    All cadences count steps and are multiples of ``steps_per_call``.
+
+    steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
+      added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
+    steps_per_call: steps that one call of the compiled program scans over. log_every: steps between rows of metrics.
+      checkpoint_every: steps between checkpoints (0: only at the end). validate_every: steps between validations in
+      range (0: only at the end). validation_batches: batches of a validation.
     """
 
     steps: int = 1000
@@ -89,8 +97,9 @@ class Training(Value):
 class Evaluation(Value):
     """What is measured after training: every length on its own, in chunks that fit the memory budget.
 
-    ``num_examples`` per length (a finite test set gives at most what it has); ``draws``: how many draws of random
-    positions share them.
+    lengths: in the task's own measure, ascending. num_examples: test examples of each length (a finite test set gives
+      at most what it has). draws: how many draws of random positions share them.
+    memory_budget_mb: what the activations of a chunk may take.
     """
 
     lengths: tuple[int, ...] = ()
@@ -148,8 +157,12 @@ class Execution(Value):
 class Run(Value):
     """One cell: a task, a model, its encodings, and all its replicas (``seeds`` x ``learning_rates``).
 
-    posenc: the slot of every self-attention; posenc_encoder: another one for the encoder of an encoder-decoder;
-      posenc_cross: cross-attention.
+    task, model, optimizer, training, evaluation, execution: as their classes say.
+    posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
+      posenc_encoder: others for the encoder of an encoder-decoder (None: the same). posenc_cross: those of
+      cross-attention.
+    seeds: one replica each, at each learning rate. learning_rates: peaks of the schedule; the best one is chosen by
+      validation in range.
     init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
       encoding's own where they fit.
     label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).

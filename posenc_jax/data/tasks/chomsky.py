@@ -24,6 +24,8 @@ class StringTask(Task):
     Tokens: the symbols ``0 .. num_tokens-1``, then the empty token; padding (segment 0) holds token 0. One length per
     training step, uniform; accuracy is the mean over output tokens. Subclasses define `problem` and class facts.
 
+    max_length: the longest length that training draws.
+
     Errors: ValueError for ``max_length`` below 1.
 
     Reference: Delétang et al., "Neural Networks and the Chomsky Hierarchy", 2023.
