@@ -1,0 +1,280 @@
+"""The contract over the whole registry, and proof that it finds faults: each encoding below has one."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.analysis import ContractError, check_contract, contract_clauses
+from posenc_jax.encodings import ENCODINGS, ALiBi, PositionalEncoding, RoPE, Sinusoidal, elements, parse, rotate
+
+DEFAULT = [
+    "sinusoidal(frequencies='tensor2tensor', layout='half')",
+    "learned(512, beyond='interpolate')",
+    "rope(layout='half', rotary_dim=0.5)",
+    "alibi(0.5)",
+    "t5(4, 3)",
+    "shaw(2)",
+    "transformer_xl",
+    "randomized",
+    "randomized(per='example') | sinusoidal",
+]
+MORE = [
+    "sinusoidal",
+    "learned",
+    "rope",
+    "sinusoidal(frequencies='tensor2tensor', scale=0.1)",
+    "sinusoidal(layout='half', base=100)",
+    "learned(beyond='nan')",
+    "learned(512, beyond='clamp')",
+    "rope(base=5e5, layout='half')",
+    "rope(rotary_dim=4)",
+    "alibi",
+    "t5",
+    "shaw",
+    "shaw(2, values=False)",
+    "transformer_xl(base=100)",
+    "randomized(1024, redraw='layer') | t5(4, 3)",
+    "randomized(per='example', redraw='layer') | learned",
+    "sinusoidal | rope | alibi | t5(4, 3) | shaw(2, values=False)",
+]
+
+
+@pytest.mark.parametrize("text", [*DEFAULT, *(pytest.param(text, marks=pytest.mark.slow) for text in MORE)])
+def test_encodings_keep_the_contract(text):
+    before = jax.config.jax_enable_x64
+    outcomes = {clause.name: clause.status for clause in check_contract(parse(text))}
+    assert jax.config.jax_enable_x64 == before
+    acts_on = frozenset().union(*(e.acts_on for e in parse(text)))
+    skipped = set()
+    if not all(e.shift_invariant for e in parse(text)):
+        skipped.add("shift")
+    if not acts_on & {"bias", "content_bias", "value_term"}:
+        skipped.add("blocks")
+    assert {name for name, status in outcomes.items() if status == "skipped"} == skipped
+    assert len(outcomes) == 14
+
+
+def test_the_registry_is_covered():
+    assert {type(e) for text in DEFAULT for e in elements(parse(text))} == set(ENCODINGS.values())
+
+
+# The faults.
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayIndex(PositionalEncoding):
+    """Distances from the places in the arrays: right in one call, wrong with a cache."""
+
+    def bias(self, params, geometry):
+        q, k = np.arange(geometry.q_positions.shape[1]), np.arange(geometry.k_positions.shape[1])
+        distance = np.abs(k[None, :] - q[:, None])
+        return jnp.broadcast_to(-0.5 * distance, (1, geometry.num_heads, *distance.shape))
+
+
+@dataclasses.dataclass(frozen=True)
+class QueriesAreLast(PositionalEncoding):
+    """Distances counted back from the last key of the array, as if it were the last query."""
+
+    def bias(self, params, geometry):
+        queries, keys = geometry.q_positions.shape[1], geometry.k_positions.shape[1]
+        distance = np.abs(np.arange(keys)[None, :] - np.arange(keys - queries, keys)[:, None])
+        return jnp.broadcast_to(-0.5 * distance, (1, geometry.num_heads, *distance.shape))
+
+
+@dataclasses.dataclass(frozen=True)
+class FutureLeak(PositionalEncoding):
+    """Keys compared with the mean of all keys, later ones too."""
+
+    def content_bias(self, params, q, k, geometry, terms):
+        return jnp.einsum("bhkd,bhd->bhk", k, k.mean(axis=2))[:, :, None] + 0 * q[..., :1]
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionsInBfloat16(PositionalEncoding):
+    """Rotations by positions in the type of the activations."""
+
+    def encode_queries(self, params, q, positions, length):
+        rounded = positions[:, None].astype(q.dtype).astype(np.float32)
+        return rotate(q, rounded, np.array([1.0, 0.1, 0.01, 0.001]))
+
+    encode_keys = encode_queries
+
+
+@dataclasses.dataclass(frozen=True)
+class Upcast(PositionalEncoding):
+    """Queries multiplied by a float64 constant, which makes bfloat16 float32."""
+
+    def encode_queries(self, params, q, positions, length):
+        return q * np.linspace(1, 2, q.shape[-1])
+
+
+@dataclasses.dataclass(frozen=True)
+class SingleBias(ALiBi):
+    """A bias in float32 always."""
+
+    name = "single_bias"
+
+    def bias(self, params, geometry):
+        return super().bias(params, geometry).astype(np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClaimsShift(Sinusoidal):
+    """Says that it is shift invariant."""
+
+    name = "claims_shift"
+    shift_invariant = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Root(PositionalEncoding):
+    """``sqrt(slope * distance)``: at distance 0 the derivative for the slope is infinity times 0."""
+
+    def init(self, key, dims):
+        return {"slopes": jnp.ones((dims.num_heads, 1, 1), jnp.float32)}
+
+    def bias(self, params, geometry):
+        slopes = params["slopes"]
+        return -jnp.sqrt(jnp.abs(slopes) * jnp.abs(geometry.relative)[:, None].astype(slopes.dtype))
+
+
+@dataclasses.dataclass(frozen=True)
+class FlippedWhenContiguous(PositionalEncoding):
+    """Past and future exchanged in the path for contiguous positions."""
+
+    def bias(self, params, geometry):
+        relative = -geometry.relative if geometry.contiguous else geometry.relative
+        return jnp.stack([jnp.minimum(relative, 0) / 4.0] * geometry.num_heads, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlippedOnTheHost(PositionalEncoding):
+    """Past and future exchanged where positions are known."""
+
+    def bias(self, params, geometry):
+        relative = -geometry.relative if isinstance(geometry.relative, np.ndarray) else geometry.relative
+        return jnp.stack([jnp.minimum(relative, 0) / 4.0] * geometry.num_heads, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class OverLastPosition(PositionalEncoding):
+    """Distances as a fraction of the largest position around, padding included."""
+
+    def bias(self, params, geometry):
+        last = jnp.max(geometry.k_positions, axis=1)[:, None, None] + 1
+        return jnp.stack([-jnp.abs(geometry.relative) / last] * geometry.num_heads, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class PaddedLength(PositionalEncoding):
+    """Queries scaled by the width of the array."""
+
+    def encode_queries(self, params, q, positions, length):
+        return q * float(np.log(q.shape[2]))
+
+
+@dataclasses.dataclass(frozen=True)
+class PlaceInStorage(PositionalEncoding):
+    """Queries get sharper along the storage instead of along their own sequence."""
+
+    def bias(self, params, geometry):
+        past = jnp.minimum(geometry.relative, 0) * jnp.log1p(geometry.q_slots)[:, :, None]
+        return jnp.stack([past / 4] * geometry.num_heads, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class MixesRows(PositionalEncoding):
+    """The mean over the batch, added."""
+
+    def embed(self, params, x, sequence):
+        return x + x.mean(axis=0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Identity(PositionalEncoding):
+    """Compared by identity: every new one is another program."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DoubleParameters(PositionalEncoding):
+    """Parameters in whatever type is the default."""
+
+    def init(self, key, dims):
+        return {"u": jax.random.normal(key, (dims.head_dim,))}
+
+    def encode_queries(self, params, q, positions, length):
+        return q + params["u"].astype(q.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Raises(PositionalEncoding):
+    """Written for as many queries as keys."""
+
+    def bias(self, params, geometry):
+        return jnp.zeros((geometry.num_heads, *np.broadcast_shapes(geometry.q_slots.shape, geometry.k_slots.shape)))
+
+
+@dataclasses.dataclass(frozen=True)
+class MisnamedFrozen(Root):
+    """Freezes a parameter that it does not have."""
+
+    frozen = frozenset({"slope"})
+
+
+FAULTS = [
+    (ArrayIndex(), "cached_decoding"),
+    (QueriesAreLast(), "jit"),
+    (FutureLeak(), "causality"),
+    (PositionsInBfloat16(), "precision"),
+    (Upcast(), "dtype"),
+    (SingleBias(), "dtype"),
+    (ClaimsShift(), "shift"),
+    (Root(), "gradients"),
+    (FlippedWhenContiguous(), "blocks"),
+    (FlippedWhenContiguous(), "jit"),
+    (FlippedOnTheHost(), "jit"),
+    (OverLastPosition(), "padding"),
+    (PaddedLength(), "jit"),
+    (PlaceInStorage(), "packing"),
+    (MixesRows(), "vmap"),
+    (Identity(), "value"),
+    (Identity(), "recompile"),
+    (DoubleParameters(), "parameters"),
+    (MisnamedFrozen(), "parameters"),
+    (Raises(), "causality"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "clause"), FAULTS, ids=lambda value: str(value).removesuffix("()"))
+def test_faults_are_found(encoding, clause):
+    with pytest.raises(ContractError, match=rf"{type(encoding).__name__}.*breaks its contract:\n  {clause}: failed"):
+        check_contract(encoding, only=(clause,))
+
+
+def test_a_declared_break_must_be_real():
+    class Declared(ClaimsShift):
+        breaks = frozenset({"shift", "causality"})
+
+    broken, kept = contract_clauses(Declared(), only=("shift", "causality"))
+    assert (broken.status, broken.detail) == ("passed", "fails, as `breaks` says")
+    assert broken.error > 1e-3
+    assert kept.status == "failed"
+    assert "it holds, although `breaks` names it" in str(kept)
+
+
+def test_what_is_no_clause_is_refused():
+    class Declared(RoPE):
+        breaks = frozenset({"shifts"})
+
+    with pytest.raises(ValueError, match="no clause of the contract: shifts; there are value, parameters"):
+        contract_clauses(Declared())
+    with pytest.raises(ValueError, match="no clause of the contract: pading"):
+        contract_clauses(RoPE(), only=("pading",))
+
+
+def test_a_refused_model_is_no_finding():
+    with pytest.raises(ValueError, match="rotary_dim"):
+        contract_clauses(RoPE(rotary_dim=3))
