@@ -275,6 +275,11 @@ def test_what_is_no_clause_is_refused():
         contract_clauses(RoPE(), only=("pading",))
 
 
+def test_precision_where_a_table_ends_before():
+    [clause] = contract_clauses(parse("learned(512, beyond='nan')"), only=("precision",))
+    assert (clause.status, clause.detail) == ("skipped", "not defined up to position 1023")
+
+
 def test_a_refused_model_is_no_finding():
     with pytest.raises(ValueError, match="rotary_dim"):
         contract_clauses(RoPE(rotary_dim=3))

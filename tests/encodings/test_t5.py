@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.t5 import T5Bias, bucket_starts, t5_buckets, toeplitz
 
@@ -112,6 +113,23 @@ def test_bias_and_gradient_are_the_definition(causal, first_query, num_queries, 
                 gradient, bias = lift(both)(jnp.asarray(table), q_positions, k_positions)
                 np.testing.assert_allclose(bias, want, atol=1e-15)
                 np.testing.assert_allclose(gradient, want_gradient, atol=1e-12)
+
+
+def test_a_batch_has_the_gradient_of_its_rows_together():
+    """`attend` spreads one bias over the rows in a way of its own, for the sake of this gradient."""
+    encoding, geometry = T5Bias(8, 20), Geometry.of_length(5, num_heads=3, causal=True)
+    rng = np.random.default_rng(0)
+
+    @jax.jit
+    def gradient(table, q, k, v, weights):
+        out = lambda table: attend(q, k, v, (encoding,), ({"table": table},), geometry)  # noqa: E731
+        return jax.grad(lambda table: (out(table) * weights).sum())(table)
+
+    with jax.enable_x64(True):
+        table, arrays = jnp.asarray(rng.normal(size=(3, 8))), jnp.asarray(rng.normal(size=(4, 2, 3, 5, 4)))
+        rows = [gradient(table, *arrays[:, b : b + 1]) for b in range(2)]
+        assert np.abs(rows[0] - rows[1]).max() > 0.01
+        np.testing.assert_allclose(gradient(table, *arrays), rows[0] + rows[1], atol=1e-12)
 
 
 def test_rows_with_their_own_positions():
