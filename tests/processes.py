@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def environment(cache: Path, devices: int = 2) -> dict[str, str]:
-    """An environment in which bits repeat: a pinned thread count, no flags from outside, a compilation cache of our own."""
+    """One in which bits repeat: a pinned thread count, no flags from outside, a compilation cache of our own."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "NPROC"))}
     cache.mkdir(parents=True, exist_ok=True)
     return kept | {"NPROC": str(devices), "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
@@ -70,7 +70,7 @@ def python(code: str, cache: Path, *, devices: int = 2, timeout: float = 280) ->
 def outcome(directory: Path) -> dict[str, str | dict]:
     """Everything that must not depend on interruptions: metrics, results, and the checksums of every final state.
 
-    Paths relative to ``directory``; the newest checkpoint of a group stands for its parameters, moments, seeds and steps.
+    Paths are relative to ``directory``; a group's newest checkpoint stands for its parameters, moments and steps.
     """
     found: dict[str, str | dict] = {}
     for pattern in ("**/metrics.jsonl", "**/result.json", "results.jsonl"):

@@ -1,0 +1,218 @@
+"""Checkpoints under damage: nothing wrong is ever restored, the newest good step is, and nothing is deleted."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.training.checkpoint import CheckpointError, Checkpoints, digest
+
+# Orbax leaves a coroutine behind where a damaged file ended it.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def state(step):
+    rng = np.random.default_rng(step)
+    return {
+        "params": {
+            "kernel": rng.standard_normal((2, 32, 16)).astype(np.float32),
+            "bias": np.zeros((2, 16), np.float32),
+        },
+        "opt": ({"mu": rng.standard_normal((2, 32, 16)).astype(np.float32)}, np.full(2, step, np.int32)),
+        "step": np.full(2, step, np.int32),
+    }
+
+
+def like(step=0):
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state(step))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Steps 10, 20, 30 were saved, of which 20 and 30 are kept."""
+    directory = tmp_path_factory.mktemp("saved") / "checkpoints"
+    with Checkpoints(directory) as checkpoints:
+        for step in (10, 20, 30):
+            checkpoints.save(step, state(step))
+    return directory
+
+
+@pytest.fixture
+def copy(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "group" / "checkpoints")
+
+
+def restored(directory, notes=None):
+    found = Checkpoints(directory, (notes if notes is not None else []).append).restore(like())
+    return None if found is None else (found[0], digest(found[1]) == digest(state(found[0])))
+
+
+def files(directory):
+    return sorted(p for p in directory.rglob("*") if p.is_file())
+
+
+def damaged_arrays(directory):
+    """The files that hold array data, by size: everything else is small."""
+    return [p for p in files(directory / "30") if p.stat().st_size > 2000]
+
+
+def test_the_newest_two_steps_are_kept_and_come_back_to_the_bit(saved):
+    assert Checkpoints(saved).steps() == [20, 30]
+    assert restored(saved) == (30, True)
+    _, found = Checkpoints(saved).restore(state(0))
+    assert jax.tree.structure(found) == jax.tree.structure(state(30))
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(found))
+
+
+def test_an_empty_or_missing_directory_has_no_step(tmp_path):
+    assert restored(tmp_path / "nowhere") is None
+    assert restored(tmp_path) is None
+
+
+def test_device_arrays_may_be_donated_while_they_are_written(tmp_path):
+    bump = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree), donate_argnums=0)
+    current = jax.device_put({"x": jnp.arange(1_000_000, dtype=jnp.float32)})
+    wanted = {}
+    with Checkpoints(tmp_path) as checkpoints:
+        for step in (1, 2):
+            wanted[step] = digest(jax.tree.map(np.array, current))
+            checkpoints.save(step, current)
+            for _ in range(5):
+                current = bump(current)
+    for newest in (2, 1):
+        step, found = Checkpoints(tmp_path).restore({"x": np.zeros(1_000_000, np.float32)})
+        assert step == newest
+        assert digest(found) == wanted[step]
+        shutil.rmtree(tmp_path / str(step))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_flipped_bit_is_found(copy, part):
+    """Bits anywhere in any file of the newest step: what is restored is right, or it is the step before."""
+    rng = random.Random(part)
+    # Array data is the largest share of the bytes, so take half the positions there and half anywhere.
+    for trial in range(12):
+        chosen = rng.choice(damaged_arrays(copy) if trial % 2 else files(copy / "30"))
+        content = bytearray(chosen.read_bytes())
+        if not content:
+            continue
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        original = chosen.read_bytes()
+        chosen.write_bytes(content)
+        notes: list[str] = []
+        step, right = restored(copy, notes)
+        assert right, chosen
+        assert (step == 20) == bool(notes)
+        if step == 20:
+            assert "checkpoints/30 is damaged" in notes[0]
+            assert "kept as 30.bad" in notes[0]
+            (copy / "30.bad").rename(copy / "30")
+        chosen.write_bytes(original)
+    assert restored(copy) == (30, True)
+
+
+def test_a_flipped_bit_in_the_arrays_is_never_overlooked(copy):
+    """In the data themselves every single flip counts: 40 of 40."""
+    rng = random.Random(7)
+    (data,) = damaged_arrays(copy)
+    original = data.read_bytes()
+    for _ in range(40):
+        content = bytearray(original)
+        content[rng.randrange(len(content) // 4, len(content) * 3 // 4)] ^= 1 << rng.randrange(8)
+        data.write_bytes(content)
+        assert restored(copy) == (20, True)
+        (copy / "30.bad").rename(copy / "30")
+    data.write_bytes(original)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "missing"])
+def test_damaged_files_mean_the_step_before(saved, tmp_path, damage):
+    names = [p.relative_to(saved) for p in files(saved / "30")]
+    fell_back = 0
+    for number, name in enumerate(names):
+        directory = shutil.copytree(saved, tmp_path / str(number))
+        if damage == "missing":
+            (directory / name).unlink()
+        else:
+            content = (directory / name).read_bytes()
+            (directory / name).write_bytes(content[: len(content) // 2] if damage == "truncated" else b"")
+        step, right = restored(directory)
+        assert right, name
+        fell_back += step == 20
+    assert fell_back >= 3
+
+
+def test_a_stray_empty_directory_and_unfinished_steps_are_passed_over(copy):
+    (copy / "40").mkdir()
+    (copy / "50.orbax-checkpoint-tmp").mkdir()
+    (copy / "60").write_text("a file")
+    assert restored(copy) == (30, True)
+    assert (copy / "40.bad").exists()
+    with Checkpoints(copy) as checkpoints:
+        checkpoints.save(35, state(35))
+    assert not (copy / "50.orbax-checkpoint-tmp").exists()
+    assert restored(copy) == (35, True)
+
+
+def test_nothing_is_deleted_when_a_step_goes_bad_twice(copy):
+    for kept in ("30.bad", "30.bad2"):
+        (copy / "30" / "state" / "manifest.ocdbt").write_bytes(b"nonsense")
+        assert restored(copy) == (20, True)
+        assert (copy / kept / "state" / "manifest.ocdbt").read_bytes() == b"nonsense"
+        with Checkpoints(copy) as checkpoints:
+            checkpoints.save(30, state(30))
+    assert restored(copy) == (30, True)
+
+
+def test_when_all_steps_are_bad_it_is_refused_and_everything_stays(copy):
+    for step in ("20", "30"):
+        (copy / step / "_CHECKPOINT_METADATA").write_text("{")
+    before = [p.name for p in files(copy)]
+    for _ in range(2):  # the second time, too
+        with pytest.raises(CheckpointError) as error:
+            restored(copy)
+        assert f"no valid checkpoint in {copy}" in str(error.value)
+        assert f"To start this group over, move {copy.parent} away" in str(error.value)
+    assert [p.name for p in files(copy)] == before
+
+
+def test_another_models_checkpoint_is_refused_by_leaf(copy):
+    other = like()
+    other["params"]["kernel"] = jax.ShapeDtypeStruct((2, 32, 24), np.float32)
+    with pytest.raises(
+        CheckpointError,
+        match=r"params.kernel is float32\[2, 32, 16\] there and float32\[2, 32, 24\] in this config; use the config",
+    ):
+        Checkpoints(copy).restore(other)
+    other = like()
+    other["step"] = jax.ShapeDtypeStruct((2,), np.float32)
+    with pytest.raises(CheckpointError, match=r"step is int32\[2\] there and float32\[2\]"):
+        Checkpoints(copy).restore(other)
+    other = like()
+    other["params"]["extra"] = other["params"].pop("bias")
+    with pytest.raises(CheckpointError, match=r"params.bias is float32\[2, 16\] there and absent in this config"):
+        Checkpoints(copy).restore(other)
+    assert restored(copy) == (30, True), "a refused step is no damaged one"
+
+
+def test_a_save_that_fails_is_reported(tmp_path):
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(OSError), Checkpoints(tmp_path / "checkpoints") as checkpoints:  # noqa: PT012
+        checkpoints.save(1, state(1))
+        checkpoints.wait()
+
+
+def test_digest_sees_values_names_shapes_and_dtypes():
+    trees = [
+        {"a": np.zeros(4, np.float32)},
+        {"b": np.zeros(4, np.float32)},
+        {"a": np.zeros(4, np.int32)},
+        {"a": np.zeros((2, 2), np.float32)},
+        {"a": -np.zeros(4, np.float32)},
+    ]
+    assert len({digest(tree) for tree in trees}) == len(trees)

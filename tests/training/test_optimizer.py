@@ -1,0 +1,91 @@
+"""The optimizer against its formulas, step by step in NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from posenc_jax.config import Optimizer
+from posenc_jax.encodings import Learned, RoPE
+from posenc_jax.models import Slots
+from posenc_jax.training.optimizer import decays, schedule, trainable, transformation, updated
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (Optimizer(schedule="constant"), lambda t: 1.0),
+        (Optimizer(schedule="linear", final_fraction=0.1), lambda t: 1 - 0.9 * t / 100),
+        (Optimizer(schedule="cosine"), lambda t: 0.5 * (1 + math.cos(math.pi * t / 100))),
+        (
+            Optimizer(schedule="cosine", warmup_steps=10),
+            lambda t: (t + 1) / 10 if t < 10 else 0.5 * (1 + math.cos(math.pi * (t - 10) / 90)),
+        ),
+        (Optimizer(schedule="inverse_sqrt", warmup_steps=10), lambda t: (t + 1) / 10 if t < 10 else math.sqrt(10 / t)),
+    ],
+)
+def test_schedules(config, expected):
+    """The factor of update number t = 0, 1, ...; 1 at the last update of the warm-up, and never above."""
+    factor = schedule(config, 100)
+    got = [float(factor(t)) for t in range(100)]
+    np.testing.assert_allclose(got, [expected(t) for t in range(100)], atol=2e-6)
+    assert max(got) <= 1.0
+
+
+def test_updates_are_adamw_with_clipping():
+    """Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2."""
+    config = Optimizer(weight_decay=0.1, b1=0.8, b2=0.95, eps=1e-6, clip_norm=0.5)
+    rng = np.random.default_rng(0)
+    params = {"kernel": rng.standard_normal((3, 2)), "bias": rng.standard_normal(2)}
+    gradients = [{name: rng.standard_normal(value.shape) for name, value in params.items()} for _ in range(5)]
+    rates = [1.0, 0.5, 0.25, 2.0, 0.125]
+    with jax.enable_x64(True):
+        got, state = params, transformation(config).init(params)
+        for gradient, rate in zip(gradients, rates, strict=True):
+            direction, state = transformation(config).update(gradient, state)
+            got = updated(config, got, direction, rate)
+    moments = {name: [0.0, 0.0] for name in params}
+    wanted = params
+    for t, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
+        norm = math.sqrt(sum(float((g**2).sum()) for g in gradient.values()))
+        new = {}
+        for name, g in gradient.items():
+            g = g * min(1.0, 0.5 / norm)
+            m = moments[name][0] = 0.8 * moments[name][0] + 0.2 * g
+            v = moments[name][1] = 0.95 * moments[name][1] + 0.05 * g**2
+            adam = (m / (1 - 0.8 ** (t + 1))) / (np.sqrt(v / (1 - 0.95 ** (t + 1))) + 1e-6)
+            decay = 0.1 * wanted[name] if name == "kernel" else 0.0
+            new[name] = wanted[name] - rate * (adam + decay)
+        wanted = new
+    for name, value in wanted.items():
+        np.testing.assert_allclose(got[name], value, rtol=1e-6, atol=1e-9)
+
+
+def test_decay_spares_vectors_and_encodings():
+    params = {
+        "posenc": {"decoder": ({"table": np.zeros((4, 2))},)},
+        "decoder": {
+            "blocks": {0: {"query": {"kernel": np.zeros((2, 2)), "bias": np.zeros(2)}, "norm": {"scale": np.zeros(2)}}}
+        },
+    }
+    flags = jax.tree_util.tree_map_with_path(decays, params)
+    assert flags["posenc"]["decoder"] == ({"table": False},)
+    assert flags["decoder"]["blocks"][0] == {"query": {"kernel": True, "bias": False}, "norm": {"scale": False}}
+
+
+def test_frozen_leaves_of_an_encoding_are_not_trained():
+    class Half(Learned):
+        frozen = frozenset({"fixed"})
+
+    params = {
+        "embedding": {"fixed": np.zeros(1)},  # the name means nothing outside the encoding
+        "posenc": {"decoder": ({}, {"table": np.zeros(1), "fixed": {"inner": np.zeros(1)}})},
+    }
+    flags = trainable(params, Slots(decoder=(RoPE(), Half())))
+    assert flags == {
+        "embedding": {"fixed": True},
+        "posenc": {"decoder": ({}, {"table": True, "fixed": {"inner": False}})},
+    }
