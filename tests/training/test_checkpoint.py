@@ -117,17 +117,22 @@ def test_every_flipped_bit_is_found(copy, part):
 
 
 def test_a_flipped_bit_in_the_arrays_is_never_overlooked(copy):
-    """In the data themselves every single flip counts: 40 of 40."""
+    """In the middle of the files with the data nearly every flip changes a value: it must be found."""
     rng = random.Random(7)
-    (data,) = damaged_arrays(copy)
-    original = data.read_bytes()
+    fell_back = 0
     for _ in range(40):
+        data = rng.choice(damaged_arrays(copy))
+        original = data.read_bytes()
         content = bytearray(original)
         content[rng.randrange(len(content) // 4, len(content) * 3 // 4)] ^= 1 << rng.randrange(8)
         data.write_bytes(content)
-        assert restored(copy) == (20, True)
-        (copy / "30.bad").rename(copy / "30")
-    data.write_bytes(original)
+        step, right = restored(copy)
+        assert right
+        if step == 20:
+            fell_back += 1
+            (copy / "30.bad").rename(copy / "30")
+        data.write_bytes(original)
+    assert fell_back >= 36
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "missing"])

@@ -127,7 +127,7 @@ def test_microbatches_change_results_by_rounding_only(parts):
 
 @pytest.fixture(scope="module")
 def group():
-    """A compiled call of three replicas, as a function from (steps, replicas) to all states; ``metrics`` of its steps."""
+    """A compiled call of three replicas: a function from (steps, replicas) to all states; ``metrics`` of its steps."""
     run = run_with(optimizer=Optimizer(schedule="constant"))
     call = jax.jit(over_replicas(lambda state, _: train_call(run, None, state), Execution(mode="map"), None))
 
