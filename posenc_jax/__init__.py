@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from posenc_jax.evaluation import evaluate
     from posenc_jax.models.config import Transformer
 
-# Where each public name is found; None for a module. The modules have nouns for names, so that none is hidden by a function.
+# Where each public name is found; None for a module. Modules have nouns for names: none is hidden by a function.
 _FROM: dict[str, tuple[str, str | None]] = {
     "Ablation": ("posenc_jax.config", "Ablation"),
     "Evaluation": ("posenc_jax.config", "Evaluation"),

@@ -23,7 +23,7 @@ def check_writable(directory: Path) -> None:
 
 
 def check_run(config: Run) -> None:
-    """Refuses a run that asks for devices that are not there, for parameters that nobody trained, or for unknown tokens."""
+    """Refuses a run that asks for devices that are not there or parameters that nobody trained, or has unknown tokens."""
     from posenc_jax.training.replicas import default_group_size, make_mesh
 
     if config.init_from is not None:
@@ -51,5 +51,5 @@ def _check_source(source: Path, config: Run) -> None:
     if missing:
         raise RefusedError(
             f"init_from = {config.init_from!r} has no finished replica of seed {', '.join(map(str, missing))} that did "
-            f"not diverge: it has {', '.join(map(str, sorted(there)))}; choose seeds among them, or train the others there"
+            f"not diverge: it has {', '.join(map(str, sorted(there)))}; choose among them, or train the others there"
         )

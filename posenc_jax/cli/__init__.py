@@ -10,7 +10,7 @@ import sys
 
 # name: (module, one help line)
 COMMANDS = {
-    "list": ("posenc_jax.cli.list", "show the encodings and tasks that there are, or all about one: posenc list [NAME]"),
+    "list": ("posenc_jax.cli.list", "show what encodings and tasks there are, or all about one: posenc list [NAME]"),
     "train": ("posenc_jax.cli.train", "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]"),
     "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
     "evaluate": (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.overrides import automatic_names, override_run
+from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
-from posenc_jax.config import Ablation, Run
+from posenc_jax.config import Ablation
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
@@ -32,11 +31,7 @@ def main(arguments: list[str]) -> int:
 
 def _ablate(config_file: str, overrides: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    changed, directory = override_run(config.runs[0], overrides, f"posenc ablate {config_file}", DESCRIPTION)
-    try:
-        config = override_all(config, changed)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = directory or Path("runs") / config.name
     prepare_jax()
     from posenc_jax.ablation import ablate
@@ -51,41 +46,26 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     return 0
 
 
-def override_all(config: Ablation, changed: Run) -> Ablation:
-    """Every run of the ablation with what ``changed`` changes in the first; ValueError for what cannot apply to all."""
-    first = config.runs[0]
-    named_anew = automatic_names(first).keys() & automatic_names(changed).keys()
-    changes = {path: value for path, value in _changes(first, changed).items() if path[0] not in named_anew}
-    for field in {path[0] for path in changes} & {"posenc", "posenc_encoder", "posenc_cross", "label", "table"}:
-        if len({getattr(run, field) for run in config.runs}) > 1:
-            raise ValueError(
+def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None]:
+    """The ablation with the overrides in every run, and the value of ``--directory``; UsageError if they do not fit."""
+    runs, directory = [], None
+    for number, run in enumerate(config.runs):
+        try:
+            changed, directory = override_run(run, overrides, program, DESCRIPTION)
+        except SystemExit:  # tyro has said it
+            if number == 0:
+                raise
+            raise UsageError(
+                f"an override applies to every cell, and {run.table} {run.label} cannot take it: change the config file"
+            ) from None
+        runs.append(changed)
+    for field in ("posenc", "posenc_encoder", "posenc_cross", "label", "table"):
+        if len({getattr(run, field) for run in runs}) < len({getattr(run, field) for run in config.runs}):
+            raise UsageError(
                 f"--{field.replace('_', '-')} is what the cells of this ablation differ in: change its config file, "
                 "or use posenc train for a single run"
             )
-    return dataclasses.replace(config, runs=tuple(_apply(run, changes, automatic_names(run)) for run in config.runs))
-
-
-def _changes(old: Any, new: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    if dataclasses.is_dataclass(old) and type(old) is type(new):
-        found: dict[tuple[str, ...], Any] = {}
-        for field in dataclasses.fields(old):
-            found |= _changes(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
-        return found
-    return {} if old == new else {path: new}
-
-
-def _apply(value: Any, changes: dict[tuple[str, ...], Any], names: dict[str, str]) -> Any:
-    """All changes of one value at once, so that fields that belong together may change together."""
-    direct = {path[0]: new for path, new in changes.items() if len(path) == 1}
-    nested: dict[str, dict] = {}
-    for path, new in changes.items():
-        if len(path) > 1:
-            nested.setdefault(path[0], {})[path[1:]] = new
-    for name in [*direct, *nested]:
-        if not hasattr(value, name):
-            raise ValueError(
-                f"{type(value).__name__} has no {name}, and an override applies to every cell: "
-                "change the config file instead"
-            )
-    inner = {name: _apply(getattr(value, name), part, {}) for name, part in nested.items()}
-    return dataclasses.replace(value, **(names | direct | inner))
+    try:
+        return dataclasses.replace(config, runs=tuple(runs)), directory
+    except ValueError as error:
+        raise UsageError(str(error)) from None

@@ -99,7 +99,8 @@ def _source(cls: Any) -> str:
 
 def _fields(cls: Any) -> str:
     fields = dataclasses.fields(cls)
-    return ", ".join(f.name + (f"={f.default!r}" if f.default is not dataclasses.MISSING else "") for f in fields) or "none"
+    defaults = [f"={field.default!r}" if field.default is not dataclasses.MISSING else "" for field in fields]
+    return ", ".join(field.name + default for field, default in zip(fields, defaults)) or "none"
 
 
 def _type(kind: Any) -> str:

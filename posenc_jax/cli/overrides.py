@@ -54,7 +54,8 @@ def field_help(cls: Any) -> dict[str, str]:
     """What the docstring of a config says about its fields: the text after ``name: `` or ``name, other: ``."""
     names = "|".join(field.name for field in dataclasses.fields(cls))
     found: dict[str, str] = {}
-    for paragraph in re.split(r"\n\s*\n|\n(?=\w+:\n)", inspect.getdoc(cls) or ""):
+    docstrings = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
+    for paragraph in "\n\n".join(docstrings).split("\n\n"):
         parts = re.split(rf"(?<!\S)((?:{names})(?:, (?:{names}))*): ", " ".join(paragraph.split()))
         for listed, text in zip(parts[1::2], parts[2::2], strict=True):
             found |= dict.fromkeys(listed.split(", "), text.strip())

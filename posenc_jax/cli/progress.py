@@ -114,7 +114,7 @@ class TerminalReporter(Reporter):
         return f"{self._pace.rate:.3g}/s, {_clock(self._pace.left)} left"
 
     def _cells_left(self) -> str:
-        """From the mean time of the cells that are finished; the present one takes at least what its work still needs."""
+        """From the mean time of the finished cells; the present one takes at least what its work still needs."""
         assert self._cell is not None
         _, number, total = self._cell
         now = time.monotonic()
@@ -138,7 +138,9 @@ class TerminalReporter(Reporter):
             head = Table.grid(expand=True, padding=(0, 2))
             head.add_column(no_wrap=True, ratio=1)
             head.add_column(no_wrap=True)
-            head.add_row(Text(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}"), Text(self._cells_left()))
+            head.add_row(
+                Text(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}"), Text(self._cells_left())
+            )
             lines.append(head)
         if self._pace is not None:
             work = self._work.removeprefix(self._cell[0]).strip() if self._cell is not None else self._work

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import importlib.util
 import os
+import re
 import signal
 import sys
 import traceback
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError
+from posenc_jax.encodings.base import Value
 
 
 def load_config(text: str, kind: type, command: str) -> Any:
@@ -33,7 +36,7 @@ def load_config(text: str, kind: type, command: str) -> Any:
 
 
 def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def import_from_here() -> None:
@@ -59,9 +62,24 @@ def _imported(path: Path, text: str) -> Any:
     except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{text}, line {lines[-1]}" if lines else text
-        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise UsageError(f"{where}: {what}") from error
+        raise UsageError(f"{where}: {_explained(error)}") from error
     return module
+
+
+def _explained(error: Exception) -> str:
+    """The message of an error in a config file, with the fields that there are when an unknown one was given."""
+    unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
+    if unknown and cls:
+        fields = [field.name for field in dataclasses.fields(cls)]
+        near = difflib.get_close_matches(unknown[2], fields, n=1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        return f"{cls.__name__} has no field {unknown[2]!r}{hint} (it has {', '.join(fields)})"
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+
+
+def _subclasses(cls: Any) -> list[Any]:
+    return [inner for direct in cls.__subclasses__() for inner in [direct, *_subclasses(direct)]]
 
 
 def _nearest_file(path: Path) -> str:

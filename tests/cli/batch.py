@@ -18,7 +18,8 @@ from posenc_jax.cli import main
 
 
 def files() -> list[str]:
-    return sorted(os.path.join(folder, name) for folder, inner, names in os.walk(".") for name in [*inner, *names] if "__pycache__" not in folder + name)
+    found = [os.path.join(folder, name) for folder, inner, names in os.walk(".") for name in [*inner, *names]]
+    return sorted(name for name in found if "__pycache__" not in name)
 
 
 def run(argv: list[str]) -> dict:
@@ -27,7 +28,7 @@ def run(argv: list[str]) -> dict:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main(argv)
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             traceback.print_exc(file=err)
             code = -1
     return {

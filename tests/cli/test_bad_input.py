@@ -1,0 +1,213 @@
+"""Bad input ends in one message with the value, the rule and the way out, exit code 2, and nothing written."""
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.config import to_json
+
+RUN = """
+'''A run.'''
+import dataclasses
+from posenc_jax import Evaluation, Run, Training, parse, tasks
+
+config = Run(
+    task=tasks.Copying(kind="rsc", min_length=2, max_length=8, num_symbols=10),
+    posenc=parse("rope"),
+    training=Training(steps=100, batch_size=4, steps_per_call=50),
+    evaluation=Evaluation(lengths=(4, 16), num_examples=10),
+    seeds=(0, 1),
+)
+"""
+FILES = {
+    "run.py": RUN,
+    "ablation.py": RUN + "from posenc_jax import Ablation\n"
+    "config = Ablation(name='small', runs=(config, dataclasses.replace(config, posenc=(), label='')))\n",
+    "pairs.py": "from posenc_jax import Run, tasks\nconfig = Run(task=tasks.EvenPairs())\n",
+    "scan.py": "from posenc_jax import Run, tasks\nconfig = Run(task=tasks.Scan(model='encoder_decoder'))\n",
+    "foreign.py": RUN.replace("tasks.Copying(", "Foreign(").replace(
+        "config =",
+        "@dataclasses.dataclass(frozen=True)\n"
+        "class Foreign(tasks.Copying):\n"
+        "    def example(self, *args):\n"
+        "        example = super().example(*args)\n"
+        "        return dataclasses.replace(example, inputs=example.inputs + 90)\n\n"
+        "config =",
+    ),
+    "no_config.py": "settings = 1\n",
+    "number.py": "config = 1\n",
+    "syntax.py": "x = 1\nconfig = Run(\n",
+    "typo.py": RUN.replace("batch_size", "batchsize"),
+    "wrong.py": RUN.replace("steps=100", "steps=0"),
+    "gone.py": "import posenc_jax.nothing\n",
+    "notes.txt": "no config\n",
+    "plain": "a file\n",
+}
+
+TRAIN = ("train", "run.py")
+# name: (command line, what the message must contain)
+REFUSED = {
+    "unknown command": (["trian", "run.py"], ["'trian'", "did you mean 'train'"]),
+    "no config": (["train"], ["usage: posenc train CONFIG"]),
+    "unknown config file": (["train", "rum.py"], ["rum.py", "did you mean run.py"]),
+    "not Python": (["train", "notes.txt"], ["notes.txt", "a config is a Python file"]),
+    "option before config": (["train", "--seeds", "1"], ["--seeds", "comes first"]),
+    "no variable": (["train", "no_config.py"], ["no_config.py has no variable called config", "assign"]),
+    "wrong kind of config": (["train", "number.py"], ["number.py holds an int", "needs a Run"]),
+    "syntax error": (["train", "syntax.py"], ["syntax.py, line 2", "never closed"]),
+    "missing module": (["train", "gone.py"], ["gone.py, line 1", "posenc_jax.nothing"]),
+    "unknown field in file": (
+        ["train", "typo.py"],
+        ["typo.py, line 9", "Training has no field 'batchsize'", "did you mean 'batch_size'"],
+    ),
+    "bad value in file": (["train", "wrong.py"], ["wrong.py, line 9", "training.steps = 0 must be at least 1"]),
+    "train an ablation": (["train", "ablation.py"], ["holds an Ablation", "use `posenc ablate ablation.py`"]),
+    "ablate a run": (["ablate", "run.py"], ["holds a Run", "use `posenc train run.py`"]),
+    "unknown option": ([*TRAIN, "--training.stesp", "3"], ["--training.stesp", "--training.steps"]),
+    "no number": ([*TRAIN, "--training.steps", "many"], ["--training.steps", "many"]),
+    "no choice": ([*TRAIN, "--model.norm", "pro"], ["'pro'", "--model.norm", "'pre', 'post'"]),
+    "unknown encoding": ([*TRAIN, "--posenc", "rop"], ["--posenc: ", "'rop'", "did you mean 'rope'"]),
+    "unknown field": ([*TRAIN, "--posenc", "rope(bas=3)"], ["'bas'", "did you mean 'base'"]),
+    "unreadable encoding": ([*TRAIN, "--posenc", "rope("], ["--posenc: ", "'rope('", "write calls joined by |"]),
+    "odd rotary dimension": ([*TRAIN, "--posenc", "rope(rotary_dim=3)"], ["3 of head_dim = 16", "even"]),
+    "odd d_model": (
+        [*TRAIN, "--posenc", "sinusoidal", "--model.d-model", "33", "--model.num-heads", "1"],
+        ["33", "odd"],
+    ),
+    "heads": (
+        [*TRAIN, "--model.d-model", "66"],
+        ["--model: d_model = 66 is not divisible by num_heads = 4", "choose a multiple of 4"],
+    ),
+    "short table": ([*TRAIN, "--posenc", "learned(10)"], ["max_len = 10", "34 positions", "raise max_len to 34"]),
+    "lengths out of order": ([*TRAIN, "--evaluation.lengths", "12", "8"], ["8 comes after 12", "ascending"]),
+    "length of nothing": ([*TRAIN, "--evaluation.lengths", "0", "8"], ["length 0", "start at 1"]),
+    "no seeds": ([*TRAIN, "--seeds"], ["seeds is empty", "give at least one"]),
+    "repeated seeds": ([*TRAIN, "--seeds", "3", "1", "3"], ["3 is given twice", "must be different"]),
+    "zero steps": ([*TRAIN, "--training.steps", "0"], ["training.steps = 0", "at least 1"]),
+    "cadence": ([*TRAIN, "--training.log-every", "70"], ["training.log_every = 70", "no multiple", "take 50 or 100"]),
+    "microbatches": ([*TRAIN, "--training.microbatches", "3"], ["microbatches = 3 does not divide", "= 4"]),
+    "cross encoding without cross": ([*TRAIN, "--posenc-cross", "rope"], ["posenc_cross", "use posenc"]),
+    "embedding in cross": (["train", "scan.py", "--posenc-cross", "sinusoidal"], ["cross-attention has none"]),
+    "pooling": ([*TRAIN, "--model.pooling", "mean"], ["pooling = 'mean'", "set pooling to None"]),
+    "tied output": (["train", "pairs.py", "--model.tie-output"], ["one class per token", "set tie_output to False"]),
+    "table per layer": (
+        [*TRAIN, "--posenc", "rope/sinusoidal"],
+        ["before the first layer", "first tuple"],
+    ),
+    "sharding without vmap": ([*TRAIN, "--execution.data", "2"], ["execution.data = 2", "execution.mode = 'vmap'"]),
+    "what an ablation varies": (["ablate", "ablation.py", "--posenc", "rope"], ["--posenc", "change its config"]),
+    "file in the way": ([*TRAIN, "--directory", "plain/here"], ["plain is a file", "choose another directory"]),
+    "ablation on a file": (["ablate", "ablation.py", "--directory", "plain"], ["is a file", "another directory"]),
+    "another config there": (
+        [*TRAIN, "--directory", "taken", "--training.batch-size", "8"],
+        ["taken holds another config", "training.batch_size: 4 -> 8", "posenc: ", "choose another directory"],
+    ),
+    "an ablation there": ([*TRAIN, "--directory", "compared"], ["compared", "choose another directory"]),
+    "a run there": (["ablate", "ablation.py", "--directory", "taken"], ["single run", "choose another"]),
+    "another ablation there": (
+        ["ablate", "ablation.py", "--directory", "compared", "--model.d-model", "32"],
+        ["compared holds an ablation", "[rsc rope].model.d_model: 64 -> 32", "choose another directory"],
+    ),
+    "damaged config": ([*TRAIN, "--directory", "broken"], ["broken/config.json is damaged", "move"]),
+    "no such source": ([*TRAIN, "--init-from", "nowhere"], ["init_from = 'nowhere'", "no such directory"]),
+    "unfinished source": ([*TRAIN, "--init-from", "taken"], ["taken", "is not finished"]),
+    "evaluate nothing": (["evaluate", "nowhere"], ["nowhere is no run", "config.json"]),
+    "evaluate unfinished": (["evaluate", "taken"], ["taken", "not finished"]),
+    "evaluate unknown encoding": (["evaluate", "taken", "--posenc", "alib"], ["--posenc: ", "did you mean 'alibi'"]),
+    "evaluate out of order": (["evaluate", "taken", "--lengths", "9", "3"], ["3 comes after 9"]),
+    "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),
+    "list nothing": (["list", "rop"], ["'rop'", "did you mean 'rope'"]),
+}
+# These ask the devices, or run a task: they come last, since a backend starts in the process and stays.
+REFUSED_BY_DEVICES = {
+    "devices": (
+        [*TRAIN, "--execution.mode", "vmap", "--execution.data", "64", "--training.batch-size", "64"],
+        ["= 64 devices are asked for"],
+    ),
+    "token beyond the vocabulary": (
+        ["train", "foreign.py"],
+        ["task 'copying' makes token 1", "vocab_size = 17 allows 0 to 16", "correct its example"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Config files, a directory of another run, one of an ablation, a damaged one; nothing in them was trained."""
+    folder = tmp_path_factory.mktemp("bad_input")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    for name, text in {
+        "taken": json.dumps(to_json(config_of(folder / "run.py"))),
+        "compared": json.dumps(to_json(config_of(folder / "ablation.py"))),
+        "broken": "{",
+    }.items():
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text(text)
+    return folder
+
+
+def config_of(path):
+    return runpy.run_path(str(path))["config"]
+
+
+@pytest.fixture(scope="module")
+def refused(folder):
+    """What every command line of `REFUSED` gave, in one process."""
+    return run_all(folder, REFUSED | REFUSED_BY_DEVICES)
+
+
+def run_all(folder, cases):
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("batch.py"))],
+        input=json.dumps([argv for argv, _ in cases.values()]),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(cases, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *REFUSED_BY_DEVICES])
+def test_one_clear_message_and_nothing_written(refused, name):
+    got, (_, expected) = refused[name], (REFUSED | REFUSED_BY_DEVICES)[name]
+    # tyro draws boxes and breaks lines to the width of the terminal.
+    message = " ".join((got["out"] + got["err"]).replace("─", " ").replace("│", " ").split())
+    for part in expected:
+        assert part in message
+    assert got["code"] == 2
+    assert "Traceback" not in message
+    assert got["made"] == []
+    assert not got["backend"] or name in REFUSED_BY_DEVICES
+
+
+def test_as_a_process(folder):
+    command = [sys.executable, "-m", "posenc_jax", "train", "run.py", "--seeds", "1", "1"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "posenc: seeds: 1 is given twice; each replica must be different\n"
+
+
+def test_a_damaged_checkpoint(folder):
+    """The only good step is set aside, named, and nothing is trained anew without being asked."""
+    config = config_of(folder / "run.py")
+    group = folder / "taken" / "group-000"
+    (group / "checkpoints" / "50").mkdir(parents=True)
+    (group / "checkpoints" / "50" / "_CHECKPOINT_METADATA").write_text("{}")
+    record = {"config": to_json(config), "replicas": config.replicas, "group_size": 2}
+    (group / "config.json").write_text(json.dumps(record))
+    got = run_all(folder, {"damaged": ([*TRAIN, "--directory", "taken"], [])})["damaged"]
+    assert got["code"] == 2
+    assert "Traceback" not in got["err"]
+    assert "no valid checkpoint in" in got["err"]
+    assert "checkpoints/50 is damaged" in got["err"]
+    assert "To start this group over, move" in got["err"]
+    assert (group / "checkpoints" / "50.bad").is_dir()
+    assert not (group / "metrics.jsonl").exists()
