@@ -169,7 +169,7 @@ def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[s
     rate = state["learning_rate"] * schedule(run.optimizer, training.steps)(step)
     new_params = updated(run.optimizer, params, as_tree(run, params, direction), rate)
 
-    norm = optax.global_norm(gradients)
+    norm = optax.tree.norm(gradients)
     finite = jnp.isfinite(sums["loss_sum"]) & jnp.isfinite(norm)
     for leaf in jax.tree.leaves(optimized(run, new_params)):
         finite &= jnp.all(jnp.isfinite(leaf))
