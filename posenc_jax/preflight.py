@@ -23,7 +23,7 @@ def check_writable(directory: Path) -> None:
 
 
 def check_run(config: Run) -> None:
-    """Refuses a run that asks for devices that are not there or parameters that nobody trained, or has unknown tokens."""
+    """Refuses a run that asks for absent devices or untrained parameters, or whose task leaves its vocabulary."""
     from posenc_jax.training.replicas import default_group_size, make_mesh
 
     if config.init_from is not None:

@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
 from posenc_jax.config import Ablation
 
@@ -31,7 +30,9 @@ def main(arguments: list[str]) -> int:
 
 def _ablate(config_file: str, overrides: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
+    directory = None
+    if overrides:
+        config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = directory or Path("runs") / config.name
     prepare_jax()
     from posenc_jax.ablation import ablate
@@ -48,6 +49,8 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
 
 def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None]:
     """The ablation with the overrides in every run, and the value of ``--directory``; UsageError if they do not fit."""
+    from posenc_jax.cli.overrides import override_run
+
     runs, directory = [], None
     for number, run in enumerate(config.runs):
         try:

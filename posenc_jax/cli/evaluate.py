@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.overrides import override
 from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
 from posenc_jax.encodings import parse
 
@@ -39,7 +38,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _evaluate(directory: str, arguments: list[str]) -> int:
-    options = override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
+    options = Options()
+    if arguments:
+        from posenc_jax.cli.overrides import override
+
+        options = override(Options, options, arguments, f"posenc evaluate {directory}", DESCRIPTION)
     try:
         posenc = None if options.posenc is None else parse(options.posenc)
     except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.cli.errors import guarded
-from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
 from posenc_jax.config import Run
@@ -27,7 +26,11 @@ def main(arguments: list[str]) -> int:
 
 def _train(config_file: str, overrides: list[str]) -> int:
     default = load_config(config_file, Run, "train")
-    config, directory = override_run(default, overrides, f"posenc train {config_file}", DESCRIPTION)
+    config, directory = default, None
+    if overrides:
+        from posenc_jax.cli.overrides import override_run
+
+        config, directory = override_run(default, overrides, f"posenc train {config_file}", DESCRIPTION)
     directory = directory or Path("runs") / config.directory_name
     prepare_jax()
     from posenc_jax.cell import run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -60,12 +59,11 @@ def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
 
 
 class Program:
-    """A function of one replica, compiled once for all groups of a cell. ``compile_seconds`` is what that took (trace included)."""
+    """A function of one replica, compiled once for all groups of a cell."""
 
     def __init__(
         self, name: str, fn: Callable, execution: Execution, mesh: Mesh, replicas: Any, shared: Any, *, donate: bool = False
     ) -> None:
-        start = time.perf_counter()
         self.name = name
         in_shardings = (state_shardings(replicas, mesh), jax.tree.map(lambda _: NamedSharding(mesh, P()), shared))
         jitted = jax.jit(over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
@@ -77,7 +75,6 @@ class Program:
             )
         self._shared = in_shardings[1]
         self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, shared))).compile()
-        self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, replicas: Any, shared: Any) -> Any:
         """Runs it; returns without waiting for the devices."""
