@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from posenc_jax.cell import RefusedError, Reporter, StoppedError, complete, locked, read_json, results, run
+from posenc_jax.cell import Reporter, StoppedError, run
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
+from posenc_jax.directories import RefusedError, complete, locked, read_json, results
 from posenc_jax.encodings import elements
 from posenc_jax.environment import environment
 from posenc_jax.preflight import check_run, check_writable
@@ -21,20 +22,28 @@ class FailedCellsError(Exception):
 
 
 def ablate(
-    config: Ablation, directory: str | os.PathLike, *, reporter: Reporter | None = None, stop: Callable[[], int | None] = lambda: None
+    config: Ablation,
+    directory: str | os.PathLike,
+    *,
+    reporter: Reporter | None = None,
+    stop: Callable[[], int | None] = lambda: None,
 ) -> Path:
     """Runs every cell that has no result yet, then writes ``results.jsonl``, ``ablation.json`` and the report.
 
     Args:
-      config: the comparison. directory: where its cells live, one folder each. The same command on the same directory resumes.
-      reporter: hears progress. stop: asked at every call boundary; a signal number ends the ablation with its state saved.
+      config: the comparison. directory: where its cells live, one folder each. The same command on the same directory
+        resumes.
+      reporter: hears progress. stop: asked at every call boundary; a signal number ends the ablation with its state
+        saved.
 
     Returns:
       The directory.
 
     Raises:
-      RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the differences).
-      FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for it.
+      RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the
+      differences).
+      FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
+      it.
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
@@ -62,12 +71,17 @@ def ablate(
         if not all_missing(directory, config):
             _report(directory, reporter)
     if failures:
-        raise FailedCellsError(f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  " + "\n  ".join(failures))
+        raise FailedCellsError(
+            f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  "
+            + "\n  ".join(failures)
+        )
     return directory
 
 
 def write_results(directory: Path, config: Ablation) -> None:
-    """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a report needs) from the finished groups."""
+    """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
+    report needs) from the finished groups.
+    """
     rows, cells = [], []
     for cell in config.runs:
         found = results(directory / cell.directory_name, cell)
@@ -83,8 +97,16 @@ def write_results(directory: Path, config: Ablation) -> None:
         "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
         "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
         "cells": cells,
-        "published": [{"task_label": p.table, **{k: getattr(p, k) for k in ("label", "value", "direction", "metric", "lengths", "source")}} for p in config.published],
-        "train_lengths": {cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs},
+        "published": [
+            {
+                "task_label": p.table,
+                **{k: getattr(p, k) for k in ("label", "value", "direction", "metric", "lengths", "source")},
+            }
+            for p in config.published
+        ],
+        "train_lengths": {
+            cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
+        },
         "metric": {cell.table: cell.task.metric for cell in config.runs},
         "chance": {cell.table: cell.task.chance for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
@@ -130,7 +152,10 @@ def _refuse_other(directory: Path, config: Ablation) -> None:
             if before is not None:
                 lines += difference(identity(before), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
         if lines:
-            raise RefusedError(f"{directory} holds an ablation with other settings; choose another directory, or go back to them. Differences:\n  " + "\n  ".join(lines))
+            raise RefusedError(
+                f"{directory} holds an ablation with other settings; choose another directory, or go back to them. "
+                "Differences:\n  " + "\n  ".join(lines)
+            )
 
 
 def _cell_record(cell: Run, found: list[dict]) -> dict:
@@ -189,7 +214,10 @@ def _report(directory: Path, reporter: Reporter) -> None:
     try:
         written = report.build(directory)
     except ImportError as error:
-        reporter.note(f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and run: posenc report {directory}")
+        reporter.note(
+            f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and "
+            f"run: posenc report {directory}"
+        )
         return
     write_atomically(marker, of_what)
     reporter.note(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in written)}")

@@ -1,34 +1,27 @@
-"""One cell from config to result: plan the groups, train each to its last step, measure, write. Run again, it goes on where it stopped."""
+"""One cell from config to result: plan the groups, train each to its last step, measure, write. Run again, it goes on
+where it stopped.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from posenc_jax.config import Execution, Run, config_hash, difference, from_json, identity, to_json
+from posenc_jax.config import Execution, Run, config_hash, to_json
+from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
 from posenc_jax.environment import deciding, environment
 from posenc_jax.training.checkpoint import Checkpoints, digest
 from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
 from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
-
-Replica = tuple[int, float]
-"""Seed and learning rate."""
-
-
-class RefusedError(ValueError):
-    """The directory belongs to something else, or is in use; the message says what to do."""
 
 
 class StoppedError(Exception):
@@ -56,7 +49,11 @@ class Reporter:
 
 
 def run(
-    config: Run, directory: str | os.PathLike, *, reporter: Reporter | None = None, stop: Callable[[], int | None] = lambda: None
+    config: Run,
+    directory: str | os.PathLike,
+    *,
+    reporter: Reporter | None = None,
+    stop: Callable[[], int | None] = lambda: None,
 ) -> list[dict]:
     """Trains and measures every replica of a cell that has no result yet.
 
@@ -84,117 +81,10 @@ def run(
         if complete(directory, config):
             reporter.note(f"{directory} is already complete: nothing to do")
         cell = Cell(config, reporter, stop)
-        for group in plan(directory, config):
+        for group in plan(directory, config, group_size(config)):
             if not (group.directory / "result.json").exists():
                 cell.run_group(group)
     return results(directory, config)
-
-
-def results(directory: Path, config: Run | None = None) -> list[dict]:
-    """The finished groups' results, in order; only those with a replica of ``config`` if given."""
-    found = []
-    for path in sorted(directory.glob("group-*/result.json")):
-        result = read_json(path)
-        if config is None or any((r["seed"], r["learning_rate"]) in config.replicas for r in result["replicas"]):
-            found.append(result)
-    return found
-
-
-def complete(directory: Path, config: Run) -> bool:
-    """True when every replica of ``config`` has a result."""
-    done = {(r["seed"], r["learning_rate"]) for result in results(directory) for r in result["replicas"]}
-    return done.issuperset(config.replicas)
-
-
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Makes the directory and holds it for this process; the lock dies with the process, whatever kills it."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / "lock").open("a+")
-    except OSError as error:
-        raise RefusedError(f"cannot write in {directory} ({error.strerror}): choose another directory") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise RefusedError(f"{directory} is in use by process {file.read().strip() or '?'}: wait for it, or choose another directory") from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def claim(directory: Path, config: dict) -> None:
-    """Writes ``config.json``, or refuses when the directory holds another config."""
-    path = directory / "config.json"
-    refuse_other(directory, config)
-    if not path.exists() or read_json(path) != config:
-        write_atomically(path, json.dumps(config, indent=1) + "\n")
-
-
-def refuse_other(directory: Path, config: dict) -> None:
-    """Refuses a directory that holds another config."""
-    path = directory / "config.json"
-    if not path.exists():
-        return
-    old = read_json(path)
-    if old.get("type") != config["type"]:
-        raise RefusedError(f"{directory} holds something else than a single run (see its config.json): choose another directory")
-    lines = difference(identity(old), identity(config))
-    if lines:
-        raise RefusedError(f"{directory} holds another config; choose another directory, or go back to it. Differences:\n  " + "\n  ".join(lines))
-
-
-def read_json(path: Path) -> dict:
-    """The object in a JSON file of ours; RefusedError when the file is damaged."""
-    try:
-        data = json.loads(path.read_text())
-        if not isinstance(data, dict):
-            raise ValueError("it holds no object")
-    except ValueError as error:  # also bytes that are no text
-        raise RefusedError(f"{path} is damaged ({error}): restore it, or move {path.parent} away to start that part over") from None
-    return data
-
-
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Replicas that train together, and where. ``size`` counts the spares that fill it."""
-
-    directory: Path
-    replicas: tuple[Replica, ...]
-    size: int
-
-    @property
-    def filled(self) -> tuple[Replica, ...]:
-        """The replicas, the last repeated until the group is full."""
-        return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
-
-
-def plan(directory: Path, config: Run) -> list[Group]:
-    """The groups that are there already, and new ones for replicas that none of them has."""
-    groups, taken = [], set()
-    for path in sorted(directory.glob("group-*/config.json")):
-        data = read_json(path)
-        lines = difference(identity(data["config"]), identity(to_json(config)))
-        if lines:
-            raise RefusedError(f"{path.parent} belongs to another config; choose another directory, or move it away. Differences:\n  " + "\n  ".join(lines))
-        replicas = tuple((seed, rate) for seed, rate in data["replicas"])
-        taken.update(replicas)
-        if set(replicas) & set(config.replicas):
-            groups.append(Group(path.parent, replicas, data["group_size"]))
-    size = whole_group(config.execution, config.execution.group_size or default_group_size(config.execution))
-    number = len(list(directory.glob("group-*/config.json")))
-    missing = [replica for replica in config.replicas if replica not in taken]
-    for start in range(0, len(missing), size):
-        group = Group(directory / f"group-{number:03d}", tuple(missing[start : start + size]), size)
-        group.directory.mkdir(exist_ok=True)
-        data = {"config": to_json(config), "replicas": group.replicas, "group_size": size}
-        write_atomically(group.directory / "config.json", json.dumps(data, indent=1) + "\n")
-        groups.append(group)
-        number += 1
-    return groups
 
 
 class Cell:
@@ -217,14 +107,24 @@ class Cell:
     def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
         config, training = self.config, self.config.training
         restored = checkpoints.restore(_abstract_state(config, group.size))
-        step, state = restored or (0, stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]))
+        step, state = restored or (
+            0,
+            stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
+        )
         cut_back(group.directory / "metrics.jsonl", step)
         mesh = make_mesh(config.execution, group.size)
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
             state = place(state, mesh)
-            train = self._program(group, "train", lambda s, _: train_call(config, _sharded(config.execution, mesh), s), state, None, donate=True)
+            train = self._program(
+                group,
+                "train",
+                lambda s, _: train_call(config, _sharded(config.execution, mesh), s),
+                state,
+                None,
+                donate=True,
+            )
             self.reporter.advance(0)
         while step < training.steps and alive:
             state, metrics = train(state, None)
@@ -239,7 +139,12 @@ class Cell:
             last = step == training.steps or not alive
             if training.validate_every and step % training.validate_every == 0 and not last:
                 scores = self._validation(group, state)
-                rows += self._rows(group, step, metrics, {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")})
+                rows += self._rows(
+                    group,
+                    step,
+                    metrics,
+                    {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")},
+                )
             append_rows(group.directory / "metrics.jsonl", rows)
             self.reporter.advance(training.steps_per_call, _show(metrics["loss"]))
             signal = self.stop()
@@ -266,7 +171,9 @@ class Cell:
                     "learning_rate": rate,
                     "diverged_at": None if diverged_at < 0 else diverged_at,
                     "validation": {name: value[i] for name, value in validation.items()},
-                    "evaluation": [{"length": n, **{name: value[i] for name, value in scores.items()}} for n, scores in evaluation],
+                    "evaluation": [
+                        {"length": n, **{name: value[i] for name, value in scores.items()}} for n, scores in evaluation
+                    ],
                     "parameters_sha256": digest(params),
                 }
             )
@@ -309,15 +216,27 @@ class Cell:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
-        program = self._program(group, "validate", lambda r, _: validate(self.config, r["params"], r["seed"]), replicas, None)
+        program = self._program(
+            group, "validate", lambda r, _: validate(self.config, r["params"], r["seed"]), replicas, None
+        )
         return jax.tree.map(np.asarray, program(replicas, None))
 
-    def _program(self, group: Group, name: str | Bucket, fn: Callable, replicas: Any, shared: Any, *, donate: bool = False) -> Program:
+    def _program(
+        self, group: Group, name: str | Bucket, fn: Callable, replicas: Any, shared: Any, *, donate: bool = False
+    ) -> Program:
         key = (name, group.size)
         if key not in self._programs:
             title = name if isinstance(name, str) else f"evaluate@{name.max_length}"
             start = time.perf_counter()
-            program = Program(title, fn, self.config.execution, make_mesh(self.config.execution, group.size), replicas, shared, donate=donate)
+            program = Program(
+                title,
+                fn,
+                self.config.execution,
+                make_mesh(self.config.execution, group.size),
+                replicas,
+                shared,
+                donate=donate,
+            )
             seconds = round(time.perf_counter() - start, 3)
             timing = {"program": title, "compile_seconds": seconds, "time": time.time()}
             append_rows(group.directory / "timing.jsonl", [timing])
@@ -339,7 +258,8 @@ class Cell:
             if value >= limit:
                 raise ValueError(
                     f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
-                    f"tokens run from 0 to {limit - 1}; raise its {'vocab_size' if name == 'largest_token' else 'num_classes'}"
+                    f"tokens run from 0 to {limit - 1}; raise its "
+                    f"{'vocab_size' if name == 'largest_token' else 'num_classes'}"
                 )
 
     def _rows(self, group: Group, step: int, metrics: dict, values: dict) -> list[dict]:
@@ -360,7 +280,10 @@ class Cell:
         record = read_json(path)
         lines = difference_of(deciding(record["began"]), deciding(now))
         if lines:
-            self.reporter.note(f"{group.directory.name} began elsewhere, its result will be marked bit_exact=false: " + "; ".join(lines))
+            self.reporter.note(
+                f"{group.directory.name} began elsewhere, its result will be marked bit_exact=false: "
+                + "; ".join(lines)
+            )
             record["resumed"].append(now)
             write_atomically(path, json.dumps(record, indent=1) + "\n")
         return not record["resumed"]
@@ -371,7 +294,9 @@ def difference_of(old: dict, new: dict) -> list[str]:
     return [f"{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name]]
 
 
-def load_group_state(config: Run, directory: Path, note: Callable[[str], None] = lambda text: None) -> tuple[Group, Any]:
+def load_group_state(
+    config: Run, directory: Path, note: Callable[[str], None] = lambda text: None
+) -> tuple[Group, Any]:
     """A finished group (its directory) and its last checkpoint, as host arrays."""
     data = read_json(directory / "config.json")
     group = Group(directory, tuple((seed, rate) for seed, rate in data["replicas"]), data["group_size"])
@@ -381,19 +306,15 @@ def load_group_state(config: Run, directory: Path, note: Callable[[str], None] =
     return group, restored[1]
 
 
+def group_size(config: Run) -> int:
+    """How many replicas one program runs here, a multiple of what fills the devices."""
+    return whole_group(config.execution, config.execution.group_size or default_group_size(config.execution))
+
+
 def _abstract_state(config: Run, group_size: int) -> Any:
     """Shapes and dtypes of a group's state."""
     state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
-
-
-def load_config(directory: Path) -> Run:
-    """The config of a run's directory."""
-    path = directory / "config.json"
-    if not path.exists():
-        raise RefusedError(f"{directory} is no run: it has no config.json")
-    data = read_json(path)
-    return from_json(data.get("config", data))
 
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable:

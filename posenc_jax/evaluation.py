@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Group, RefusedError, Reporter, load_config, load_group_state
+from posenc_jax.cell import Cell, Reporter, load_group_state
 from posenc_jax.config import Run, to_json
+from posenc_jax.directories import Group, RefusedError, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.surgery import finished
@@ -31,13 +32,16 @@ def evaluate(
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[dict]]:
-    """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of the trained one.
+    """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of
+    the trained one.
 
-    The new slot keeps the trained parameters: each of its elements takes those of the trained element with the same class (in order of appearance), so it may
-    change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps their shapes.
+    The new slot keeps the trained parameters: each of its elements takes those of the trained element with the same
+    class (in order of appearance), so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for
+    ``alibi``) and what keeps their shapes.
 
     Returns:
-      The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match, loss, count.
+      The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match,
+      loss, count.
 
     Raises:
       RefusedError: the run is not finished, or the new slot needs parameters that were not trained.
@@ -59,7 +63,14 @@ def evaluate(
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
         for length, scores in cell.evaluate(group, placed, lengths):
             for i, (seed, rate) in enumerate(group.replicas):
-                rows.append({"seed": seed, "learning_rate": rate, "length": length, **{name: value[i] for name, value in scores.items()}})
+                rows.append(
+                    {
+                        "seed": seed,
+                        "learning_rate": rate,
+                        "length": length,
+                        **{name: value[i] for name, value in scores.items()},
+                    }
+                )
     rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
     question = {"lengths": lengths, "posenc": spec(changed.posenc), "evaluation": to_json(changed.evaluation)}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
@@ -80,7 +91,12 @@ def _fit(old: Run, new: Run, params: Any, group: Group) -> Any:
     fitted: dict[str, tuple] = {}
     shapes = jax.eval_shape(
         lambda: init_encodings(
-            np.int32(0), kind=new.task.model_kind, model=new.model, slots=new.slots, vocab_size=new.task.vocab_size, max_len=new.max_len
+            np.int32(0),
+            kind=new.task.model_kind,
+            model=new.model,
+            slots=new.slots,
+            vocab_size=new.task.vocab_size,
+            max_len=new.max_len,
         )
     )
     for stack, wanted in shapes.items():
@@ -92,12 +108,18 @@ def _fit(old: Run, new: Run, params: Any, group: Group) -> Any:
                 entries.append(shape)
                 continue
             if match is None:
-                raise RefusedError(f"{spec(element)} has parameters, and the run was trained with {spec(old.posenc)}: choose an encoding without parameters")
+                raise RefusedError(
+                    f"{spec(element)} has parameters, and the run was trained with {spec(old.posenc)}: choose an "
+                    "encoding without parameters"
+                )
             trained.remove(match)
             got = jax.tree.map(lambda leaf: tuple(leaf.shape[1:]), match[1])
             need = jax.tree.map(lambda leaf: tuple(leaf.shape), shape)
             if got != need:
-                raise RefusedError(f"{spec(element)} needs parameters of shape {need} here, the trained ones of {spec(match[0])} are {got}: choose lengths and settings that keep the shapes")
+                raise RefusedError(
+                    f"{spec(element)} needs parameters of shape {need} here, the trained ones of {spec(match[0])} "
+                    f"are {got}: choose lengths and settings that keep the shapes"
+                )
             entries.append(match[1])
         fitted[stack] = tuple(entries)
     return fitted

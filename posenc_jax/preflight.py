@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from posenc_jax.cell import RefusedError, load_config
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.vocabulary import check_vocabulary
+from posenc_jax.directories import RefusedError, load_config
 
 
 def check_writable(directory: Path) -> None:

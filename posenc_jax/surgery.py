@@ -9,20 +9,25 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import RefusedError, load_config, load_group_state, read_json
+from posenc_jax.cell import load_group_state
+from posenc_jax.directories import RefusedError, load_config, read_json
 from posenc_jax.training.sharding import path_string
 
 
 def transplant(params: Any, source: Path, seed: int, note: Callable[[str], None]) -> Any:
     """The parameters of a finished run in the place of ``params`` (one replica's, no replica axis).
 
-    Everything but the encodings must be there with the same shape. An encoding's parameter is taken when the source has it under the same name and shape, and
-    stays as it is otherwise (that is noted): so an encoding can be added, dropped or changed.
+    Everything but the encodings must be there with the same shape. An encoding's parameter is taken when the source has
+    it under the same name and shape, and stays as it is otherwise (that is noted): so an encoding can be added, dropped
+    or changed.
 
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
-    old = {path_string(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(replica_params(source, seed, note))}
+    old = {
+        path_string(path): leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path(replica_params(source, seed, note))
+    }
     kept = []
 
     def take(path: tuple, leaf: Any) -> Any:
@@ -34,7 +39,10 @@ def transplant(params: Any, source: Path, seed: int, note: Callable[[str], None]
             kept.append(name[1:])
             return leaf
         there = "absent" if found is None else f"{list(found.shape)}"
-        raise RefusedError(f"init_from = {source}: parameter {name[1:]} is {there} there and {list(np.shape(leaf))} here; use the same model and task sizes")
+        raise RefusedError(
+            f"init_from = {source}: parameter {name[1:]} is {there} there and {list(np.shape(leaf))} here; use the "
+            "same model and task sizes"
+        )
 
     taken = jax.tree_util.tree_map_with_path(take, params)
     if kept:
@@ -54,7 +62,10 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
             if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
                 best = (score, directory, index)
     if best is None:
-        raise RefusedError(f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds {config.seeds}")
+        raise RefusedError(
+            f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds "
+            f"{config.seeds}"
+        )
     _, state = load_group_state(config, best[1], note)
     return jax.tree.map(lambda leaf: leaf[best[2]], state["params"])
 

@@ -20,7 +20,8 @@ def guarded(work: Callable[[], int]) -> int:
         return error.code if isinstance(error.code, int) else 2
     except Exception as error:
         from posenc_jax.ablation import FailedCellsError
-        from posenc_jax.cell import RefusedError, StoppedError
+        from posenc_jax.cell import StoppedError
+        from posenc_jax.directories import RefusedError
         from posenc_jax.training.checkpoint import CheckpointError
 
         if isinstance(error, (RefusedError, CheckpointError)):

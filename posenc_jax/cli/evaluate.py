@@ -48,9 +48,9 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     except ValueError as error:
         raise UsageError(f"--posenc: {error}") from None
     import_from_here()
-    from posenc_jax.cell import load_config
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
+    from posenc_jax.directories import load_config
     from posenc_jax.evaluation import changed_config, evaluate
 
     run_directory = Path(directory).expanduser()

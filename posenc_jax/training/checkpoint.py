@@ -24,11 +24,13 @@ class CheckpointError(ValueError):
 
 
 class Checkpoints:
-    """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under way.
+    """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under
+    way.
 
-    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only. Orbax
-    does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes into each
-    step's metadata and is checked on reading.
+    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only.
+    Orbax
+    does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes into
+      each step's metadata and is checked on reading.
     """
 
     def __init__(self, directory: Path, note: Callable[[str], None] = lambda text: None) -> None:
@@ -39,7 +41,9 @@ class Checkpoints:
     def __enter__(self) -> Checkpoints:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.wait()
 
     def steps(self) -> list[int]:
@@ -71,7 +75,8 @@ class Checkpoints:
             shutil.rmtree(self._directory / str(step))
 
     def restore(self, like: Any) -> tuple[int, Any] | None:
-        """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when there is no step at all.
+        """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
+        there is no step at all.
 
         A damaged step is renamed ``<step>.bad``, reported through ``note``, and the one before is tried.
 
@@ -92,7 +97,10 @@ class Checkpoints:
                 self._note(f"{problem}; kept as {bad.name}, trying the one before")
         if problems or any(self._directory.glob("*.bad*")):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
-            raise CheckpointError(f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move {self._directory.parent} away")
+            raise CheckpointError(
+                f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move "
+                f"{self._directory.parent} away"
+            )
         return None
 
     def _unused_name(self, name: str) -> Path:
@@ -113,7 +121,8 @@ class Checkpoints:
             if expected.get(name) != stored.get(name):
                 raise CheckpointError(
                     f"checkpoint {path} is of another model: {name} is {_describe(stored.get(name))} there and "
-                    f"{_describe(expected.get(name))} in this config; use the config that wrote it, or another directory"
+                    f"{_describe(expected.get(name))} in this config; use the config that wrote it, or another "
+                    "directory"
                 )
         arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
         for name, array in arrays.items():

@@ -20,8 +20,14 @@ def make_mesh(execution: Execution, group_size: int) -> Mesh:
     devices = jax.devices()
     per_replica = execution.data * execution.model
     if per_replica > len(devices):
-        raise ValueError(f"execution.data x execution.model = {per_replica} devices are asked for, {len(devices)} are there")
-    rows = 1 if execution.mode == "map" else max(n for n in range(1, len(devices) // per_replica + 1) if group_size % n == 0)
+        raise ValueError(
+            f"execution.data x execution.model = {per_replica} devices are asked for, {len(devices)} are there"
+        )
+    rows = (
+        1
+        if execution.mode == "map"
+        else max(n for n in range(1, len(devices) // per_replica + 1) if group_size % n == 0)
+    )
     grid = np.asarray(devices[: rows * per_replica]).reshape(rows, execution.data, execution.model)
     return Mesh(grid, ("replica", "data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
 
@@ -43,9 +49,11 @@ def whole_group(execution: Execution, size: int) -> int:
 
 
 def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
-    """``fn(replica, shared)`` for a leading replica axis on ``replica`` and on the result; ``shared`` is the same for all.
+    """``fn(replica, shared)`` for a leading replica axis on ``replica`` and on the result; ``shared`` is the same for
+    all.
 
-    "devices": `shard_map` with an unbatched body, `lax.map` over the replicas of one device; "map": `lax.map`; "vmap": `vmap`.
+    "devices": `shard_map` with an unbatched body, `lax.map` over the replicas of one device; "map": `lax.map`;
+    "vmap": `vmap`.
     """
 
     def one_by_one(replicas: Any, shared: Any) -> Any:
@@ -62,16 +70,32 @@ class Program:
     """A function of one replica, compiled once for all groups of a cell."""
 
     def __init__(
-        self, name: str, fn: Callable, execution: Execution, mesh: Mesh, replicas: Any, shared: Any, *, donate: bool = False
+        self,
+        name: str,
+        fn: Callable,
+        execution: Execution,
+        mesh: Mesh,
+        replicas: Any,
+        shared: Any,
+        *,
+        donate: bool = False,
     ) -> None:
         self.name = name
         in_shardings = (state_shardings(replicas, mesh), jax.tree.map(lambda _: NamedSharding(mesh, P()), shared))
-        jitted = jax.jit(over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
+        jitted = jax.jit(
+            over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ()
+        )
         if donate:  # the state comes back where it was, so that the next call takes it as it is
             out = jax.eval_shape(jitted, replicas, shared)
-            out_shardings = (in_shardings[0], *(jax.tree.map(lambda _: NamedSharding(mesh, P("replica")), rest) for rest in out[1:]))
+            out_shardings = (
+                in_shardings[0],
+                *(jax.tree.map(lambda _: NamedSharding(mesh, P("replica")), rest) for rest in out[1:]),
+            )
             jitted = jax.jit(
-                over_replicas(fn, execution, mesh), in_shardings=in_shardings, out_shardings=out_shardings, donate_argnums=(0,)
+                over_replicas(fn, execution, mesh),
+                in_shardings=in_shardings,
+                out_shardings=out_shardings,
+                donate_argnums=(0,),
             )
         self._shared = in_shardings[1]
         self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, shared))).compile()

@@ -13,7 +13,10 @@ from jax.sharding import PartitionSpec as P
 # (Shoeybi et al. 2019, section 3). The paths end so in the parameters and in both moments of the optimizer; the output
 # layer of the model and the encodings, which lie outside the blocks, have no rule.
 _RULES = (
-    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/kernel$"), P(None, "model")),
+    (
+        re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/kernel$"),
+        P(None, "model"),
+    ),
     (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/bias$"), P("model")),
     (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/output/kernel$"), P("model", None)),
 )

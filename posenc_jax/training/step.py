@@ -21,7 +21,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task, test_batch, train_batch
 from posenc_jax.encodings.base import Array, Params
-from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
+from posenc_jax.models import ModelKind, Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.streams import at_step, stream
 
@@ -30,7 +30,7 @@ State = dict[str, Any]
 
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "vocab_size", "num_classes"))
-def init_model(seed: Array, *, kind: str, model: Transformer, vocab_size: int, num_classes: int) -> Params:
+def init_model(seed: Array, *, kind: ModelKind, model: Transformer, vocab_size: int, num_classes: int) -> Params:
     """All parameters but the encodings': they depend on the seed only, so all cells of an ablation share the values,
     and the program.
     """
@@ -45,7 +45,7 @@ def init_model(seed: Array, *, kind: str, model: Transformer, vocab_size: int, n
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "slots", "vocab_size", "max_len"))
 def init_encodings(
-    seed: Array, *, kind: str, model: Transformer, slots: Slots, vocab_size: int, max_len: int
+    seed: Array, *, kind: ModelKind, model: Transformer, slots: Slots, vocab_size: int, max_len: int
 ) -> Params:
     """The encodings' parameters, from a stream of their own."""
     return init_posenc(stream(seed, "posenc"), slots, model_dims(model, vocab_size=vocab_size, max_len=max_len), kind)
