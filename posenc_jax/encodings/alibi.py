@@ -40,7 +40,7 @@ def alibi_bias(relative: Array, slopes: Array, past_offset: float = 0.0) -> Arra
     distance = jnp.abs(relative).astype(dtype)
     if past_offset:
         distance = distance - past_offset * (relative < 0)
-    return -slopes.astype(dtype)[:, None, None] * distance[:, None]
+    return -slopes.astype(dtype)[None, :, None, None] * distance[:, None]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -139,7 +139,7 @@ class T5Bias(PositionalEncoding):
         relative = geometry.relative
         if geometry.contiguous:
             first = geometry.k_positions[:, :1] - geometry.q_positions[:, -1:]
-            relative = first + np.arange(num_queries + num_keys - 1, dtype=np.int32)
+            relative = first + np.arange(num_queries + num_keys - 1, dtype=np.int32)[None]
         buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=not geometry.causal)
         values = read_buckets(params["table"], buckets)
         return toeplitz(values, num_queries, num_keys) if geometry.contiguous else values

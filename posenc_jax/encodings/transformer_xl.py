@@ -86,6 +86,6 @@ class TransformerXL(PositionalEncoding):
         dtype = at_least_float32(q, k)
         u, v, projection = (params[name].astype(dtype) for name in ("u", "v", "projection"))
         keys = jnp.einsum("bhkd,hd->bhk", k.astype(dtype), u)[:, :, None]
-        queries = jnp.einsum("bhqd,hdm->bhqm", q.astype(dtype) + v[:, None], projection)
+        queries = jnp.einsum("bhqd,hdm->bhqm", q.astype(dtype) + v[None, :, None], projection)
         distances = sinusoid_products(queries, geometry.q_positions, geometry.k_positions, self.base)
         return (keys + distances) * q.shape[-1] ** -0.5
