@@ -1,0 +1,105 @@
+"""Overrides: what they change, what follows from them, and how they are documented."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from posenc_jax import Ablation, Evaluation, Run, Training, parse, tasks
+from posenc_jax.cli.ablate import override_all
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.overrides import field_help, override_run
+from posenc_jax.config import Execution, Optimizer
+from posenc_jax.models.config import Transformer
+
+COPY = Run(
+    task=tasks.Copying(kind="rsc", min_length=2, max_length=8),
+    posenc=parse("rope"),
+    training=Training(steps=100, steps_per_call=50),
+    evaluation=Evaluation(lengths=(4, 16)),
+)
+
+
+def train(run, *arguments):
+    return override_run(run, list(arguments), "posenc train x.py", "")
+
+
+def test_without_overrides_nothing_changes():
+    assert train(COPY) == (COPY, None)
+
+
+def test_typed_overrides():
+    run, directory = train(
+        *[
+            COPY,
+            "--posenc",
+            "randomized(max_position=64)|rope(base=5e5)",
+            "--posenc-encoder",
+            "None",
+            "--seeds",
+            "3",
+            "1",
+        ],
+        *["--training.steps", "200", "--model.d-model", "32", "--model.tie-output", "--optimizer.clip-norm", "None"],
+        *["--evaluation.lengths", "3", "5", "--learning-rates", "1e-3", "2e-3", "--directory", "some/where"],
+    )
+    assert directory == Path("some/where")
+    assert run == dataclasses.replace(
+        COPY,
+        posenc=parse("randomized(max_position=64)|rope(base=5e5)"),
+        seeds=(3, 1),
+        training=dataclasses.replace(COPY.training, steps=200),
+        model=Transformer(d_model=32, tie_output=True),
+        optimizer=Optimizer(clip_norm=None),
+        evaluation=Evaluation(lengths=(3, 5)),
+        learning_rates=(1e-3, 2e-3),
+        label="randomized(max_position=64)|rope(base=500000.0)",
+    )
+
+
+def test_names_follow_settings_unless_given():
+    run, _ = train(COPY, "--posenc", "alibi", "--task.kind", "mc")
+    assert (run.table, run.label) == ("mc", "alibi")
+    run, _ = train(COPY, "--posenc", "alibi", "--label", "mine")
+    assert (run.table, run.label) == ("rsc", "mine")
+    named = dataclasses.replace(COPY, label="mine", table="ours")
+    run, _ = train(named, "--posenc", "alibi", "--task.kind", "mc")
+    assert (run.table, run.label) == ("ours", "mine")
+
+
+def test_an_override_applies_to_every_cell():
+    """Also to those whose value the first cell has already."""
+    longer = dataclasses.replace(COPY, posenc=parse("alibi"), label="", training=Training(steps=900, steps_per_call=50))
+    ablation = Ablation(name="a", runs=(COPY, longer))
+    changed, _ = override_all(ablation, ["--training.steps", "100", "--task.kind", "mc"], "posenc ablate x.py")
+    assert [run.training.steps for run in changed.runs] == [100, 100]
+    assert [(run.table, run.label) for run in changed.runs] == [("mc", "rope"), ("mc", "alibi")]
+    changed, _ = override_all(ablation, ["--seeds", "5"], "posenc ablate x.py")
+    assert [run.training.steps for run in changed.runs] == [100, 900]
+
+
+def test_an_override_that_a_cell_cannot_take(capsys):
+    ablation = Ablation(name="a", runs=(COPY, Run(task=tasks.EvenPairs())))
+    with pytest.raises(UsageError, match=r"applies to every cell, and even_pairs nope cannot take it"):
+        override_all(ablation, ["--task.kind", "mc"], "posenc ablate x.py")
+    assert "--task.kind" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cls", [Run, Training, Optimizer, Evaluation, Execution, Transformer, *tasks.TASKS.values()])
+def test_every_field_is_documented(cls):
+    texts = field_help(cls)
+    assert [field.name for field in dataclasses.fields(cls) if not texts.get(field.name)] == []
+
+
+def test_help_shows_values_and_texts(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit) as done:
+        train(COPY, "--help")
+    assert done.value.code == 0
+    text = capsys.readouterr().out
+    assert "--posenc ENCODINGS" in text
+    assert "(default: rope)" in text
+    assert "--training.steps-per-call INT" in text
+    assert field_help(Training)["steps_per_call"] in text
+    assert "Copy or reverse a string" in text
+    assert "====" not in text  # tables of docstrings would be torn

@@ -1,0 +1,176 @@
+"""Packages import downwards only; clocks, argv and files are touched only where results begin and end."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OPTIONAL = "anything"
+
+# Group (a package or a module of posenc_jax): the groups below it, what it may import from elsewhere, and what only
+# inside functions. The standard library is free to all.
+_MODELS_AND_DATA = {"encodings", "models", "data", "statistics", "config", "environment"}
+_ENGINE = {"cell", "surgery", "preflight", "ablation", "evaluation"}
+LAYERS = {
+    "encodings": (set(), {"jax", "numpy"}, set()),
+    "models": ({"encodings"}, {"jax", "numpy", "flax"}, set()),
+    "data": ({"encodings"}, {"jax", "numpy"}, OPTIONAL),
+    "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
+    "environment": (set(), {"jax"}, set()),
+    "config": ({"encodings", "models", "data"}, set(), set()),
+    "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, {"orbax"}),
+    "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
+    "report": (_MODELS_AND_DATA, {"numpy"}, OPTIONAL),
+    **{
+        name: (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax", "numpy"}, set())
+        for name in _ENGINE
+    },
+    "cli": (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax"}, OPTIONAL),
+    "__main__": ({"cli"}, set(), set()),
+}
+NEVER = {"data": {"flax", "optax"}, "report": {"flax", "jax"}}
+# The module that is about tyro; commands import it where they need it.
+AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
+
+CLOCKS = {"cli", *_ENGINE}
+ARGV = {"cli", "__main__"}
+FILES = {"cli", "report", *_ENGINE, "training/checkpoint.py", "training/metrics.py", "data/corpora"}
+_CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
+    ("datetime", "now")
+}
+_FILE = {"read_text", "write_text", "read_bytes", "write_bytes", "open", "mkdir", "unlink", "rename", "rmtree"}
+
+
+def violations(files: dict[str, str]) -> list[str]:
+    """What a tree of modules (path: source) breaks, one line each."""
+    return [f"{path}: {problem}" for path, source in files.items() for problem in _problems(path, ast.parse(source))]
+
+
+def _problems(path: str, tree: ast.Module):
+    group = _group(path.removesuffix(".py").replace("/", "."))
+    if group == "":  # posenc_jax/__init__.py: names found on first use
+        at_the_top = [name for node in tree.body for name in _imported(node)]
+        yield from (
+            f"imports {name} at once" for name in at_the_top if name.split(".")[0] not in sys.stdlib_module_names
+        )
+        return
+    below, free, inside = LAYERS[group]
+    for node, in_function in _walk(tree, in_function=False):
+        for name in _imported(node):
+            top = name.split(".")[0]
+            if top == "":
+                yield "relative import"
+            elif top == "posenc_jax":
+                other = _group(name)
+                if other not in (group, *below):
+                    yield f"{group} may not import {name}"
+            elif top in ("configs", "experiments", "scripts", "tests"):
+                yield f"nothing imports {top}"
+            elif top not in sys.stdlib_module_names:
+                allowed = free | AT_THE_TOP.get(path, set())
+                late = in_function and (inside == OPTIONAL or top in inside) and top not in NEVER.get(group, set())
+                if top not in allowed and not late:
+                    yield f"{group} may not import {top}{'' if in_function else ' at the top of a module'}"
+        yield from _touches(path, group, node)
+
+
+def _touches(path: str, group: str, node: ast.AST):
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if (node.value.id, node.attr) in _CLOCK and group not in CLOCKS:
+            yield f"reads the clock: {node.value.id}.{node.attr}"
+        if (node.value.id, node.attr) == ("sys", "argv") and group not in ARGV:
+            yield "reads argv"
+    if isinstance(node, ast.Call) and not any(path.startswith(f"posenc_jax/{place}") for place in FILES):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        if name in _FILE:
+            yield f"touches files: {name}"
+
+
+def _group(module: str) -> str:
+    """``posenc_jax.data.tasks.base`` is of the group "data", ``posenc_jax.config`` of "config"."""
+    return module.removesuffix(".__init__").removeprefix("posenc_jax").removeprefix(".").split(".")[0]
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        if node.level:
+            return [""]
+        return [f"posenc_jax.{alias.name}" for alias in node.names] if node.module == "posenc_jax" else [node.module]
+    return []
+
+
+def _walk(node: ast.AST, *, in_function: bool):
+    for child in ast.iter_child_nodes(node):
+        yield child, in_function
+        inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from _walk(child, in_function=in_function or inner)
+
+
+def test_the_tree():
+    files = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "posenc_jax").rglob("*.py"))}
+    assert len(files) > 50
+    assert violations(files) == []
+
+
+def test_experiments_and_scripts_import_the_library_only():
+    for folder in ("configs", "experiments"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                assert not {"tests", "scripts"} & {name.split(".")[0] for name in _imported(node)}, path
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "problem"),
+    [
+        ("encodings/x.py", "import flax", "encodings may not import flax at the top of a module"),
+        ("encodings/x.py", "def f():\n    import optax", "encodings may not import optax"),
+        ("encodings/x.py", "from posenc_jax.models.config import Slots", "encodings may not import posenc_jax.models"),
+        ("encodings/x.py", "from posenc_jax import config", "encodings may not import posenc_jax.config"),
+        ("models/x.py", "from posenc_jax.data.tasks import Task", "models may not import posenc_jax.data.tasks"),
+        (
+            "data/tasks/x.py",
+            "def f():\n    from posenc_jax.models import build",
+            "data may not import posenc_jax.models",
+        ),
+        ("data/x.py", "def f():\n    from flax import nnx", "data may not import flax"),
+        ("data/corpora/x.py", "import tensorflow_datasets", "tensorflow_datasets at the top"),
+        ("config.py", "import posenc_jax.training.step", "config may not import posenc_jax.training.step"),
+        ("training/x.py", "from posenc_jax.report import build", "training may not import posenc_jax.report"),
+        ("analysis/x.py", "from posenc_jax.training.step import f", "analysis may not import posenc_jax.training.step"),
+        ("training/x.py", "import orbax.checkpoint", "training may not import orbax at the top"),
+        ("report/x.py", "import plotly.graph_objects as go", "report may not import plotly at the top"),
+        ("report/x.py", "def f():\n    import jax", "report may not import jax"),
+        ("cell.py", "def f():\n    from posenc_jax.cli import main", "cell may not import posenc_jax.cli"),
+        ("cell.py", "import rich", "cell may not import rich at the top"),
+        ("cli/x.py", "if True:\n    import rich", "cli may not import rich at the top"),
+        ("cli/x.py", "import experiments.one.grid", "nothing imports experiments"),
+        ("models/x.py", "from .config import Slots", "relative import"),
+        ("__init__.py", "from posenc_jax.config import Run", "imports posenc_jax.config at once"),
+        ("training/x.py", "import time\nbegun = time.monotonic()", "reads the clock: time.monotonic"),
+        ("evaluation.py", "import sys\nprint(sys.argv)", "reads argv"),
+        ("data/tasks/x.py", "open('table')", "touches files: open"),
+        ("training/step.py", "path.write_text('')", "touches files: write_text"),
+    ],
+)
+def test_the_checker_finds(path, source, problem):
+    (found,) = violations({f"posenc_jax/{path}": source})
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("encodings/x.py", "import math, jax.numpy as jnp\nfrom posenc_jax.encodings.base import Array"),
+        ("data/corpora/x.py", "def f(path):\n    import tensorflow_datasets\n    return open(path)"),
+        ("training/checkpoint.py", "def f(path):\n    from orbax.checkpoint import v1\n    path.mkdir()"),
+        ("report/x.py", "from posenc_jax.statistics import Interval\ndef f():\n    import plotly"),
+        ("cli/x.py", "import time\nfrom posenc_jax.cell import run\ntime.monotonic()"),
+        ("__init__.py", "import importlib\nif TYPE_CHECKING:\n    from posenc_jax.config import Run"),
+    ],
+)
+def test_the_checker_allows(path, source):
+    assert violations({f"posenc_jax/{path}": source}) == []

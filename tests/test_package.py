@@ -1,0 +1,59 @@
+"""The names of the package, and what importing it costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+import posenc_jax
+
+HEAVY = {"jax", "flax", "optax", "orbax", "numpy", "tyro", "rich", "tensorflow_datasets", "plotly", "matplotlib"}
+
+
+def loaded_after(code):
+    """The heavy packages that a fresh process has loaded after ``code``."""
+    code += "\nimport sys\nprint('LOADED', *sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return HEAVY & set(done.stderr.split("LOADED ")[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import posenc_jax",
+        "from posenc_jax.cli import main\nassert main(['--help']) == 0",
+        "from posenc_jax.cli import main\nassert main(['trian']) == 2",
+    ],
+)
+def test_nothing_heavy_is_loaded(code):
+    assert loaded_after(code) == set()
+
+
+def test_configs_need_no_flax():
+    code = "from posenc_jax import Run, Transformer, parse, tasks\nRun(task=tasks.EvenPairs(), posenc=parse('rope'))"
+    assert loaded_after(code) == {"jax", "numpy"}
+
+
+def test_every_public_name_is_found():
+    assert set(posenc_jax.__all__) == set(posenc_jax._FROM)
+    for name in posenc_jax.__all__:
+        assert getattr(posenc_jax, name) is not None
+    assert set(posenc_jax.__all__) < set(dir(posenc_jax))
+    with pytest.raises(AttributeError, match="no attribute 'ablat'; it has Ablation"):
+        posenc_jax.ablat  # noqa: B018
+
+
+def test_functions_are_not_hidden_by_modules():
+    """Whatever is imported first: a submodule that is imported becomes an attribute of its package."""
+    modules = "import posenc_jax.ablation, posenc_jax.cell, posenc_jax.evaluation, posenc_jax.models.building"
+    code = f"""
+{modules}
+import posenc_jax.cli.train, posenc_jax.cli.ablate, posenc_jax.cli.evaluate
+from posenc_jax import ablate, evaluate, run
+from posenc_jax.models import build
+{modules}
+import posenc_jax.models
+found = (ablate, posenc_jax.ablate, run, posenc_jax.run, evaluate, posenc_jax.evaluate, build, posenc_jax.models.build)
+assert all(map(callable, found)), found
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
