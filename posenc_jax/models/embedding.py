@@ -41,7 +41,8 @@ class Output(nnx.Module):
 
     def __call__(self, x: Array) -> Array:
         """``[..., C]`` logits of ``x [..., M]``."""
-        return _product(x, self.kernel[...]) + self.bias[...]
+        logits = _product(x, self.kernel[...])
+        return logits + jnp.reshape(self.bias[...], (1,) * (logits.ndim - 1) + (-1,))
 
 
 def _product(x: Array, kernel: Array) -> Array:

@@ -26,7 +26,7 @@ class LengthBias(PositionalEncoding):
 
     def bias(self, params, geometry):
         distance = jnp.abs(geometry.relative)[:, None].astype(params["slope"].dtype)
-        return params["slope"][:, None, None] * distance / jnp.asarray(geometry.length)[:, None, None, None]
+        return params["slope"][None, :, None, None] * distance / jnp.asarray(geometry.length)[:, None, None, None]
 
 
 @dataclasses.dataclass(frozen=True)

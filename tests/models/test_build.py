@@ -53,8 +53,8 @@ def test_keys_reach_what_they_should():
 
 @pytest.mark.parametrize("kind", STACKS)
 def test_abstract_build_and_merge_inside_jit(kind):
-    config = Transformer(16, 2, 4, dropout=0.1)
-    slots = Slots((Learned(), RoPE()), ((RoPE(),), (LayerBias(),)), (RoPE(),))
+    config = Transformer(16, 1, 4, dropout=0.1)
+    slots = Slots((Learned(), RoPE()), ((LayerBias(),), ()), (RoPE(),))
     make = lambda: build(  # noqa: E731
         kind, config, slots, vocab_size=5, num_classes=5, max_len=8, key=jax.random.key(0), posenc_key=jax.random.key(1)
     )
@@ -101,11 +101,10 @@ def test_initial_scales():
         np.testing.assert_allclose(np.std(block.mlp.output.kernel[...]), 1024**-0.5, rtol=0.02)
 
 
-@pytest.mark.parametrize("kind", STACKS)
+@pytest.mark.parametrize("kind", ["encoder_only", "encoder_decoder"])
 def test_bfloat16_computes_in_bfloat16_and_keeps_the_rest_in_float32(kind):
     slots = Slots((Sinusoidal(),), (RoPE(), LayerBias()))
-    model = small(kind, slots, dtype="bfloat16", dropout=0.1)
-    exact = small(kind, slots, dropout=0.1)
+    model, exact = (small(kind, slots, num_layers=1, dropout=0.1, dtype=dtype) for dtype in ("bfloat16", "float32"))
     assert {leaf.dtype for leaf in parameters(model).values()} == {jnp.dtype("float32")}
     tokens = (random_tokens(2, 6),) * (2 if kind == "encoder_decoder" else 1)
     streams = Streams(dropout=jax.random.key(0))

@@ -33,17 +33,16 @@ def test_masks_have_the_rate_and_keep_the_mean():
 
 @pytest.mark.parametrize("kind", ["decoder_only", "encoder_only", "encoder_decoder"])
 def test_two_halves_draw_what_the_whole_batch_draws(kind):
-    slot = (Randomized(40, per="example"), RoPE())
-    model = small(kind, Slots(slot, slot, slot), dropout=0.3)
+    drawn = (Randomized(40, per="example"), RoPE())
+    model = small(kind, Slots(decoder=drawn, cross=drawn), num_layers=1, dropout=0.3)
     run = jitted(model.__call__, train=True)
     tokens = (random_tokens(6, 5),) * (2 if kind == "encoder_decoder" else 1)
     ids = np.arange(6)
-    whole = run(*tokens, streams=STREAMS)
-    np.testing.assert_allclose(run(*tokens, streams=STREAMS, example_ids=ids), whole, rtol=1e-5, atol=1e-5)
+    whole = model(*tokens, streams=STREAMS, train=True)
     for part in (slice(0, 3), slice(3, 6)):
         half = run(*(t[part] for t in tokens), streams=STREAMS, example_ids=ids[part])
         np.testing.assert_allclose(half, whole[part], rtol=1e-4, atol=1e-4)
-    assert np.abs(run(*(t[3:] for t in tokens), streams=STREAMS) - whole[3:]).max() > 0.1
+        assert np.abs(run(*(t[part] for t in tokens), streams=STREAMS, example_ids=ids[part] + 9) - half).max() > 0.1
 
 
 def test_dropout_acts_after_embeddings_and_sublayers_in_training_only():
@@ -55,12 +54,13 @@ def test_dropout_acts_after_embeddings_and_sublayers_in_training_only():
     np.testing.assert_array_equal(model(tokens, streams=STREAMS), plain(tokens))
     assert 0.3 < np.mean(trained["decoder"]["embeddings"] == 0) < 0.7
     assert np.mean(evaluated["decoder"]["embeddings"] == 0) == 0
-    before = trained["decoder"]["embeddings"]
+    before, dropped = trained["decoder"]["embeddings"], []
     for layer in trained["decoder"]["layers"]:
         # Where both sub-layers were dropped the residual stream passes unchanged.
-        unchanged = np.mean(layer["output"] == before)
-        assert 0.1 < unchanged < 0.4
+        dropped.append(np.asarray(layer["output"] == before))
+        assert 0.1 < np.mean(dropped[-1]) < 0.4
         attended, fed = 2 * layer["attention_output"], 2 * layer["mlp_output"]
         candidates = np.stack([before, before + attended, before + fed, before + attended + fed])
-        assert np.all(np.abs(candidates - layer["output"]).min(axis=0) < 1e-4)
+        assert np.all(np.abs(candidates - np.asarray(layer["output"])).min(axis=0) < 1e-4)
         before = layer["output"]
+    assert np.mean(dropped[0] & dropped[1]) < 0.15  # 1/16 if layers draw masks of their own, else 1/4

@@ -214,7 +214,9 @@ def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
     assert len(calls) == 1
     assert pattern[0].shared_bias is pattern[2].shared_bias
     assert pattern[1].shared_bias is None
-    assert [layer.params[0]["slope"][0] for layer in layers((LayerBias(),), (own,))] == [0.0, 1.0, 2.0]
+    per_layer = layers((LayerBias(),), (own,))
+    assert [layer.params[0]["slope"][0] for layer in per_layer] == [0.0, 1.0, 2.0]
+    assert all(layer.shared_bias is None for layer in per_layer)
     redrawn = layers((Randomized(40, redraw="layer"), LengthBias()), ({}, shared), jax.random.key(0))
     positions = [np.asarray(layer.geometry[1].q_positions) for layer in redrawn]
     assert not np.array_equal(positions[0], positions[1])
