@@ -51,6 +51,12 @@ def test_keys_reach_what_they_should():
         assert np.array_equal(first[path], other_key[path]) != drawn
 
 
+def test_every_stack_draws_encoding_parameters_of_its_own():
+    posenc = small("encoder_decoder", Slots((LayerBias(),), (LayerBias(),), (LayerBias(),)), perturb=False).posenc
+    slopes = [posenc[stack][0][layer]["slope"][0] for stack in STACKS["encoder_decoder"] for layer in range(2)]
+    assert len(set(map(float, slopes))) == 6
+
+
 @pytest.mark.parametrize("kind", STACKS)
 def test_abstract_build_and_merge_inside_jit(kind):
     config = Transformer(16, 1, 4, dropout=0.1)
@@ -89,10 +95,15 @@ def test_initial_scales():
         posenc_key=jax.random.key(1),
     )
     tokens = np.arange(300, dtype=np.int32).reshape(3, 100)
-    for changes in ({}, {"tie_output": True}, {"scale_embeddings": False}):
+    for changes, embedded in (
+        ({}, 1.0),
+        ({"tie_output": True}, 1.0),
+        ({"scale_embeddings": False}, 1.0),
+        ({"scale_embeddings": False, "tie_output": True}, 1 / 16),
+    ):
         model = make(**changes)
         logits, captured = model(tokens, capture=True)
-        np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), 1.0, rtol=0.02)
+        np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), embedded, rtol=0.02)
         # A tied output gives every token a large logit for itself, which says nothing of the scale.
         others = tokens[..., None] != np.arange(300)
         np.testing.assert_allclose(np.std(logits[others]), 1.0, rtol=0.05)
