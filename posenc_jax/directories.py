@@ -149,4 +149,13 @@ def load_config(directory: Path) -> Run:
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
     data = read_json(path)
-    return from_json(data.get("config", data))
+    try:
+        config = from_json(data.get("config", data))
+    except (ImportError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RefusedError(
+            f"{path} cannot be read as a config ({type(error).__name__}: {error}): "
+            "run the command in the folder that the run was started from, with the version that wrote it"
+        ) from None
+    if not isinstance(config, Run):
+        raise RefusedError(f"{directory} is no run: it holds an ablation, each of whose cells is a directory in it")
+    return config

@@ -116,6 +116,8 @@ REFUSED = {
     "no such source": ([*TRAIN, "--init-from", "nowhere"], ["init_from = 'nowhere'", "no such directory"]),
     "unfinished source": ([*TRAIN, "--init-from", "taken"], ["taken", "is not finished"]),
     "evaluate nothing": (["evaluate", "nowhere"], ["nowhere is no run", "config.json"]),
+    "evaluate an ablation": (["evaluate", "compared"], ["compared is no run", "each of whose cells is a directory"]),
+    "evaluate what is not here": (["evaluate", "elsewhere"], ["No module named 'gone_away'", "run the command in the"]),
     "evaluate unfinished": (["evaluate", "taken"], ["taken", "not finished"]),
     "evaluate unknown encoding": (["evaluate", "taken", "--posenc", "alib"], ["--posenc: ", "did you mean 'alibi'"]),
     "evaluate out of order": (["evaluate", "taken", "--lengths", "9", "3"], ["3 comes after 9"]),
@@ -145,6 +147,7 @@ def folder(tmp_path_factory):
         "taken": json.dumps(to_json(config_of(folder / "run.py"))),
         "compared": json.dumps(to_json(config_of(folder / "ablation.py"))),
         "broken": "{",
+        "elsewhere": '{"type": "gone_away.config:Run"}',
     }.items():
         (folder / name).mkdir()
         (folder / name / "config.json").write_text(text)
