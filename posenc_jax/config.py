@@ -207,10 +207,14 @@ class Run(Value):
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
-        if self.execution.model > 1 and self.model.num_heads % self.execution.model:
-            raise ValueError(
-                f"execution.model = {self.execution.model} does not divide model.num_heads = {self.model.num_heads}"
-            )
+        mlp_dim = self.model.mlp_dim or 4 * self.model.d_model
+        split = {"num_heads": self.model.num_heads, "num_kv_heads": self.model.kv_heads, "mlp_dim": mlp_dim}
+        for field, size in split.items():
+            if size % self.execution.model:
+                raise ValueError(
+                    f"execution.model = {self.execution.model} does not divide model.{field} = {size}: "
+                    "every device holds equally many heads and hidden units"
+                )
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
 
     @property

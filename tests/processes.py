@@ -55,9 +55,15 @@ def signal_when(
 
 def python(code: str, cache: Path, *, devices: int = 2, timeout: float = 280) -> dict:
     """The JSON object that a Python program prints as its last line, run with so many host devices."""
+    settings = {
+        "JAX_NUM_CPU_DEVICES": str(devices),
+        "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(cache / "jax")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
     found = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment(cache, devices) | {"JAX_NUM_CPU_DEVICES": str(devices)},
+        env=environment(cache, devices) | settings,
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -1,0 +1,162 @@
+"""Training split over a mesh of eight devices: the same numbers up to rounding, every matrix in its place."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import processes
+import pytest
+from jax.sharding import PartitionSpec as P
+
+from posenc_jax.config import Execution, Run
+from posenc_jax.data.tasks import TASKS
+from posenc_jax.encodings import ENCODINGS
+from posenc_jax.models.config import Transformer
+from posenc_jax.training.sharding import partition, path_string
+from posenc_jax.training.step import init_params, init_state
+
+# Trains one cell under several layouts with what `Cell` uses; prints {layout: {path: [shape, largest, sharded, ...]}}.
+PROGRAM = """
+import dataclasses, functools, json
+import jax, numpy as np
+from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
+from posenc_jax.data.tasks import TASKS
+from posenc_jax.encodings import parse
+from posenc_jax.models.config import Transformer
+from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.sharding import path_string
+from posenc_jax.training.step import init_params, init_state, train_call
+
+task, posenc, extra = ARGUMENTS
+base = Run(
+    task=TASKS[task[0]](**task[1]),
+    model=Transformer(d_model=16, num_layers=1, num_heads=4, dropout=0.1),
+    posenc=parse(posenc),
+    optimizer=Optimizer(schedule="constant", eps=1.0, clip_norm=1.0, weight_decay=0.1),
+    training=Training(steps=10, batch_size=8, microbatches=2, steps_per_call=5, log_every=5),
+    seeds=(0, 1),
+    **extra,
+)
+
+def train(execution):
+    run = dataclasses.replace(base, execution=execution)
+    mesh = make_mesh(execution, 2)
+    state = place(stack([init_state(run, init_params(run, s), s, 0.5) for s in (0, 1)]), mesh)
+    sharded = mesh if execution.data * execution.model > 1 else None
+    program = Program("train", lambda s, _: train_call(run, sharded, s), execution, mesh, state, None, donate=True)
+    for _ in range(2):
+        state, metrics = program(state, None)
+    shards = {
+        path_string(path): [list(leaf.shape), list(leaf.addressable_shards[0].data.shape)]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+    }
+    return jax.tree.map(np.asarray, (state["params"], metrics)), shards, len(state["step"].sharding.device_set)
+
+start = [init_params(base, s) for s in (0, 1)]
+expected, _, _ = train(Execution(mode="vmap"))
+moved = max(
+    float(np.abs(a - b).max()) for a, b in zip(jax.tree.leaves(expected[0]), jax.tree.leaves(stack(start)), strict=True)
+)
+found = {"moved": moved}
+for name, execution in LAYOUTS.items():
+    got, shards, devices = train(execution)
+    worst = max(
+        float(np.abs(a - b).max()) for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(got), strict=True)
+    )
+    found[name] = {"worst": worst, "shards": shards, "devices": devices}
+print(json.dumps(found))
+"""
+
+ONE_LAYOUT = """{"replica=2, data=2, model=2": Execution(mode="vmap", data=2, model=2)}"""
+ALL_LAYOUTS = """{
+    "replica=2, data=2, model=2": Execution(mode="vmap", data=2, model=2),
+    "replica=1, data=4, model=2": Execution(mode="vmap", data=4, model=2),
+    "replica=2": Execution(mode="devices"),
+}"""
+DEVICES = {"replica=2, data=2, model=2": 8, "replica=1, data=4, model=2": 8, "replica=2": 2}
+COPYING = ("copying", {"kind": "cmc", "max_length": 3, "num_symbols": 4})
+SCAN = ("scan", {"model": "encoder_decoder"})
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("sharding")
+
+
+def trained(cache, *arguments, layouts=ALL_LAYOUTS):
+    code = PROGRAM.replace("ARGUMENTS", repr(arguments)).replace("LAYOUTS", layouts)
+    return processes.python(code, cache, devices=8)
+
+
+def check(found):
+    """Adam's epsilon is 1, so that updates are as smooth as gradients; rounding is then some 1e-6 of what moved."""
+    assert found.pop("moved") > 0.1
+    for layout, result in found.items():
+        assert result["worst"] < 2e-5, layout
+        assert result["devices"] == DEVICES[layout]
+    shards = found["replica=2, data=2, model=2"]["shards"]
+    halved = [path for path, (whole, part) in shards.items() if np.prod(part) * 4 == np.prod(whole)]
+    matrices = [path for path in halved if path.startswith("/params")]
+    # Both moments lie as their parameters do.
+    assert len(halved) == 3 * len(matrices)
+    for path in matrices:
+        whole, part = shards[path]
+        axis = 1 if path.endswith("output/kernel") else len(whole) - 1
+        assert part == [1, *(n // 2 if i + 1 == axis else n for i, n in enumerate(whole[1:]))], path
+    for path, (whole, part) in shards.items():
+        assert part[0] == whole[0] // 2 == 1, path
+    return {path.split("/", 3)[-1] for path in matrices}
+
+
+def test_a_decoder_with_rope(cache):
+    split = check(trained(cache, COPYING, "rope", {}, layouts=ONE_LAYOUT))
+    names = [f"0/self_attention/{name}/{part}" for name in ("query", "key", "value") for part in ("kernel", "bias")]
+    names += ["0/self_attention/output/kernel", "0/mlp/hidden/kernel", "0/mlp/hidden/bias", "0/mlp/output/kernel"]
+    assert split == {f"blocks/{name}" for name in names}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "posenc", ["rope", "t5", "randomized(max_position=16, per='example')|learned", "shaw", "transformer_xl"]
+)
+def test_a_decoder_with_other_encodings(cache, posenc):
+    check(trained(cache, COPYING, posenc, {}))
+
+
+@pytest.mark.slow
+def test_an_encoder(cache):
+    check(trained(cache, ("reverse_string", {"max_length": 4}), "t5", {}))
+
+
+@pytest.mark.slow
+def test_an_encoder_and_a_decoder(cache):
+    split = check(trained(cache, SCAN, "rope", {}))
+    assert "blocks/0/cross_attention/query/kernel" in split
+
+
+@pytest.mark.parametrize(
+    "task", [TASKS["copying"](), TASKS["reverse_string"](), TASKS["scan"](model="encoder_decoder")]
+)
+def test_every_matrix_of_the_blocks_has_a_rule_and_nothing_else_has(task):
+    model = Transformer(d_model=16, num_layers=2, num_heads=2)
+    run = Run(task=task, model=model, execution=Execution("vmap", model=2))
+    state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 1e-3))
+    rules = {"query": P(None, "model"), "hidden": P(None, "model"), "output": P("model", None)}
+    rules |= {"key": rules["query"], "value": rules["query"]}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
+        *_, layer, part = ["", *path_string(path).split("/")]
+        in_block = "/blocks/" in path_string(path) and part in ("kernel", "bias")
+        if in_block and leaf.ndim == 2:
+            assert partition(path_string(path)) == rules[layer], path_string(path)
+        elif in_block and layer in rules and layer != "output":
+            assert partition(path_string(path)) == P("model"), path_string(path)
+        else:
+            assert partition(path_string(path)) == P(), path_string(path)
+
+
+def test_encodings_are_never_split():
+    for name, cls in ENCODINGS.items():
+        run = Run(task=TASKS["copying"](), model=Transformer(d_model=16, num_layers=2, num_heads=2), posenc=(cls(),))
+        params = jax.eval_shape(lambda: init_params(run, 0))["posenc"]  # noqa: B023
+        for path, _ in jax.tree_util.tree_leaves_with_path({"params": {"posenc": params}}):
+            assert partition(path_string(path)) == P(), (name, path_string(path))
