@@ -43,6 +43,17 @@ class Optimizer(Value):
         """Refuses impossible settings."""
         if self.warmup_steps < 0:
             raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
+        rules = {
+            "b1": (0 <= self.b1 < 1, "at least 0 and below 1"),
+            "b2": (0 <= self.b2 < 1, "at least 0 and below 1"),
+            "eps": (self.eps > 0, "positive"),
+            "weight_decay": (self.weight_decay >= 0, "at least 0"),
+            "final_fraction": (0 <= self.final_fraction <= 1, "from 0 to 1, a fraction of the learning rate"),
+            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "positive, or None for no clipping"),
+        }
+        for field, (allowed, rule) in rules.items():
+            if not allowed:
+                raise ValueError(f"optimizer.{field} = {getattr(self, field)} must be {rule}")
         if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
             raise ValueError(
                 "optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: "
@@ -84,7 +95,9 @@ class Training(Value):
             )
         for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
             value = getattr(self, field)
-            if value < 0 or value % self.steps_per_call:
+            if value < 0:
+                raise ValueError(f"training.{field} = {value} must not be negative: 0 means only at the end")
+            if value % self.steps_per_call:
                 below = value // self.steps_per_call * self.steps_per_call
                 near = " or ".join(str(v) for v in (below, below + self.steps_per_call) if v > 0)
                 raise ValueError(

@@ -1,0 +1,336 @@
+"""Configs: what comes back from JSON, what a hash stands for, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from posenc_jax.config import (
+    Ablation,
+    Evaluation,
+    Execution,
+    Optimizer,
+    Published,
+    Run,
+    Training,
+    config_hash,
+    difference,
+    from_json,
+    identity,
+    to_json,
+)
+from posenc_jax.data.tasks import TASKS
+from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.scan import Scan
+from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal
+from posenc_jax.models.config import Transformer
+
+COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
+
+
+def run_of_everything() -> Run:
+    """No field at its default."""
+    return Run(
+        task=Scan(split="length", model="encoder_decoder"),
+        model=Transformer(d_model=24, num_layers=3, num_heads=2, dropout=0.1, dtype="bfloat16"),
+        posenc=((RoPE(base=5e5),), (), (Randomized(512), RoPE())),
+        posenc_encoder=(Learned(64, beyond="clamp"),),
+        posenc_cross=(RoPE(),),
+        optimizer=Optimizer(schedule="linear", warmup_steps=3, weight_decay=0.1, clip_norm=None),
+        training=Training(steps=20, batch_size=8, microbatches=2, steps_per_call=10, log_every=10, checkpoint_every=10),
+        evaluation=Evaluation(lengths=(1, 8, 48), num_examples=6, draws=3),
+        execution=Execution(mode="vmap", group_size=4, data=2, model=2),
+        seeds=(3, 1),
+        learning_rates=(1e-3, 3e-4),
+        init_from="runs/before",
+        label="a label",
+        table="a table",
+        note="a note",
+    )
+
+
+def as_text(run) -> str:
+    return json.dumps(to_json(run))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_run_of_every_task_comes_back(task):
+    run = Run(task=TASKS[task]())
+    assert from_json(json.loads(as_text(run))) == run
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_run_of_every_encoding_comes_back(name):
+    run = Run(task=COPYING, posenc=(ENCODINGS[name](),))
+    assert from_json(json.loads(as_text(run))) == run
+
+
+def test_a_run_of_everything_and_an_ablation_come_back():
+    run = run_of_everything()
+    for field in dataclasses.fields(Run):
+        assert getattr(run, field.name) != getattr(Run(task=COPYING), field.name), f"{field.name} is at its default"
+    published = Published("cmc", "rope", "a paper", metric="accuracy", lengths="9", value=0.5, direction="higher")
+    ablation = Ablation("name", (run, Run(task=COPYING)), "a label", published=(published,), size_note="small")
+    assert from_json(json.loads(as_text(run))) == run
+    assert from_json(json.loads(as_text(ablation))) == ablation
+
+
+def test_the_json_holds_every_field():
+    data = to_json(run_of_everything())
+    assert data["type"] == "posenc_jax.config:Run"
+    assert data.keys() - {"type"} == {field.name for field in dataclasses.fields(Run)}
+    assert data["posenc_encoder"][0]["init_scale"] == 0.02, "a default is written too"
+
+
+# What one changed field looks like; a field that is missing here fails the test below.
+CHANGES = {
+    Run: {
+        "task": Copying(kind="mc"),
+        "model": Transformer(d_model=32),
+        "posenc": (Sinusoidal(),),
+        "posenc_encoder": (),
+        "posenc_cross": (),
+        "optimizer": Optimizer(),
+        "training": Training(),
+        "evaluation": Evaluation(),
+        "execution": Execution(),
+        "seeds": (7,),
+        "learning_rates": (0.5,),
+        "init_from": "elsewhere",
+        "label": "another",
+        "table": "another",
+        "note": "another",
+    },
+    Transformer: {
+        "d_model": 48,
+        "num_layers": 6,
+        "num_heads": 4,
+        "num_kv_heads": 2,
+        "head_dim": 6,
+        "mlp_dim": 16,
+        "norm": "post",
+        "norm_type": "rms",
+        "final_norm": False,
+        "activation": "relu",
+        "dropout": 0.2,
+        "scale_embeddings": False,
+        "tie_output": True,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "dtype": "float32",
+    },
+    Optimizer: {
+        "schedule": "constant",
+        "warmup_steps": 4,
+        "final_fraction": 0.5,
+        "weight_decay": 0.0,
+        "b1": 0.8,
+        "b2": 0.99,
+        "eps": 1e-6,
+        "clip_norm": 2.0,
+    },
+    Training: {
+        "steps": 40,
+        "batch_size": 16,
+        "microbatches": 4,
+        "steps_per_call": 5,
+        "log_every": 20,
+        "checkpoint_every": 20,
+        "validate_every": 10,
+        "validation_batches": 3,
+    },
+    Evaluation: {"lengths": (1, 8), "num_examples": 9, "draws": 2, "memory_budget_mb": 100},
+    Execution: {"mode": "map", "group_size": 8, "data": 1, "model": 1},
+    Scan: {"split": "simple", "cutoff": 30, "model": "decoder_only"},
+}
+NAMES_ONLY = {"seeds", "learning_rates", "label", "table", "note"}
+
+
+def mutations():
+    base = run_of_everything()
+    for cls, changes in CHANGES.items():
+        for field, value in changes.items():
+            if cls is Run:
+                yield field, {field: value}
+            else:
+                part = next(f.name for f in dataclasses.fields(Run) if isinstance(getattr(base, f.name), cls))
+                yield f"{part}.{field}", (part, field, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), list(mutations()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_field_is_part_of_the_hash_but_names_and_replicas(name, change):
+    base = run_of_everything()
+    data = to_json(base)
+    if isinstance(change, dict):
+        ((field, value),) = change.items()
+        changed = {**data, field: to_json(value)}
+    else:
+        part, field, value = change
+        changed = {**data, part: {**data[part], field: to_json(value)}}
+    assert changed != data, "the change changes nothing"
+    lines = difference(identity(data), identity(changed))
+    if name in NAMES_ONLY:
+        assert config_hash(from_json(changed)) == config_hash(base)
+        assert lines == []
+        return
+    digest = json.dumps(identity(changed), sort_keys=True)
+    assert digest != json.dumps(identity(data), sort_keys=True)
+    assert len(lines) >= 1
+    assert all(line.startswith(name) for line in lines)
+
+
+def test_the_mutations_cover_every_field():
+    for cls, changes in CHANGES.items():
+        known = {field.name for field in dataclasses.fields(cls)}
+        assert known - {"pooling"} == set(changes), cls  # pooling needs another kind of model
+
+
+def test_a_difference_names_path_and_both_values():
+    old, new = Run(task=COPYING, posenc=(RoPE(),)), Run(task=COPYING, posenc=(RoPE(base=5e5),))
+    assert difference(to_json(old), to_json(new))[0].startswith("posenc: (RoPE(base=10000.0")
+    other = dataclasses.replace(old, training=Training(steps=500))
+    assert difference(to_json(old), to_json(other)) == ["training.steps: 1000 -> 500"]
+    other = dataclasses.replace(old, task=Copying(kind="mc"), table="cmc")
+    assert difference(to_json(old), to_json(other))[0].startswith("task.kind: 'cmc' -> 'mc'")
+
+
+PROGRAM = """
+import json, sys
+sys.path.insert(0, "tests")
+import test_config as t
+from jax._src import xla_bridge
+
+hashes = [t.config_hash(run) for run in t.samples()]
+messages = []
+for make, _ in t.REFUSED:
+    try:
+        make()
+    except ValueError as error:
+        messages.append(str(error))
+print(json.dumps([hashes, messages, xla_bridge.backends_are_initialized(), [r.directory_name for r in t.samples()]]))
+"""
+
+
+def samples() -> list[Run]:
+    runs = [Run(task=task()) for task in TASKS.values()]
+    runs += [Run(task=COPYING, posenc=(cls(),)) for cls in ENCODINGS.values()]
+    return [*runs, run_of_everything()]
+
+
+def base(**fields) -> Run:
+    return Run(**{"task": COPYING} | fields)
+
+
+# What is refused, and words of the message: the value, the rule, the way out.
+REFUSED = [
+    (lambda: Training(steps=0), ["training.steps = 0", "must be at least 1"]),
+    (lambda: Training(steps=-50), ["training.steps = -50", "must be at least 1"]),
+    (lambda: Training(steps=120), ["training.steps = 120", "steps_per_call = 50", "take 100 or 150"]),
+    (lambda: Training(log_every=20), ["training.log_every = 20", "take 50"]),
+    (lambda: Training(validate_every=75), ["training.validate_every = 75", "take 50 or 100"]),
+    (lambda: Training(checkpoint_every=-50), ["training.checkpoint_every = -50", "0 means only at the end"]),
+    (
+        lambda: Training(batch_size=10, microbatches=4),
+        ["microbatches = 4", "batch_size = 10", "parts of a batch are equal"],
+    ),
+    (lambda: Optimizer(schedule="cosin"), ["schedule", "cosin", "cosine"]),
+    (lambda: Optimizer(schedule="inverse_sqrt"), ["inverse_sqrt", "warmup_steps to at least 1"]),
+    (lambda: Optimizer(warmup_steps=-1), ["warmup_steps = -1"]),
+    (lambda: Optimizer(b1=1.0), ["optimizer.b1 = 1.0", "below 1"]),
+    (lambda: Optimizer(b2=-0.1), ["optimizer.b2 = -0.1", "at least 0"]),
+    (lambda: Optimizer(eps=0.0), ["optimizer.eps = 0.0", "positive"]),
+    (lambda: Optimizer(weight_decay=-0.1), ["optimizer.weight_decay = -0.1", "at least 0"]),
+    (lambda: Optimizer(final_fraction=2.0), ["optimizer.final_fraction = 2.0", "from 0 to 1"]),
+    (lambda: Optimizer(clip_norm=0.0), ["optimizer.clip_norm = 0.0", "None for no clipping"]),
+    (lambda: Evaluation(lengths=(4, 2)), ["out of order", "2 comes after 4", "ascending"]),
+    (lambda: Evaluation(lengths=(2, 2)), ["2 comes after 2", "write each length once"]),
+    (lambda: Evaluation(num_examples=10, draws=3), ["draws = 3", "num_examples = 10"]),
+    (lambda: Execution(mode="devices", model=2), ["execution.model = 2", "execution.mode = 'vmap'"]),
+    (lambda: Execution(group_size=0), ["group_size = 0", "at least 1"]),
+    (lambda: base(seeds=()), ["seeds is empty", "give at least one"]),
+    (lambda: base(seeds=(1, 2, 1)), ["seeds: 1 is given twice"]),
+    (lambda: base(seeds=(-1,)), ["seeds: -1", "from 0 to 2147483647"]),
+    (lambda: base(learning_rates=(0.0,)), ["learning_rates: 0.0 must be positive"]),
+    (lambda: base(learning_rates=(float("nan"),)), ["learning_rates", "nan"]),
+    (lambda: base(learning_rates=(1e-3, 1e-3)), ["learning_rates: 0.001 is given twice"]),
+    (lambda: base(evaluation=Evaluation(lengths=(0,))), ["length 0 is not positive"]),
+    (lambda: Run(task=Scan(), evaluation=Evaluation(lengths=(23,))), ["no SCAN command has 23 actions", "24"]),
+    (lambda: Transformer(d_model=30, num_heads=4), ["d_model = 30", "num_heads = 4", "multiple of 4"]),
+    (lambda: Transformer(dropout=1.0), ["dropout = 1.0", "[0, 1)"]),
+    (
+        lambda: base(model=Transformer(d_model=12, num_heads=4), posenc=(RoPE(),)),
+        ["head_dim = 3", "must be even", "an even head_dim"],
+    ),
+    (
+        lambda: base(posenc=(Learned(8),), evaluation=Evaluation(lengths=(9,))),
+        ["Learned.max_len = 8", "20 positions occur", "raise max_len to 20", "beyond="],
+    ),
+    (
+        lambda: base(posenc=(Randomized(8), RoPE()), evaluation=Evaluation(lengths=(9,))),
+        ["Randomized.max_position = 8", "max_len = 20", "raise it to at least 20"],
+    ),
+    (lambda: base(posenc_cross=(RoPE(),)), ["posenc_cross", "encoder-decoder", "decoder_only", "use posenc"]),
+    (lambda: base(posenc_encoder=(RoPE(),)), ["posenc_encoder", "use posenc"]),
+    (lambda: base(posenc=RoPE()), ["posenc", "tuple"]),
+    (
+        lambda: base(execution=Execution("vmap", data=3), training=Training(batch_size=8)),
+        ["execution.data = 3", "8 rows of a microbatch"],
+    ),
+    (lambda: base(execution=Execution("vmap", model=3)), ["execution.model = 3", "num_heads = 4"]),
+    (
+        lambda: base(execution=Execution("vmap", model=4), model=Transformer(num_heads=4, mlp_dim=30)),
+        ["execution.model = 4", "mlp_dim = 30"],
+    ),
+    (lambda: Copying(kind="cmd"), ["kind", "cmd", "cmc"]),
+    (lambda: Copying(min_length=5, max_length=4), ["min_length = 5", "max_length = 4"]),
+    (lambda: Training(batch_size=2.5), ["batch_size", "2.5", "int"]),
+    (lambda: Ablation("empty", ()), ["at least one run"]),
+    (lambda: Ablation("twice", (base(), base())), ["'nope'", "label of its own"]),
+    (lambda: Ablation("none", (base(),), baseline="rope"), ["baseline = 'rope'", "nope"]),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED, ids=[" ".join(words)[:40] for _, words in REFUSED])
+def test_what_is_wrong_is_refused_with_value_rule_and_way_out(make, words):
+    with pytest.raises(ValueError) as error:
+        make()
+    for word in words:
+        assert word in str(error.value), str(error.value)
+
+
+def test_other_processes_agree_and_no_backend_is_started():
+    """Hashes and names do not depend on the process; making and refusing configs touches no device."""
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=os.environ | {"PYTHONHASHSEED": "12345", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    hashes, messages, started, names = json.loads(found.stdout)
+    assert hashes == [config_hash(run) for run in samples()]
+    assert names == [run.directory_name for run in samples()]
+    assert len(set(hashes)) == len(hashes)
+    assert all(len(h) == 8 for h in hashes)
+    assert len(messages) == len(REFUSED)
+    assert not started
+
+
+def test_names_of_directories():
+    name = base(posenc=(Randomized(64), RoPE()), table="A table / of mine").directory_name
+    assert name.startswith("a-table-of-mine-randomized-max-position-")
+    assert len(name) <= 49
+    other = base(posenc=(Randomized(64), RoPE()), table="A table / of mine", seeds=(9,), learning_rates=(0.5,))
+    assert other.directory_name == name
+
+
+def test_replicas_are_seeds_by_rates():
+    assert base(seeds=(5, 2), learning_rates=(0.1, 0.2)).replicas == ((5, 0.1), (2, 0.1), (5, 0.2), (2, 0.2))
