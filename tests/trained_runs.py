@@ -1,0 +1,98 @@
+"""A tiny finished run that several test modules start from; each works on a copy."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import shutil
+import tempfile
+from pathlib import Path
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+
+from posenc_jax.cell import Reporter, run
+from posenc_jax.config import Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.encodings import Learned, RoPE
+from posenc_jax.models.config import Transformer
+
+CONFIG = Run(
+    task=Copying(kind="cmc", max_length=3, num_symbols=3),
+    model=Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.1),
+    posenc=(RoPE(), Learned()),
+    training=Training(
+        steps=20,
+        batch_size=4,
+        steps_per_call=5,
+        log_every=5,
+        checkpoint_every=10,
+        validate_every=10,
+        validation_batches=2,
+    ),
+    evaluation=Evaluation(lengths=(2, 3, 5), num_examples=8),
+    execution=Execution(mode="map", group_size=2),
+    seeds=(0, 1),
+    learning_rates=(1e-2,),
+)
+
+
+class Notes(Reporter):
+    """Remembers what a user would read."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@functools.cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="posenc-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextlib.contextmanager
+def compiled_once():
+    """Equal programs are compiled once in a test process: a persistent compilation cache, unless there is one."""
+    settings = {
+        "jax_compilation_cache_dir": str(_folder() / "cache"),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    if jax.config.jax_compilation_cache_dir is not None:
+        yield
+        return
+    before = {name: getattr(jax.config, name) for name in settings}
+    try:
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
+@functools.cache
+def _trained() -> Path:
+    run(CONFIG, _folder() / "run")
+    return _folder() / "run"
+
+
+def copy_of_the_run(place: Path) -> Path:
+    """A copy of the directory of `CONFIG`, trained and measured."""
+    return Path(shutil.copytree(_trained(), place))
+
+
+def contents(directory: Path) -> dict[str, tuple[int, bytes]]:
+    """Time of the last change and bytes of every file but the locks."""
+    return {
+        str(path.relative_to(directory)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
