@@ -68,26 +68,35 @@ class OnlySelf(PositionalEncoding):
         return jnp.where(geometry.relative == 0, 0.0, -1e9)[:, None]
 
 
-def small(kind, slots=NOPE, *, key=0, posenc_key=1, num_classes=VOCAB, perturb=True, **changes):
-    """A model of width 16 with 2 layers and 4 heads; with x64 enabled its parameters are float64."""
-    model = build(
-        kind,
-        Transformer(**{"d_model": 16, "num_layers": 2, "num_heads": 4, "mlp_dim": 24} | changes),
-        slots,
-        vocab_size=VOCAB,
-        num_classes=num_classes,
-        max_len=MAX_LEN,
-        key=jax.random.key(key),
-        posenc_key=jax.random.key(posenc_key),
-    )
-    graph, state = nnx.split(model)
+def small(kind, slots=NOPE, *, key=0, posenc_key=1, num_classes=VOCAB, fresh=False, **changes):
+    """A model of width 16 with 2 layers and 4 heads.
+
+    ``fresh``: as built. Else without a run of `build`, all parameters random and float64 where x64 is enabled: nothing
+    is zero or one, and nothing is compiled.
+    """
+
+    def make():
+        return build(
+            kind,
+            Transformer(**{"d_model": 16, "num_layers": 2, "num_heads": 4, "mlp_dim": 24} | changes),
+            slots,
+            vocab_size=VOCAB,
+            num_classes=num_classes,
+            max_len=MAX_LEN,
+            key=jax.random.key(key),
+            posenc_key=jax.random.key(posenc_key),
+        )
+
+    if fresh:
+        return make()
+    graph, state = nnx.split(nnx.eval_shape(make))
     rng = np.random.default_rng(7)
 
-    def change(leaf):
-        noise = rng.normal(size=leaf.shape) * 0.3 if perturb else 0.0
-        return (leaf + noise).astype(jnp.result_type(float))
+    def draw(path, leaf):
+        center = 1.0 if path[-2] == jax.tree_util.DictKey("scale") else 0.0
+        return jnp.asarray(center + 0.35 * rng.normal(size=leaf.shape), jnp.result_type(float))
 
-    return nnx.merge(graph, jax.tree.map(change, state))
+    return nnx.merge(graph, jax.tree.map_with_path(draw, state))
 
 
 def jitted(method, **static):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from small_models import VOCAB, LayerBias, Relations, random_tokens, small
+from small_models import VOCAB, LayerBias, Relations, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal
 from posenc_jax.models import STACKS, Slots, Streams, Transformer, build
@@ -26,10 +26,10 @@ def parameters(model):
 
 @pytest.mark.parametrize("kind", STACKS)
 def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
-    plain = parameters(small(kind, perturb=False))
+    plain = parameters(small(kind, fresh=True))
     for slot in SLOTS:
         cross = slot if not any(isinstance(e, (Learned, Sinusoidal)) for e in slot) else ()
-        model = parameters(small(kind, Slots(slot, slot, cross), perturb=False))
+        model = parameters(small(kind, Slots(slot, slot, cross), fresh=True))
         others = {path: leaf for path, leaf in model.items() if not path.startswith("posenc/")}
         assert others.keys() == plain.keys()
         assert all(np.array_equal(others[path], plain[path]) for path in plain)
@@ -38,7 +38,7 @@ def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
 def test_keys_reach_what_they_should():
     slots = Slots(decoder=(Learned(), LayerBias()))
     first, other_key, other_posenc = (
-        parameters(small("decoder_only", slots, perturb=False, **keys)) for keys in ({}, {"key": 5}, {"posenc_key": 5})
+        parameters(small("decoder_only", slots, fresh=True, **keys)) for keys in ({}, {"key": 5}, {"posenc_key": 5})
     )
     posenc = {path for path in first if path.startswith("posenc/")}
     assert len(posenc) == 1 + 2
@@ -52,12 +52,12 @@ def test_keys_reach_what_they_should():
 
 
 def test_every_stack_draws_encoding_parameters_of_its_own():
-    posenc = small("encoder_decoder", Slots((LayerBias(),), (LayerBias(),), (LayerBias(),)), perturb=False).posenc
+    posenc = small("encoder_decoder", Slots((LayerBias(),), (LayerBias(),), (LayerBias(),)), fresh=True).posenc
     slopes = [posenc[stack][0][layer]["slope"][0] for stack in STACKS["encoder_decoder"] for layer in range(2)]
     assert len(set(map(float, slopes))) == 6
 
 
-@pytest.mark.parametrize("kind", STACKS)
+@pytest.mark.parametrize("kind", ["decoder_only", "encoder_decoder"])
 def test_abstract_build_and_merge_inside_jit(kind):
     config = Transformer(16, 1, 4, dropout=0.1)
     slots = Slots((Learned(), RoPE()), ((LayerBias(),), ()), (RoPE(),))
@@ -119,14 +119,14 @@ def test_bfloat16_computes_in_bfloat16_and_keeps_the_rest_in_float32(kind):
     assert {leaf.dtype for leaf in parameters(model).values()} == {jnp.dtype("float32")}
     tokens = (random_tokens(2, 6),) * (2 if kind == "encoder_decoder" else 1)
     streams = Streams(dropout=jax.random.key(0))
-    logits, captured = model(*tokens, streams=streams, train=True, capture=True)
+    logits, captured = jitted(model.__call__, train=True, capture=True)(*tokens, streams=streams)
     assert logits.dtype == jnp.float32
     for stack in captured.values():
         for layer in stack["layers"]:
             assert layer["attention_weights"].dtype == jnp.float32
             dtypes = {layer[name].dtype for name in ("attention_output", "mlp_output", "output")}
             assert dtypes == {jnp.dtype("bfloat16")}
-    error = logits - exact(*tokens, streams=streams, train=True)
+    error = logits - jitted(exact.__call__, train=True)(*tokens, streams=streams)
     assert 1e-4 < np.sqrt(np.mean(error**2)) / np.std(logits) < 0.05
 
 

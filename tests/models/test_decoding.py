@@ -59,8 +59,8 @@ def test_cache_keeps_positions_segments_and_padding():
     segments = np.array([[1, 1, 1, 0, 2, 2, 2, 2]] * 2, np.int32)
     positions = np.array([[0, 1, 2, 0, 5, 6, 7, 8]] * 2, np.int32)
     length = np.full((1,), 8, np.int32)
-    full = model(tokens, segment_ids=segments, positions=positions, length=length)
-    cached = chunks(model, tokens, (2, 3, 3), segment_ids=segments, positions=positions)
+    full = jitted(model.__call__)(tokens, segment_ids=segments, positions=positions, length=length)
+    cached = chunks(model, tokens, (2, 2, 2, 2), segment_ids=segments, positions=positions)
     real = segments != 0
     np.testing.assert_allclose(cached[real], full[real], rtol=1e-9, atol=1e-9)
 
@@ -73,7 +73,7 @@ def test_a_cache_refuses_what_it_would_lose():
     fractions = np.array([[0.0, 0.5]], np.float32)
     with pytest.raises(ValueError, match=r"float32 positions lose their fractions.*position_dtype=float32"):
         model.extend(tokens, model.new_cache(1, 2), positions=fractions)
-    _, cache = model.extend(
+    _, cache = jitted(model.extend)(
         tokens,
         model.new_cache(1, 2, token_types=True, position_dtype="float32"),
         token_types=np.ones((1, 2), np.int32),
@@ -84,9 +84,9 @@ def test_a_cache_refuses_what_it_would_lose():
 
 
 def test_bfloat16_models_have_bfloat16_caches():
-    model = small("decoder_only", dtype="bfloat16")
+    model = small("decoder_only", num_layers=1, dtype="bfloat16")
     assert {leaf.dtype for leaf in model.new_cache(1, 4).keys} == {jnp.dtype("bfloat16")}
-    _, cache = model.extend(random_tokens(1, 2), model.new_cache(1, 4))
+    _, cache = jitted(model.extend)(random_tokens(1, 2), model.new_cache(1, 4))
     assert {leaf.dtype for leaf in cache.values} == {jnp.dtype("bfloat16")}
     assert int(cache.filled) == 2
 
@@ -112,7 +112,7 @@ def argmax_loop(run, prompt, eos):
 )
 def test_greedy_is_a_loop_of_argmax(kind, slot):
     """Prompts of three lengths, padded on either side; rows that stop at eos and rows that do not."""
-    model = decoder(kind, slot)
+    model = decoder(kind, slot, num_layers=1)
     prompts = [random_tokens(n, seed=n) for n in (4, 2, 3)]
     padding = [(0, 0), (1, 1), (0, 1)]
     batch = np.stack([np.pad(p, sides) for p, sides in zip(prompts, padding, strict=True)])

@@ -38,7 +38,7 @@ def test_two_halves_draw_what_the_whole_batch_draws(kind):
     run = jitted(model.__call__, train=True)
     tokens = (random_tokens(6, 5),) * (2 if kind == "encoder_decoder" else 1)
     ids = np.arange(6)
-    whole = model(*tokens, streams=STREAMS, train=True)
+    whole = jitted(model.__call__, train=True)(*tokens, streams=STREAMS)
     for part in (slice(0, 3), slice(3, 6)):
         half = run(*(t[part] for t in tokens), streams=STREAMS, example_ids=ids[part])
         np.testing.assert_allclose(half, whole[part], rtol=1e-4, atol=1e-4)
@@ -48,10 +48,10 @@ def test_two_halves_draw_what_the_whole_batch_draws(kind):
 def test_dropout_acts_after_embeddings_and_sublayers_in_training_only():
     model = small("decoder_only", dropout=0.5)
     tokens = random_tokens(2, 5)
-    _, trained = model(tokens, streams=STREAMS, train=True, capture=True)
-    _, evaluated = model(tokens, streams=STREAMS, capture=True)
+    _, trained = jitted(model.__call__, train=True, capture=True)(tokens, streams=STREAMS)
+    _, evaluated = jitted(model.__call__, capture=True)(tokens, streams=STREAMS)
     plain = small("decoder_only")
-    np.testing.assert_array_equal(model(tokens, streams=STREAMS), plain(tokens))
+    np.testing.assert_array_equal(jitted(model.__call__)(tokens, streams=STREAMS), jitted(plain.__call__)(tokens))
     assert 0.3 < np.mean(trained["decoder"]["embeddings"] == 0) < 0.7
     assert np.mean(evaluated["decoder"]["embeddings"] == 0) == 0
     before, dropped = trained["decoder"]["embeddings"], []
