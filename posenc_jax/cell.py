@@ -249,7 +249,7 @@ class Cell:
             return params
         from posenc_jax.surgery import transplant
 
-        return transplant(params, Path(self.config.init_from), seed, self.reporter.note)
+        return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
     def _refuse_foreign_tokens(self, metrics: dict[str, np.ndarray]) -> None:
         task = self.config.task

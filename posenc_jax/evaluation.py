@@ -15,10 +15,10 @@ import numpy as np
 
 from posenc_jax.cell import Cell, Reporter, load_group_state
 from posenc_jax.config import Run, to_json
-from posenc_jax.directories import Group, RefusedError, load_config
+from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.surgery import finished
+from posenc_jax.surgery import finished, partners
 from posenc_jax.training.metrics import dumps, write_atomically
 from posenc_jax.training.replicas import make_mesh, place
 from posenc_jax.training.step import init_encodings
@@ -35,9 +35,9 @@ def evaluate(
     """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of
     the trained one.
 
-    The new slot keeps the trained parameters: each of its elements takes those of the trained element with the same
-    class (in order of appearance), so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for
-    ``alibi``) and what keeps their shapes.
+    The new slot keeps the trained parameters: each of its elements takes those of its `partners` in the trained slot,
+    so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps
+    their shapes.
 
     Returns:
       The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match,
@@ -58,8 +58,9 @@ def evaluate(
     rows: list[dict] = []
     for group_directory in group_directories:
         finished(group_directory)
+    for group_directory in group_directories:
         group, state = load_group_state(config, group_directory, reporter.note)
-        params = {**state["params"], "posenc": _fit(config, changed, state["params"].get("posenc", {}), group)}
+        params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
         for length, scores in cell.evaluate(group, placed, lengths):
             for i, (seed, rate) in enumerate(group.replicas):
@@ -86,7 +87,7 @@ def changed_config(config: Run, lengths: tuple[int, ...], posenc: Slot) -> Run:
     return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, label=spec(posenc))
 
 
-def _fit(old: Run, new: Run, params: Any, group: Group) -> Any:
+def _fit(old: Run, new: Run, params: Any) -> Any:
     """The trained encodings' parameters (leading replica axis) arranged for the new slots."""
     fitted: dict[str, tuple] = {}
     shapes = jax.eval_shape(
@@ -100,30 +101,25 @@ def _fit(old: Run, new: Run, params: Any, group: Group) -> Any:
         )
     )
     for stack, wanted in shapes.items():
-        trained = list(zip(elements(getattr(old.slots, stack)), _entries(params.get(stack, ())), strict=True))
+        before, after = getattr(old.slots, stack), getattr(new.slots, stack)
         entries = []
-        for element, shape in zip(elements(getattr(new.slots, stack)), wanted, strict=True):
-            match = next((pair for pair in trained if type(pair[0]) is type(element)), None)
+        for element, shape, partner in zip(elements(after), wanted, partners(before, after), strict=True):
             if not jax.tree.leaves(shape):
                 entries.append(shape)
                 continue
-            if match is None:
+            if partner is None:
                 raise RefusedError(
                     f"{spec(element)} has parameters, and the run was trained with {spec(old.posenc)}: choose an "
                     "encoding without parameters"
                 )
-            trained.remove(match)
-            got = jax.tree.map(lambda leaf: tuple(leaf.shape[1:]), match[1])
+            trained = params[stack][partner]
+            got = jax.tree.map(lambda leaf: tuple(leaf.shape[1:]), trained)
             need = jax.tree.map(lambda leaf: tuple(leaf.shape), shape)
             if got != need:
                 raise RefusedError(
-                    f"{spec(element)} needs parameters of shape {need} here, the trained ones of {spec(match[0])} "
-                    f"are {got}: choose lengths and settings that keep the shapes"
+                    f"{spec(element)} needs parameters of shape {need} here, the trained ones of "
+                    f"{spec(elements(before)[partner])} are {got}: choose lengths and settings that keep the shapes"
                 )
-            entries.append(match[1])
+            entries.append(trained)
         fitted[stack] = tuple(entries)
     return fitted
-
-
-def _entries(stack: Any) -> list:
-    return [stack[key] for key in sorted(stack)] if isinstance(stack, dict) else list(stack)

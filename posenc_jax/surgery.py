@@ -10,23 +10,34 @@ import jax
 import numpy as np
 
 from posenc_jax.cell import load_group_state
+from posenc_jax.config import Run
 from posenc_jax.directories import RefusedError, load_config, read_json
+from posenc_jax.encodings import Slot, elements
 from posenc_jax.training.sharding import path_string
 
 
-def transplant(params: Any, source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """The parameters of a finished run in the place of ``params`` (one replica's, no replica axis).
+def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
+    """The parameters of a finished run in the place of ``params`` (one replica's of ``config``, no replica axis).
 
-    Everything but the encodings must be there with the same shape. An encoding's parameter is taken when the source has
-    it under the same name and shape, and stays as it is otherwise (that is noted): so an encoding can be added, dropped
-    or changed.
+    Everything but the encodings must be there with the same shape. An encoding's parameters are those of its `partners`
+    in the source where name and shape fit, and stay as they are otherwise (that is noted): so an encoding can be added,
+    dropped or changed.
 
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
+    trained = replica_params(source, seed, note)
+    old_slots = load_config(source.expanduser().absolute()).slots
+    arranged = {
+        stack: tuple(
+            None if partner is None else trained["posenc"][stack][partner]
+            for partner in partners(getattr(old_slots, stack), getattr(config.slots, stack))
+        )
+        for stack in params["posenc"]
+    }
     old = {
         path_string(path): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path(replica_params(source, seed, note))
+        for path, leaf in jax.tree_util.tree_leaves_with_path({**trained, "posenc": arranged})
     }
     kept = []
 
@@ -48,6 +59,22 @@ def transplant(params: Any, source: Path, seed: int, note: Callable[[str], None]
     if kept:
         note(f"init_from {source}: not there, so freshly initialised: {', '.join(kept)}")
     return taken
+
+
+def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:
+    """For each of ``elements(new)`` the number of its counterpart among ``elements(old)``, or None.
+
+    Equal encodings first, then those of the same class in order of appearance; no encoding serves twice.
+    """
+    before, after = list(enumerate(elements(old))), elements(new)
+    found: dict[int, int] = {}
+    for fits in (lambda a, b: a == b, lambda a, b: type(a) is type(b)):
+        for index, element in enumerate(after):
+            match = next((pair for pair in before if index not in found and fits(pair[1], element)), None)
+            if match is not None:
+                found[index] = match[0]
+                before.remove(match)
+    return tuple(found.get(index) for index in range(len(after)))
 
 
 def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:

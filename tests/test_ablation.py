@@ -1,0 +1,157 @@
+"""An ablation's directory: rows of all cells, what may change between two calls, one broken cell among others."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+
+from posenc_jax import ablation as ablation_module
+from posenc_jax.ablation import FailedCellsError, ablate
+from posenc_jax.cell import StoppedError
+from posenc_jax.config import Ablation, config_hash
+from posenc_jax.directories import RefusedError, locked
+
+# A second cell with the same name of the group's files; it is only trained where a test says so.
+OTHER = dataclasses.replace(CONFIG, posenc=(), label="", training=dataclasses.replace(CONFIG.training, steps=10))
+ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once():
+    with compiled_once():
+        yield
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """An ablation whose one cell is trained and measured, and no more."""
+    copy_of_the_run(tmp_path / "ablation" / CONFIG.directory_name)
+    return tmp_path / "ablation"
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("reported") / "ablation"
+    copy_of_the_run(directory / CONFIG.directory_name)
+    return ablate(ABLATION, directory)
+
+
+@pytest.fixture
+def finished(reported, tmp_path):
+    return shutil.copytree(reported, tmp_path / "finished")
+
+
+def rows(directory):
+    return [json.loads(line) for line in (directory / "results.jsonl").read_text().splitlines()]
+
+
+def test_results_have_a_row_for_every_replica_and_length(finished):
+    found = rows(finished)
+    assert [(row["seed"], row["length"]) for row in found] == [(s, n) for s in (0, 1) for n in (2, 3, 5)]
+    result = json.loads((finished / CONFIG.directory_name / "group-000" / "result.json").read_text())
+    for row in found:
+        replica = result["replicas"][row["seed"]]
+        scores = next(scores for scores in replica["evaluation"] if scores["length"] == row["length"])
+        assert {name: row[name] for name in scores} == scores
+        assert row["validation"] == replica["validation"]["exact_match"]
+        assert row["in_range"] == (row["length"] <= 3)
+        assert (row["label"], row["task_label"], row["config_hash"]) == ("rope|learned", "cmc", config_hash(CONFIG))
+        assert (row["mode"], row["group_size"], row["diverged_at"]) == ("map", 2, None)
+    record = json.loads((finished / "ablation.json").read_text())
+    assert record["train_lengths"] == {"cmc": [1, 3]}
+    assert record["metric"] == {"cmc": "exact_match"}
+    (cell,) = record["cells"]
+    assert cell["bit_exact"] is True
+    assert cell["directory"] == CONFIG.directory_name
+    assert (finished / cell["directory"] / "group-000").is_dir()
+    assert len(cell["citations"]) == 3
+
+
+def test_a_finished_ablation_is_left_alone_and_says_so(finished):
+    before = contents(finished)
+    reporter = Notes()
+    ablate(ABLATION, finished, reporter=reporter)
+    assert reporter.notes == [f"{finished} is already complete: nothing to do"]
+    assert contents(finished) == before
+
+
+def test_a_report_cut_short_is_written_again(finished):
+    (finished / ".reported").unlink()
+    (finished / "tables.md").unlink()
+    ablate(ABLATION, finished)
+    assert (finished / "tables.md").exists()
+    assert (finished / ".reported").exists()
+
+
+def test_fewer_seeds_give_fewer_rows_and_more_come_back(finished):
+    whole = (finished / "results.jsonl").read_bytes()
+    fewer = dataclasses.replace(ABLATION, runs=(dataclasses.replace(CONFIG, seeds=(1,)),))
+    ablate(fewer, finished)
+    assert [row["seed"] for row in rows(finished)] == [1, 1, 1]
+    ablate(ABLATION, finished)
+    assert (finished / "results.jsonl").read_bytes() == whole
+
+
+def test_other_settings_of_a_cell_are_refused_by_field(finished):
+    before = contents(finished)
+    changed = dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, batch_size=8))
+    with pytest.raises(RefusedError) as error:
+        ablate(dataclasses.replace(ABLATION, runs=(changed,)), finished)
+    assert "holds an ablation with other settings; choose another directory" in str(error.value)
+    assert "[cmc rope|learned].training.batch_size: 4 -> 8" in str(error.value)
+    assert contents(finished) == before
+
+
+def test_directories_of_other_things_are_refused(finished):
+    with pytest.raises(RefusedError, match="is the directory of a single run: choose another one"):
+        ablate(ABLATION, finished / CONFIG.directory_name)
+    (finished / "config.json").write_text("[1")
+    with pytest.raises(RefusedError, match=r"config\.json is damaged"):
+        ablate(ABLATION, finished)
+
+
+def test_a_directory_in_use_is_refused(finished):
+    with locked(finished), pytest.raises(RefusedError, match=r"in use by process \d+"):
+        ablate(ABLATION, finished)
+
+
+def test_a_broken_cell_costs_only_itself(directory, monkeypatch):
+    """The first cell fails, the second is complete: its rows are there, and the error names the first."""
+    fails = True
+    original = ablation_module.run
+
+    def run(config, *arguments, **keywords):
+        if fails and config == OTHER:
+            raise RuntimeError("out of memory")
+        return original(config, *arguments, **keywords)
+
+    monkeypatch.setattr(ablation_module, "run", run)
+    both = dataclasses.replace(ABLATION, runs=(OTHER, CONFIG))
+    with pytest.raises(FailedCellsError) as error:
+        ablate(both, directory)
+    assert "1 of 2 cells failed (run the same command again to repeat only them)" in str(error.value)
+    assert "cmc nope: RuntimeError: out of memory" in str(error.value)
+    assert {row["label"] for row in rows(directory)} == {"rope|learned"}
+    before = contents(directory / CONFIG.directory_name)
+    fails = False
+    ablate(both, directory)
+    assert [row["label"] for row in rows(directory)] == ["nope"] * 6 + ["rope|learned"] * 6
+    assert contents(directory / CONFIG.directory_name) == before
+    # The cell may be left out again, and comes back without being trained.
+    ablate(ABLATION, directory)
+    assert len(rows(directory)) == 6
+    monkeypatch.setattr(ablation_module, "run", None)
+    ablate(both, directory)
+    assert len(rows(directory)) == 12
+
+
+def test_a_signal_ends_the_ablation_and_not_only_the_cell(directory):
+    both = Ablation("two", (OTHER, dataclasses.replace(OTHER, label="again")))
+    with pytest.raises(StoppedError, match="stopped at step 5 of 10, saved in"):
+        ablate(both, directory, stop=lambda: 15)
+    assert (directory / both.runs[0].directory_name / "group-000" / "checkpoints" / "5").is_dir()
+    assert not (directory / both.runs[1].directory_name).exists()

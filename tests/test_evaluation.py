@@ -1,0 +1,284 @@
+"""Measuring: every length against a plain evaluation example by example, and finished runs measured again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from trained_runs import CONFIG, compiled_once, contents, copy_of_the_run
+
+from posenc_jax.cell import load_group_state, run
+from posenc_jax.config import Evaluation, Run, Training
+from posenc_jax.data.tasks.base import test_batch as batch_of_tests
+from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.scan import Scan
+from posenc_jax.directories import RefusedError
+from posenc_jax.encodings import Learned, Randomized, RoPE, parse
+from posenc_jax.evaluation import changed_config, evaluate
+from posenc_jax.models import Streams, Transformer, build, greedy
+from posenc_jax.training import step as step_module
+from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params
+from posenc_jax.training.streams import stream
+
+# Trained to copy some strings and not others.
+COPIER = Run(
+    task=Copying(kind="cmc", max_length=3, num_symbols=3),
+    model=Transformer(d_model=32, num_layers=2, num_heads=2),
+    posenc=(Randomized(max_position=16), RoPE()),
+    training=Training(steps=300, batch_size=32, steps_per_call=50, log_every=50, validation_batches=2),
+    evaluation=Evaluation(lengths=(1, 3, 4), num_examples=18, draws=3),
+    seeds=(3,),
+    learning_rates=(1e-2,),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once():
+    with compiled_once():
+        yield
+
+
+@pytest.fixture(scope="module")
+def copier(tmp_path_factory):
+    """Parameters of the copier and its own scores by length."""
+    directory = tmp_path_factory.mktemp("copier") / "run"
+    (result,) = run(COPIER, directory)
+    _, state = load_group_state(COPIER, directory / "group-000")
+    scores = {row["length"]: row for row in result["replicas"][0]["evaluation"]}
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), state["params"]), scores
+
+
+def plain_scores(config: Run, params, seed: int, length: int) -> dict[str, float]:
+    """One example at a time, without padding, in NumPy float64: what an evaluation means.
+
+    Every draw of random positions serves ``num_examples / draws`` consecutive examples.
+    """
+    key = jax.random.fold_in(stream(seed, "evaluation"), length)
+    position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
+    share = config.evaluation.num_examples // config.evaluation.draws
+    logits_of = jax.jit(functools.partial(forward, config, params, train=False))
+    numbers = jnp.arange(config.evaluation.num_examples)
+    batch = jax.jit(batch_of_tests, static_argnums=(0, 4))(config.task, key, length, numbers, length)
+    loss = right = weight = exact = count = 0.0
+    for number in range(config.evaluation.num_examples):
+        example = jax.tree.map(lambda leaf: leaf[number : number + 1], batch)  # noqa: B023
+        positions = jax.random.fold_in(position_key, number // share)
+        ids = jnp.asarray([number])
+        logits = np.asarray(logits_of(example, streams=Streams(positions=positions), example_ids=ids), np.float64)[0]
+        places = np.flatnonzero(example.weights[0])
+        targets = np.asarray(example.targets[0])
+        hits = [logits[p].argmax() == targets[p] for p in places]
+        loss += sum(
+            np.log(np.exp(logits[p] - logits[p].max()).sum()) - (logits[p, targets[p]] - logits[p].max())
+            for p in places
+        )
+        right, weight = right + sum(hits), weight + len(places)
+        exact, count = exact + (bool(hits) and all(hits)), count + bool(hits)
+    return {"loss": loss / weight, "accuracy": right / weight, "exact_match": exact / count, "count": count}
+
+
+def close(got, wanted):
+    assert got["count"] == wanted["count"]
+    for name in ("accuracy", "exact_match"):
+        assert got[name] == pytest.approx(wanted[name], abs=1e-6), name
+    assert got["loss"] == pytest.approx(wanted["loss"], rel=1e-5)
+
+
+def test_scores_are_those_of_a_plain_evaluation(copier):
+    """Padding, chunks and replicas are no part of a score; positions are drawn once for each third of the examples."""
+    params, scores = copier
+    assert [row["count"] for row in scores.values()] == [18, 18, 18]
+    assert 0 < scores[3]["exact_match"] < 1 or 0 < scores[4]["exact_match"] < 1, "too easy or too hard to show anything"
+    for length in (1, 3, 4):
+        close(scores[length], plain_scores(COPIER, params, 3, length))
+
+
+def test_draws_differ_and_are_shared_within():
+    """The keys of positions that `forward` is given: one for each draw, whatever the chunks."""
+    config = dataclasses.replace(COPIER, evaluation=Evaluation(lengths=(2,), num_examples=6, draws=2))
+    seen = []
+
+    def record(run, params, example, *, streams, example_ids, train):
+        seen.append((int(example_ids[0]), tuple(np.asarray(jax.random.key_data(streams.positions)))))
+        assert streams.dropout is None
+        assert not train
+        return jnp.zeros((*example.targets.shape, run.task.num_classes))
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(step_module, "forward", record)
+    with jax.disable_jit():
+        evaluate_length(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(0), np.int32(2))
+        evaluate_length(config, Bucket((2,), 3, 1, 2, 3), {}, np.int32(0), np.int32(3))
+        evaluate_length(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(1), np.int32(2))
+    patch.undo()
+    assert [number for number, _ in seen] == [0, 1, 2, 3, 4, 5] * 3
+    assert len({key for _, key in seen}) == 6, "2 draws x (2 lengths of one seed, and another seed)"
+    assert all(len({key for _, key in seen[i : i + 3]}) == 1 for i in range(0, 18, 3))
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 6])
+def test_chunks_change_results_by_rounding_only(copier, chunk):
+    """Also chunks that do not divide a draw's share."""
+    params, scores = copier
+    bucket = Bucket((3,), 3, chunk, 3, 6)
+    found = jax.jit(functools.partial(evaluate_length, COPIER, bucket))(params, np.int32(3), np.int32(3))
+    close({name: float(value) for name, value in found.items()}, scores[3])
+
+
+def test_exact_match_is_what_greedy_decoding_scores(copier):
+    """Decoded from the prompt alone, with the same drawn positions, the same examples are right."""
+    params, scores = copier
+    task = COPIER.task
+    model = build(
+        "decoder_only",
+        COPIER.model,
+        COPIER.slots,
+        vocab_size=task.vocab_size,
+        num_classes=task.num_classes,
+        max_len=COPIER.max_len,
+        key=jax.random.key(0),
+        posenc_key=jax.random.key(0),
+    )
+    graph, state = nnx.split(model)
+    model = nnx.merge(graph, step_module._with_values(state, params))
+    for length in (3, 4):
+        key = jax.random.fold_in(stream(3, "evaluation"), length)
+        position_key = jax.random.fold_in(stream(3, "evaluation_positions"), length)
+        right = 0
+        for draw in range(3):
+            numbers = jnp.arange(draw * 6, draw * 6 + 6)
+            batch = batch_of_tests(task, key, length, numbers, length)
+            first = length + 1  # BOS, symbols, SEP
+            decoded = greedy(
+                model,
+                batch.inputs[:, : first + 1],
+                max_new_tokens=length + 1,
+                length=batch.length,
+                example_ids=numbers,
+                streams=Streams(positions=jax.random.fold_in(position_key, draw)),
+            )
+            right += int((decoded == batch.targets[:, first:]).all(axis=1).sum())
+        assert right == round(18 * scores[length]["exact_match"])
+
+
+@pytest.mark.parametrize(
+    ("task", "length", "existing"),
+    [
+        (Copying(kind="rsc", max_length=3, num_symbols=5), 2, 5),
+        (Scan(), 2, None),
+        (Scan(model="encoder_decoder"), 1, None),
+    ],
+)
+def test_a_finite_test_set_is_scored_once(task, length, existing):
+    """More examples are asked for than there are: each counts once, the rest not at all."""
+    existing = existing or task.num_test_examples(length)
+    assert 0 < existing < 12
+    config = dataclasses.replace(
+        COPIER, task=task, posenc=(), evaluation=Evaluation((length,), num_examples=12, draws=3)
+    )
+    params = init_params(config, 0)
+    (bucket,) = buckets(config, (length,))
+    found = jax.jit(functools.partial(evaluate_length, config, bucket))(params, np.int32(0), np.int32(length))
+    assert found["count"] == existing
+    close({name: float(value) for name, value in found.items()}, plain_scores(config, params, 0, length))
+
+
+def test_buckets_hold_every_length_once_and_fit_the_budget():
+    lengths = (1, 2, 5, 20, 40, 41, 80, 160, 400)
+    config = dataclasses.replace(COPIER, posenc=(), evaluation=Evaluation(lengths, num_examples=4096, draws=2))
+    found = buckets(config, lengths)
+    assert sorted(n for bucket in found for n in bucket.lengths) == sorted(lengths)
+    for bucket in found:
+        widths = [config.task.width(n) for n in bucket.lengths]
+        assert bucket.max_length == max(bucket.lengths)
+        assert max(widths) <= 2 * max(min(widths), 32)
+        assert bucket.share == 2048
+        assert bucket.chunk & (bucket.chunk - 1) == 0, "a power of two"
+    chunks = {bucket.max_length: bucket.chunk for bucket in found}
+    assert chunks[400] < chunks[160] < chunks[80]
+    tight = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, memory_budget_mb=128))
+    assert {b.max_length: b.chunk for b in buckets(tight, lengths)}[400] == chunks[400] // 4
+    assert {b.max_length: b.chunk for b in buckets(config, lengths, 2)}[400] == chunks[400] // 2
+    few = dataclasses.replace(config, evaluation=Evaluation(lengths, num_examples=12, draws=4))
+    assert {bucket.chunk for bucket in buckets(few, lengths)} == {3}
+    assert buckets(config, ()) == ()
+
+
+# A finished run measured again.
+
+
+@pytest.fixture
+def finished(tmp_path):
+    return copy_of_the_run(tmp_path / "run")
+
+
+def by_replica(rows):
+    return [{k: v for k, v in row.items() if k not in ("seed", "learning_rate")} for row in rows]
+
+
+def test_the_same_question_gives_the_same_answer(finished):
+    before = contents(finished)
+    path, rows = evaluate(finished)
+    assert path.parent == finished / "evaluations"
+    assert [(row["seed"], row["length"]) for row in rows] == [(s, n) for s in (0, 1) for n in (2, 3, 5)]
+    result = json.loads((finished / "group-000" / "result.json").read_text())
+    assert by_replica(rows) == [row for replica in result["replicas"] for row in replica["evaluation"]]
+    written = path.read_bytes()
+    assert evaluate(finished)[0] == path
+    assert path.read_bytes() == written
+    after = contents(finished)
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"group-000/timing.jsonl"}, "a run is not changed by being measured"
+    # A group of the run can be named, too; its answer lies there.
+    path, of_group = evaluate(finished / "group-000")
+    assert path.parent == finished / "group-000" / "evaluations"
+    assert of_group == rows
+
+
+def test_other_positions_with_the_same_parameters(finished):
+    """Another base of RoPE, and longer lengths once the table is left out: what the trained parameters score so."""
+    _, state = load_group_state(CONFIG, finished / "group-000")
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), state["params"])
+    trained = params["posenc"]["decoder"][1]
+    for text, lengths, encodings in [
+        ("rope(base=50)|learned", (2, 5), ({}, trained)),
+        ("rope", (2, 9), ({},)),
+        ("nope", (2,), ()),
+        ("alibi", (2,), ({},)),
+        ("learned(12, beyond='clamp')", (2, 9), (trained,)),
+    ]:
+        path, rows = evaluate(finished, lengths, parse(text))
+        assert parse(json.loads(path.read_text())["posenc"]) == parse(text)
+        config = changed_config(CONFIG, lengths, parse(text))
+        same = {**params, "posenc": {"decoder": encodings}}
+        for row in rows[len(lengths) :]:
+            assert row["seed"] == 1
+            close(row, plain_scores(config, same, 1, row["length"]))
+    assert len(list((finished / "evaluations").iterdir())) == 5
+
+
+def test_what_was_not_trained_is_refused(finished):
+    before = contents(finished)
+    with pytest.raises(RefusedError) as error:
+        evaluate(finished, (2, 9))
+    assert "learned needs parameters of shape {'table': (20, 16)} here" in str(error.value)
+    assert "the trained ones of learned are {'table': (12, 16)}" in str(error.value)
+    assert "choose lengths and settings that keep the shapes" in str(error.value)
+    with pytest.raises(ValueError, match=r"Learned.max_len = 12, but 20 positions occur: raise max_len to 20, or name"):
+        evaluate(finished, (2, 9), (Learned(12),))
+    with pytest.raises(RefusedError, match=r"t5 has parameters, and the run was trained with rope\|learned: choose an"):
+        evaluate(finished, (2,), parse("t5"))
+    with pytest.raises(ValueError, match="out of order"):
+        evaluate(finished, (3, 2))
+    with pytest.raises(RefusedError, match=r"is no run: it has no config\.json"):
+        evaluate(finished.parent)
+    assert contents(finished) == before, "nothing was compiled, nothing was written"
+    (finished / "group-000" / "result.json").unlink()
+    with pytest.raises(RefusedError, match="is not finished: run it to the end first"):
+        evaluate(finished)

@@ -1,0 +1,158 @@
+"""Starting from a finished run: whose parameters are taken, what is new, what cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
+
+from posenc_jax import cell as cell_module
+from posenc_jax.cell import Cell, load_group_state, run
+from posenc_jax.directories import RefusedError
+from posenc_jax.encodings import Learned, RoPE, parse
+from posenc_jax.surgery import partners, replica_params, transplant
+from posenc_jax.training.step import init_params
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once():
+    with compiled_once():
+        yield
+
+
+@pytest.fixture
+def source(tmp_path):
+    return copy_of_the_run(tmp_path / "source")
+
+
+def trained(source, seed):
+    _, state = load_group_state(CONFIG, source / "group-000")
+    return jax.tree.map(lambda leaf: leaf[seed], state["params"])
+
+
+def without_posenc(params):
+    return {name: value for name, value in params.items() if name != "posenc"}
+
+
+def equal(a, b):
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    return all(
+        (np.asarray(x) == np.asarray(y)).all() for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    )
+
+
+def test_a_run_starts_from_the_parameters_of_its_seed(source, tmp_path):
+    """Both seeds, with the same encodings: all parameters are taken, moments and steps start anew."""
+    config = dataclasses.replace(CONFIG, init_from=str(source))
+    started = []
+    patch = pytest.MonkeyPatch()
+    original = cell_module.place
+    patch.setattr(cell_module, "place", lambda state, mesh: started.append(state) or original(state, mesh))
+    reporter = Notes()
+    run(config, tmp_path / "run", reporter=reporter)
+    patch.undo()
+    for seed in (0, 1):
+        assert equal(jax.tree.map(lambda leaf: leaf[seed], started[0]["params"]), trained(source, seed))  # noqa: B023
+    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(started[0]["opt"]))
+    assert not started[0]["step"].any()
+    assert reporter.notes == []
+    # It goes on from there: better than where it began, and not the run that it began from.
+    result = json.loads((tmp_path / "run" / "group-000" / "result.json").read_text())
+    before = json.loads((source / "group-000" / "result.json").read_text())
+    for new, old in zip(result["replicas"], before["replicas"], strict=True):
+        assert new["validation"]["loss"] < old["validation"]["loss"]
+
+
+@pytest.mark.parametrize(
+    ("posenc", "table", "fresh"),
+    [
+        ("rope|learned", 1, None),
+        ("rope", None, None),
+        ("nope", None, None),
+        ("rope(base=50)|learned(init_scale=0.5)|t5", 1, "posenc/decoder/2/table"),
+        ("learned", 0, None),
+        ("t5|learned|rope", 1, "posenc/decoder/0/table"),
+        ("rope|learned(40)", None, "posenc/decoder/1/table"),
+    ],
+)
+def test_encodings_may_be_added_dropped_and_changed(source, posenc, table, fresh):
+    """An encoding keeps its parameters, wherever it stands in its slot, and says when it starts anew."""
+    config = dataclasses.replace(CONFIG, posenc=parse(posenc))
+    start, notes = init_params(config, 1), []
+    params = transplant(start, config, source, 1, notes.append)
+    assert equal(without_posenc(params), without_posenc(trained(source, 1)))
+    assert not equal(without_posenc(params), without_posenc(start))
+    for index, (got, before) in enumerate(zip(params["posenc"]["decoder"], start["posenc"]["decoder"], strict=True)):
+        assert equal(got, trained(source, 1)["posenc"]["decoder"][1] if index == table else before), index
+    expected = [] if fresh is None else [f"init_from {source}: not there, so freshly initialised: {fresh}"]
+    assert notes == expected
+
+
+def test_partners_are_equal_encodings_or_the_next_of_the_class():
+    a, b, c = Learned(10), Learned(20), Learned(30)
+    assert partners((a, RoPE()), (RoPE(), a)) == (1, 0)
+    assert partners((a, b), (b,)) == (1,)
+    assert partners((a, b), (c, a)) == (1, 0)
+    assert partners((a,), (b, c)) == (0, None)
+    assert partners(((RoPE(),), (), (RoPE(), a)), (a, RoPE(base=5.0))) == (1, 0)
+    assert partners((), (a,)) == (None,)
+
+
+def test_a_missing_seed_is_refused_before_anything_starts(source, tmp_path):
+    config = dataclasses.replace(CONFIG, seeds=(0, 5), init_from=str(source))
+    with pytest.raises(RefusedError) as error:
+        run(config, tmp_path / "run")
+    assert "has no finished replica of seed 5 that did not diverge: it has 0, 1; choose among them" in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_diverged_seed_and_an_unfinished_run_are_refused(source):
+    path = source / "group-000" / "result.json"
+    result = json.loads(path.read_text())
+    result["replicas"][1]["diverged_at"] = 7
+    path.write_text(json.dumps(result))
+    assert equal(replica_params(source, 0, print), trained(source, 0))
+    with pytest.raises(
+        RefusedError, match=r"no finished replica of seed 1 that did not diverge; it was run with seeds"
+    ):
+        replica_params(source, 1, print)
+    path.unlink()
+    with pytest.raises(RefusedError, match="is not finished: run it to the end first"):
+        replica_params(source, 0, print)
+    with pytest.raises(RefusedError, match=r"there is no such directory; name one of a finished run"):
+        run(dataclasses.replace(CONFIG, init_from=str(source / "nowhere")), source / "run")
+
+
+def test_of_several_rates_the_best_by_validation_is_taken(source):
+    path = source / "group-000" / "result.json"
+    result = json.loads(path.read_text())
+    for replica, score in zip(result["replicas"], (0.25, 0.75), strict=True):
+        replica |= {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
+    path.write_text(json.dumps(result))
+    assert equal(replica_params(source, 0, print), trained(source, 1))
+
+
+def test_another_model_is_refused_by_parameter(source):
+    wider = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, mlp_dim=24))
+    with pytest.raises(RefusedError) as error:
+        transplant(init_params(wider, 0), wider, source, 0, print)
+    assert "parameter decoder/blocks/0/mlp/hidden/bias is [64] there and [24] here" in str(error.value)
+    deeper = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, num_layers=2))
+    with pytest.raises(RefusedError, match=r"parameter decoder/blocks/1/.* is absent there"):
+        transplant(init_params(deeper, 0), deeper, source, 0, print)
+
+
+def test_a_resumed_run_does_not_start_over_from_its_source(source, tmp_path, monkeypatch):
+    """Parameters are taken once; later the run's own checkpoint counts."""
+    config = dataclasses.replace(CONFIG, init_from=str(source))
+    run(config, tmp_path / "run")
+    result = tmp_path / "run" / "group-000" / "result.json"
+    before = result.read_bytes()
+    result.unlink()
+    monkeypatch.setattr(Cell, "_initial_params", None)
+    run(config, tmp_path / "run")
+    assert result.read_bytes() == before
