@@ -100,7 +100,6 @@ def test_sigkill_changes_nothing(scene):
     points = {
         # Nothing is compiled in this cache: the kill falls into a compile.
         "compile": (exists(place, "*/group-000/environment.json"), scene.directory / "cold"),
-        "training": (rows(place, "*/group-000/metrics.jsonl", 6), None),
         "checkpoint": (exists(place, "*/group-000/checkpoints/*orbax-checkpoint-tmp*/*"), None),
         "measuring": (exists(place, "*/group-000/checkpoints/80"), None),
         "next group": (exists(place, "*/group-001/checkpoints/24"), None),
