@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
 
 import processes
 import pytest
+
+from posenc_jax.directories import locked
 
 CONFIG = """
 from posenc_jax.config import Ablation, Evaluation, Run, Training
@@ -46,9 +50,9 @@ class Scene:
         assert processes.finish(self.start("undisturbed"), self.log) == 0, self.log.read_text()
         self.expected = processes.outcome(directory / "undisturbed")
 
-    def start(self, name: str, cache: Path | None = None):
+    def start(self, name: str, cache: Path | None = None, log: Path | None = None):
         arguments = ["ablate", str(self.config), "--directory", str(self.directory / name)]
-        return processes.start(arguments, cache or self.cache, self.log)
+        return processes.start(arguments, cache or self.cache, log or self.log)
 
     def kill(self, name: str, reached, number: int = signal.SIGKILL, cache: Path | None = None) -> tuple[bool, int]:
         """Whether the signal came in time, and the exit code."""
@@ -122,6 +126,33 @@ def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
     assert "Run the same command again" in scene.log.read_text()
     assert scene.kill(name, rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
     scene.check(name)
+
+
+def test_refusals_exit_with_two_and_a_finished_directory_with_zero(scene):
+    """Processes side by side: a directory in use, a run without a good checkpoint, and one with nothing to do."""
+    busy = shutil.copytree(scene.directory / "undisturbed", scene.directory / "busy")
+    single = shutil.copytree(next(busy.glob("cmc-*")), scene.directory / "single")
+    (single / "group-001" / "result.json").unlink()
+    for metadata in single.glob("group-001/checkpoints/*/_CHECKPOINT_METADATA"):
+        metadata.write_text("{")
+    config = scene.directory / "single.py"
+    config.write_text(scene.config.read_text() + "\nconfig = config.runs[0]\n")
+    logs = {name: scene.directory / f"{name}.log" for name in ("busy", "bad", "complete")}
+    with locked(busy):
+        processes_and_logs = {
+            "busy": scene.start("busy", log=logs["busy"]),
+            "bad": processes.start(["train", str(config), "--directory", str(single)], scene.cache, logs["bad"]),
+            "complete": scene.start("undisturbed", log=logs["complete"]),
+        }
+        codes = {name: processes.finish(process, logs[name]) for name, process in processes_and_logs.items()}
+    said = {name: log.read_text() for name, log in logs.items()}
+    assert codes == {"busy": 2, "bad": 2, "complete": 0}, said
+    assert f"{busy} is in use by process {os.getpid()}: wait for it, or choose another directory" in said["busy"]
+    assert f"no valid checkpoint in {single / 'group-001' / 'checkpoints'}" in said["bad"]
+    assert f"To start this group over, move {single / 'group-001'} away" in said["bad"]
+    assert len(list(single.glob("group-001/checkpoints/*.bad/state"))) == 2, "nothing is deleted"
+    assert f"{scene.directory / 'undisturbed'} is already complete: nothing to do" in said["complete"]
+    assert not any("Traceback" in text for text in said.values())
 
 
 @pytest.mark.slow
