@@ -72,8 +72,9 @@ def test_data_and_dropout_are_paired(monkeypatch):
     """What a step gives to `forward`: all but the parameters is the same for every encoding."""
 
     def record(run, params, example, *, streams, example_ids, train):
-        keys = (jax.random.key_data(streams.dropout), jax.random.key_data(streams.positions))
-        raise SeenError(jax.tree.map(np.asarray, (example, keys, example_ids, train)))
+        keys = {"dropout": jax.random.key_data(streams.dropout), "positions": jax.random.key_data(streams.positions)}
+        seen = {"inputs": example.inputs, "targets": example.targets, "weights": example.weights, "ids": example_ids}
+        raise SeenError({name: np.asarray(value) for name, value in {**seen, **keys, "train": train}.items()})
 
     monkeypatch.setattr(step_module, "forward", record)
     monkeypatch.setattr(step_module, "train_batch", jax.jit(step_module.train_batch, static_argnums=(0, 2)))
@@ -82,14 +83,17 @@ def test_data_and_dropout_are_paired(monkeypatch):
         state = {"params": {}, "opt": (), "step": np.int32(step), "seed": np.int32(seed)}
         with pytest.raises(SeenError) as seen:
             train_step(run_with(posenc), None, state)
-        return jax.tree.leaves(seen.value.args)
+        return seen.value.args[0]
 
     expected = record_of((), 3, 5)
-    assert any((a != b).any() for a, b in zip(expected, record_of((), 4, 5), strict=True)), "the seed changes nothing"
-    assert any((a != b).any() for a, b in zip(expected, record_of((), 3, 6), strict=True)), "the step changes nothing"
-    for name, slot in slots_of_registry().items():
-        for wanted, got in zip(expected, record_of(slot, 3, 5), strict=True):
-            np.testing.assert_array_equal(wanted, got, err_msg=name)
+    for other in (record_of((), 4, 5), record_of((), 3, 6)):  # another seed, another step
+        for name in ("inputs", "dropout", "positions"):
+            assert (expected[name] != other[name]).any(), name
+    assert (expected["ids"] == np.arange(8)).all()
+    assert expected["train"]
+    for encoding, slot in slots_of_registry().items():
+        for name, got in record_of(slot, 3, 5).items():
+            np.testing.assert_array_equal(expected[name], got, err_msg=f"{encoding}: {name}")
 
 
 # The step.
