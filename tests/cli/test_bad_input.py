@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,10 @@ REFUSED = {
     "damaged config": ([*TRAIN, "--directory", "broken"], ["broken/config.json is damaged", "move"]),
     "no such source": ([*TRAIN, "--init-from", "nowhere"], ["init_from = 'nowhere'", "no such directory"]),
     "unfinished source": ([*TRAIN, "--init-from", "taken"], ["taken", "is not finished"]),
+    "source of other seeds": (
+        [*TRAIN, "--init-from", "finished"],
+        ["no finished replica of seed 0 that did not diverge", "it has 1, 7", "choose among them"],
+    ),
     "evaluate nothing": (["evaluate", "nowhere"], ["nowhere is no run", "config.json"]),
     "evaluate an ablation": (["evaluate", "compared"], ["compared is no run", "each of whose cells is a directory"]),
     "evaluate what is not here": (["evaluate", "elsewhere"], ["No module named 'gone_away'", "run the command in the"]),
@@ -151,6 +156,10 @@ def folder(tmp_path_factory):
     }.items():
         (folder / name).mkdir()
         (folder / name / "config.json").write_text(text)
+    shutil.copytree(folder / "taken", folder / "finished")
+    (folder / "finished" / "group-000").mkdir()
+    replicas = [{"seed": seed, "diverged_at": at} for seed, at in ((0, 50), (1, None), (7, None))]
+    (folder / "finished" / "group-000" / "result.json").write_text(json.dumps({"replicas": replicas}))
     return folder
 
 

@@ -135,8 +135,9 @@ def group():
     run = run_with(optimizer=Optimizer(schedule="constant"))
     call = jax.jit(over_replicas(lambda state, _: train_call(run, None, state), Execution(mode="map"), None))
 
-    def train(steps, *replicas):
+    def train(steps, *replicas, diverged_at=-1):
         states = [stack([init_state(run, init_params(run, seed), seed, rate) for seed, rate in replicas])]
+        states[0]["diverged_at"][0] = diverged_at
         train.metrics = []
         for _ in range(steps):
             state, metrics = jax.tree.map(np.asarray, call(states[-1], None))
@@ -210,6 +211,15 @@ def test_a_diverged_replica_freezes_alone(group, rate, diverged_at):
     if failed:
         assert not equal(replica(history[failed]["params"], 1), replica(history[0]["params"], 1))
     assert (history[-1]["step"] == 5).all()
+
+
+def test_a_diverged_replica_never_comes_back(group):
+    """Even where the next steps would be good again."""
+    start, end = group(1, (0, 0.01), (0, 0.01), (1, 0.01), diverged_at=3)
+    assert end["diverged_at"].tolist() == [3, -1, -1]
+    for part in ("params", "opt"):
+        assert equal(replica(start[part], 0), replica(end[part], 0))
+        assert not equal(replica(start[part], 1), replica(end[part], 1))
 
 
 @pytest.mark.parametrize("task", TASKS.values())
