@@ -11,7 +11,7 @@ class UsageError(Exception):
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for failed cells, 128 + signal when stopped."""
+    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
     try:
         return work()
     except UsageError as error:
@@ -22,14 +22,14 @@ def guarded(work: Callable[[], int]) -> int:
         from posenc_jax.ablation import FailedCellsError
         from posenc_jax.cell import StoppedError
         from posenc_jax.directories import RefusedError
-        from posenc_jax.training.checkpoint import CheckpointError
+        from posenc_jax.training.checkpoint import CheckpointError, SaveError
 
         if isinstance(error, (RefusedError, CheckpointError)):
             return _refuse(error)
         if isinstance(error, StoppedError):
             print(f"posenc: {error}. Run the same command again to go on.", file=sys.stderr)
             return 128 + error.signal
-        if isinstance(error, FailedCellsError):
+        if isinstance(error, (FailedCellsError, SaveError)):
             print(f"posenc: {error}", file=sys.stderr)
             return 1
         raise

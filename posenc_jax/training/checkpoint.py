@@ -23,6 +23,10 @@ class CheckpointError(ValueError):
     """No checkpoint in a directory can be used; the message says why and what to do."""
 
 
+class SaveError(Exception):
+    """A checkpoint could not be written; those before it are whole. The message says where and what to do."""
+
+
 class Checkpoints:
     """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under
     way.
@@ -60,17 +64,22 @@ class Checkpoints:
         leaves = {name: np.asarray(leaf) for name, leaf in _named(state).items()}
         record = {name: [*_kind(leaf), _digest(leaf)] for name, leaf in leaves.items()}
         metadata = {"leaves": record, "sha256": _record_digest(record)}
-        self._directory.mkdir(parents=True, exist_ok=True)
-        for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
-            shutil.rmtree(stale, ignore_errors=True)
-        self._pending = ocp.save_async(self._directory / str(step), leaves, custom_metadata=metadata)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._remove_unfinished()
+            self._pending = ocp.save_async(self._directory / str(step), leaves, custom_metadata=metadata)
+        except Exception as error:  # OSError, and what TensorStore makes of it
+            raise self._not_saved(error) from error
 
     def wait(self) -> None:
         """Returns when the pending save is committed; raises what went wrong with it."""
         if self._pending is None:
             return
         pending, self._pending = self._pending, None
-        pending.result()
+        try:
+            pending.result()
+        except Exception as error:
+            raise self._not_saved(error) from error
         for step in self.steps()[:-KEPT]:
             shutil.rmtree(self._directory / str(step))
 
@@ -102,6 +111,19 @@ class Checkpoints:
                 f"{self._directory.parent} away"
             )
         return None
+
+    def _remove_unfinished(self) -> None:
+        for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
+            shutil.rmtree(stale, ignore_errors=True)
+
+    def _not_saved(self, error: Exception) -> SaveError:
+        self._remove_unfinished()  # on a full disk it would keep it full
+        there = next(path for path in (self._directory, *self._directory.parents) if path.is_dir())
+        free = shutil.disk_usage(there).free / 1e6
+        return SaveError(
+            f"could not save a checkpoint in {self._directory} ({_first_line(error)}; {free:.0f} MB free there): "
+            "make room, then run the same command again to go on from the checkpoint before"
+        )
 
     def _unused_name(self, name: str) -> Path:
         names = itertools.chain([name], (f"{name}{n}" for n in itertools.count(2)))
@@ -166,4 +188,7 @@ def _first_line(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    text = lines[0].partition(" [")[0]  # TensorStore adds places in its source
+    return f"{type(error).__name__}: {text if len(text) <= 160 else f'{text[:80]} ... {text[-75:]}'}"

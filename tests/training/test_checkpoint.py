@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
 
 import jax
@@ -10,10 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.training.checkpoint import CheckpointError, Checkpoints, digest
+from posenc_jax.training.checkpoint import CheckpointError, Checkpoints, SaveError, digest
 
-# Orbax leaves a coroutine behind where a damaged file ended it.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+# Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 
 
 def state(step):
@@ -207,9 +211,23 @@ def test_another_models_checkpoint_is_refused_by_leaf(copy):
 
 def test_a_save_that_fails_is_reported(tmp_path):
     (tmp_path / "checkpoints").write_text("in the way")
-    with pytest.raises(OSError), Checkpoints(tmp_path / "checkpoints") as checkpoints:  # noqa: PT012
-        checkpoints.save(1, state(1))
-        checkpoints.wait()
+    with pytest.raises(SaveError, match=r"could not save .*MB free there.*run the same command again"):  # noqa: SIM117
+        with Checkpoints(tmp_path / "checkpoints") as checkpoints:
+            checkpoints.save(1, state(1))
+
+
+def test_a_disk_that_takes_no_more_costs_the_newest_step_only(copy):
+    """Files may not grow beyond 3 kB for a while: the save fails in the background, and leaves no step and no rest."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+        with pytest.raises(SaveError, match=r"could not save .*File too large.*; \d+ MB free there\): make room"):  # noqa: SIM117
+            with Checkpoints(copy) as checkpoints:
+                checkpoints.save(40, state(40))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {p.name for p in copy.iterdir()} == {"20", "30"}
+    assert restored(copy) == (30, True)
 
 
 def test_digest_sees_values_names_shapes_and_dtypes():
