@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.slots import only
 
 Implementation = Literal["auto", "reference", "fused"]
 
@@ -32,13 +33,14 @@ def attend(
 
         logits_ij = q'_i . k'_j / sqrt(D) + sum of biases,   out_i = sum_j softmax_j(logits_ij) v_j + value terms
 
-    with q', k' the encoded queries and keys. Logits and softmax are computed in at least float32.
+    with q', k' the encoded queries and keys. An encoding may replace the scaled product (`score`), the sum
+    (`adjust_logits`) or the softmax (`normalize`). Logits and softmax are computed in at least float32.
 
     Args:
       q: ``[B, H, Q, D]``. k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
       encodings: the tuple of one layer's slot; ``()`` is NoPE. params: one entry per encoding.
       geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
-      terms: per encoding, what it computed from the block's input, or None.
+      terms: per encoding, its `token_terms` of all keys, ``[B, K, ...]``, or None.
       implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the
         bias only; "auto" takes it where it
         can, on accelerators (on CPU it is slower).
@@ -76,7 +78,6 @@ def attend(
         )
     # jax.nn takes the softmax in float32, so float64 is left to the reference.
     suitable = not obstacles and jax.default_backend() != "cpu" and at_least_float32(q, k, v) == jnp.float32
-    fused = implementation == "fused" or (implementation == "auto" and suitable)
 
     q_encoded, k_encoded = q, k
     for element, p, g in zip(encodings, params, per_element, strict=True):
@@ -84,7 +85,9 @@ def attend(
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.length)
     bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias
 
-    if fused:
+    # Some encodings give queries and keys more dimensions than values have.
+    suitable = suitable and q_encoded.shape[-1] == head_dim
+    if implementation == "fused" or (implementation == "auto" and suitable):
         swap = lambda x: jnp.swapaxes(x, 1, 2)  # noqa: E731  (jax.nn wants [B, S, H, D])
         if bias is not None:
             # Kept in float32 or more: in bfloat16 the ALiBi biases of distances 1000 and 1001 are equal.
@@ -92,24 +95,39 @@ def attend(
                 at_least_float32(q)
             )
         return swap(
-            jax.nn.dot_product_attention(swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask)
+            jax.nn.dot_product_attention(
+                swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask, scale=head_dim**-0.5
+            )
         ).astype(v.dtype)
 
     groups = num_heads // k.shape[1]
     if groups > 1:
         k, k_encoded, v = (jnp.repeat(x, groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
-    logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * head_dim**-0.5
+    scorer, adjuster, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
+    if scorer is None:
+        logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * head_dim**-0.5
+    else:
+        logits = encodings[scorer].score(
+            params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer]
+        ).astype(dtype)
     if bias is not None:
-        logits = logits + _for_batch(bias.astype(dtype), logits.shape[0])
+        bias = _for_batch(bias.astype(dtype), logits.shape[0])
+        if adjuster is None:
+            logits = logits + bias
     for element, p, g, t in zip(encodings, params, per_element, terms, strict=True):
         term = element.content_bias(p, q, k, g, t)
         if term is not None:
             logits = logits + term.astype(dtype)
-    if mask is not None:
-        # A large finite value: a row without any key (padding) stays finite, in value and in gradient.
-        logits = jnp.where(mask, logits, jnp.finfo(dtype).min / 2)
-    weights = jax.nn.softmax(logits, axis=-1)
+    if adjuster is not None:
+        logits = encodings[adjuster].adjust_logits(params[adjuster], logits, bias, per_element[adjuster]).astype(dtype)
+    if normalizer is not None:
+        weights = encodings[normalizer].normalize(params[normalizer], logits, per_element[normalizer])
+    else:
+        if mask is not None:
+            # A large finite value: a row without any key (padding) stays finite, in value and in gradient.
+            logits = jnp.where(mask, logits, jnp.finfo(dtype).min / 2)
+        weights = jax.nn.softmax(logits, axis=-1)
     out = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v)
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.value_term(p, weights, g)

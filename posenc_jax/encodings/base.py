@@ -15,6 +15,7 @@ import difflib
 import functools
 import types
 import typing
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -27,7 +28,7 @@ Params = Any  # a pytree of arrays
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids"],
+    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "slots"],
     meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Sequence:
       token_types: ``[#B, S]`` header / body / footer, or None.
       example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so
         that splitting a batch changes no draw.
+      context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
+        whole. slots: ``[#B, S]``, their places in it.
     """
 
     positions: Array
@@ -53,11 +56,26 @@ class Sequence:
     segment_ids: Array | None = None
     token_types: Array | None = None
     example_ids: Array | None = None
+    context: Sequence | None = None
+    slots: Array | None = None
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
         """An unpadded sequence at positions ``0 .. length-1``."""
         return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
+
+    def from_context(self, function: Callable[[Sequence], Array]) -> Array:
+        """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
+        ``[#B, S, ...]``. For what a token's neighbours decide, such as its place in a run of digits.
+        """
+        if self.context is None:
+            return function(self)
+        assert self.slots is not None
+        values = jnp.asarray(function(self.context))
+        places = jnp.asarray(self.slots)
+        rows = max(values.shape[0], places.shape[0])
+        values, places = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (values, places))
+        return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
 
 
 _GEOMETRY_ARRAYS = [
@@ -226,6 +244,8 @@ class PositionalEncoding(Value):
       frozen: names of top-level parameters that are not trained.
       random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a
         method offers the choice).
+      position_axes: None for plain positions ``[#B, S]``, a number A for ``[#B, S, A]``, "any" for both; where a field
+        decides, a property.
     """
 
     name: ClassVar[str]
@@ -246,9 +266,15 @@ class PositionalEncoding(Value):
         "encode_queries",
         "encode_keys",
         "bias",
+        "token_terms",
+        "score",
         "content_bias",
+        "adjust_logits",
+        "normalize",
         "value_term",
     )
+    # Of each of these a slot can hold one element at most.
+    EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "adjust_logits", "normalize")
 
     @property
     def acts_on(self) -> frozenset[str]:
@@ -261,6 +287,11 @@ class PositionalEncoding(Value):
     def redraws_per_layer(self) -> bool:
         """True when `map_positions` is called anew, with another key, in every layer."""
         return getattr(self, "redraw", "forward") == "layer"
+
+    @property
+    def position_axes(self) -> int | Literal["any"] | None:
+        """See the class facts."""
+        return None
 
     def check(self, dims: Dims) -> None:
         """Refuses a model that this encoding cannot serve (odd dimensions, a table too short), before anything is
@@ -277,7 +308,10 @@ class PositionalEncoding(Value):
 
     def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
         """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become
-        B). Acts position by position, so any slice maps alike.
+        B; a method may add or drop the last axis A).
+
+        Any part of a sequence maps alike: each token by its own position, or, where its neighbours matter, by
+        `Sequence.from_context`.
         """
         return sequence.positions
 
@@ -297,11 +331,38 @@ class PositionalEncoding(Value):
         """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling; a function of positions only."""
         return None
 
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+        """What attention will need of each token, computed from the block's input ``x [B, S, M]``, which is also what
+        queries, keys and values are projected from.
+
+        A pytree of arrays ``[B, S, ...]``, each token by itself, cached beside the keys; the hooks below get it for all
+        keys, ``[B, K, ...]``, as ``terms``. ``sequence`` has positions as the model counts them.
+        """
+        return None
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]`` in place of the scaled product ``q . k / sqrt(D)``: it scales itself. ``q``, ``k``
+        ``[B, H, S, D]`` as the elements of the slot encoded them. At most one element of a slot has it.
+        """
+        raise NotImplementedError
+
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array | None:
         """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not
         scaled: it scales itself.
         """
         return None
+
+    def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
+        """``[B, H, Q, K]`` in place of the sum ``logits + bias``: ``logits`` are products and content biases, ``bias``
+        ``[#B, H, Q, K]`` the sum of all `bias`, or None. Neither is masked. At most one element of a slot has it.
+        """
+        raise NotImplementedError
+
+    def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:
+        """Attention weights ``[B, H, Q, K]`` in place of the softmax over unmasked ``logits``: it applies
+        ``geometry.mask`` itself. At most one element of a slot has it.
+        """
+        raise NotImplementedError
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
         """``[B, H, Q, D]`` added to the attention output; ``weights`` ``[B, H, Q, K]`` are the attention weights."""

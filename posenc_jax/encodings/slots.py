@@ -50,6 +50,19 @@ def check_slot(slot: Slot, dims: Dims) -> None:
                 raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
             element.check(seen)
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
+        for hook in PositionalEncoding.EXCLUSIVE:
+            only(group, hook)
+
+
+def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:
+    """The index of the one encoding that has a hook of `PositionalEncoding.EXCLUSIVE`, or None; ValueError for two."""
+    found = [i for i, e in enumerate(encodings) if hook in e.acts_on]
+    if len(found) > 1:
+        raise ValueError(
+            f"{encodings[found[0]]} and {encodings[found[1]]} both have `{hook}`, and attention has one: "
+            "keep one of them in a slot"
+        )
+    return found[0] if found else None
 
 
 def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
@@ -98,6 +111,7 @@ def map_slot(
     """
     seen = []
     for index, element in enumerate(encodings):
+        _check_axes(element, sequence.positions)
         seen.append(sequence)
         if "map_positions" not in element.acts_on:
             continue
@@ -112,6 +126,30 @@ def map_slot(
             sequence, positions=element.map_positions(sequence, key=element_key, train=train)
         )
     return tuple(seen)
+
+
+def _check_axes(element: PositionalEncoding, positions: Array) -> None:
+    """Refuses positions with other axes than the encoding reads."""
+    wanted, axes = element.position_axes, positions.shape[2] if len(positions.shape) == 3 else None
+    if wanted not in ("any", axes):
+
+        def words(n):
+            return "plain positions [batch, length]" if n is None else f"positions of {n} axes [batch, length, {n}]"
+
+        raise ValueError(
+            f"{element!r} reads {words(wanted)}, but it is given {words(axes)}: pass others, or put an encoding that maps "
+            "them (`grid`, for rows and columns) before it"
+        )
+
+
+def token_terms(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence
+) -> tuple[Params, ...]:
+    """Every encoding's `token_terms` of a block's input ``x [B, S, M]``, for `attend`; None where it has none."""
+    return tuple(
+        element.token_terms(p, x, sequence) if "token_terms" in element.acts_on else None
+        for element, p in zip(encodings, params, strict=True)
+    )
 
 
 def geometries(
