@@ -7,6 +7,7 @@ to the class.
 from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
+from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
@@ -25,6 +26,7 @@ from posenc_jax.encodings.slots import (
     is_pattern,
     layer_params,
     map_slot,
+    token_terms,
 )
 from posenc_jax.encodings.t5 import T5Bias, t5_buckets
 from posenc_jax.encodings.transformer_xl import TransformerXL
@@ -40,6 +42,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Shaw,
         TransformerXL,
         Randomized,
+        Grid,
     )
 }
 
@@ -48,6 +51,7 @@ __all__ = [
     "ALiBi",
     "Dims",
     "Geometry",
+    "Grid",
     "Learned",
     "PositionalEncoding",
     "Randomized",
@@ -82,5 +86,6 @@ __all__ = [
     "spec",
     "t5_buckets",
     "tensor2tensor_frequencies",
+    "token_terms",
     "vaswani_frequencies",
 ]

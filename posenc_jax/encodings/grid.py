@@ -1,0 +1,65 @@
+"""Positions in reading order as rows and columns."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid(PositionalEncoding):
+    """Reads positions 0, 1, 2, ... as the cells of a grid, row by row, for the elements after it in the slot::
+
+        p -> (row, column) = (p div width, p mod width)
+        p -> (depth, row, column) = (p div (height width), p div width mod height, p mod width)     with a height
+
+    Plain positions ``[#B, S]`` become ``[#B, S, 2]`` or ``[#B, S, 3]``, slowest axis first, as in
+    ``(Grid(width=8), SinusoidalAxes(axes=2))``: the patches of an image, which a Vision Transformer numbers this way
+    (Dosovitskiy et al. 2020, section 3.1 and appendix D.4). The first axis has no bound: a sequence of any length is a
+    taller image, or a longer film. Division rounds down: the cell before 0 is (-1, width - 1).
+
+    Fields: ``width`` columns, ``height`` rows of each layer in three dimensions or None for two. Positions must be
+    integers; models with positions of several axes of their own need no grid.
+
+    >>> Grid(width=3).map_positions(Sequence.of_length(5), key=None, train=False)[0].tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]
+    """
+
+    width: int
+    height: int | None = None
+
+    name = "grid"
+    paper = "arXiv:2010.11929"
+    citation = (
+        "Dosovitskiy, A., Beyer, L., Kolesnikov, A., Weissenborn, D., Zhai, X., Unterthiner, T., Dehghani, M., "
+        "Minderer, M., Heigold, G., Gelly, S., Uszkoreit, J., Houlsby, N. (2020). An Image is Worth 16x16 Words: "
+        "Transformers for Image Recognition at Scale. ICLR 2021. arXiv:2010.11929."
+    )
+    integer_positions = True
+
+    def check_fields(self) -> None:
+        """Refuses a grid without cells."""
+        if self.width < 1:
+            raise ValueError(f"Grid.width = {self.width} must be at least 1: it is the number of columns")
+        if self.height is not None and self.height < 1:
+            raise ValueError(f"Grid.height = {self.height} must be at least 1, or None for a grid of two axes")
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """The longest axis."""
+        layer = self.width * (self.height or 1)
+        return max(min(self.width, max_len), self.height or 1, -(-max_len // layer))
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[#B, S, 2]`` or ``[#B, S, 3]``, in the integer type of the positions."""
+        positions = sequence.positions
+        if not jnp.issubdtype(positions.dtype, jnp.integer):
+            raise ValueError(
+                f"Grid counts integer positions, got {positions.dtype}: put it before what makes fractions of them"
+            )
+        row, column = positions // self.width, positions % self.width
+        axes = [row, column] if self.height is None else [row // self.height, row % self.height, column]
+        return (np if isinstance(positions, np.ndarray) else jnp).stack(axes, axis=-1)
