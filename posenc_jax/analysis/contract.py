@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, arguments, compiled, noise, seen_by, sequence
-from posenc_jax.encodings import ENCODINGS, RoPE, parse, spec
+from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
+from posenc_jax.encodings import ENCODINGS, RoPE, parse, spec, token_terms
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
 
 Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
@@ -85,7 +85,7 @@ def contract_clauses(
     - ``padding``: on the left, on the right or none: the same.
     - ``packing``: two sequences in one row give what they give apart, at the same `Sequence.length`.
     - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
-    - ``blocks``: bias, content bias and value term of blocks make up those of the whole.
+    - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole.
     - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.
 
     In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in
@@ -160,7 +160,7 @@ def parameters(layer: Layer) -> Findings:
 
 def dtype(layer: Layer) -> Findings:
     """What every hook returns for inputs of three types, from known and from traced positions; nothing is computed."""
-    _, queries, _, _ = arguments(X, ORDER, REAL, length=LENGTH)
+    _, queries, _, _ = layer.arguments(X, ORDER, REAL, length=LENGTH)
     for kind in (jnp.bfloat16, jnp.float32, jnp.float64):
         least = jnp.promote_types(kind, jnp.float32)
         params = jax.tree.map(lambda a, least=least: a.astype(least), layer.params)
@@ -168,7 +168,7 @@ def dtype(layer: Layer) -> Findings:
         known = jax.eval_shape(functools.partial(_hooks, layer, queries), params, x, layer.key)
         traced = jax.eval_shape(functools.partial(_hooks, layer), queries, params, x, layer.key)
         for hook, result in (*known.items(), *traced.items()):
-            added_later = hook.endswith(("bias", "value_term"))
+            added_later = not hook.endswith(("embed", "encode_queries", "encode_keys"))
             wanted = jnp.promote_types(result.dtype, least) if added_later else kind
             if result.dtype != wanted:
                 yield math.inf, f"{hook} returns {result.dtype} for inputs of {jnp.dtype(kind)}"
@@ -180,14 +180,18 @@ def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array
     q, k = layer.heads(x, 0), layer.heads(x, 1)
     wide = jnp.repeat(k, DIMS.num_heads // DIMS.num_kv_heads, axis=1)
     weights = jnp.zeros((len(x), DIMS.num_heads, CALL, CALL), at_least_float32(x))
+    terms = token_terms(layer.encodings, params, x, queries)
     found: dict[str, Array] = {}
-    for e, p, g in zip(layer.encodings, params, geometry):
+    for e, p, g, t in zip(layer.encodings, params, geometry, terms):
         inputs: dict[str, tuple] = {
             "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
             "encode_queries": (p, q, g.q_positions, g.length),
             "encode_keys": (p, k, g.k_positions, g.length),
             "bias": (p, g),
-            "content_bias": (p, q, wide, g, None),
+            "score": (p, q, wide, g, t),
+            "content_bias": (p, q, wide, g, t),
+            "adjust_logits": (p, weights, weights, g),
+            "normalize": (p, weights, g),
             "value_term": (p, weights, g),
         }
         found |= {f"{type(e).__name__}.{hook}": getattr(e, hook)(*inputs[hook]) for hook in e.acts_on & inputs.keys()}
@@ -209,7 +213,7 @@ def jit(layer: Layer) -> Findings:
     """The program against plain evaluation."""
     params = jax.tree.map(jnp.asarray, layer.params)
     for causal in layer.masks:
-        out = layer.plain(causal, jnp.asarray(X), sequence(X, ORDER[:1], REAL, LENGTH), params)
+        out = layer.plain(causal, jnp.asarray(X), layer.sequence(X, ORDER[:1], REAL, LENGTH), params)
         yield _apart(out, _full(layer, causal)), _mask(causal)
 
 
@@ -232,7 +236,7 @@ def vmap(layer: Layer) -> Findings:
         x, queries, slots, cache = jax.tree.map(lambda a: a[None], row)
         return layer.call(layer.encodings, causal, layer.params, x, queries, slots, cache, layer.key)[0][0]
 
-    out = compiled(jax.vmap(one))(arguments(X, ORDER, REAL, length=LENGTH))
+    out = compiled(jax.vmap(one))(layer.arguments(X, ORDER, REAL, length=LENGTH))
     yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
 
 
@@ -302,29 +306,36 @@ def shift(layer: Layer) -> Findings:
 
 def blocks(layer: Layer) -> Findings:
     """Blocks of 2 queries and 3 keys, contiguous where positions are, against the whole, not declared contiguous."""
-    hooks = ("bias", "content_bias", "value_term")
+    hooks = ("bias", "score", "content_bias", "value_term")
     if not any(e.acts_on & set(hooks) for e in layer.encodings):
-        raise NotApplicable("no bias, content bias or value term")
-    tokens = sequence(X[:1], ORDER[:1], REAL[:1], LENGTH[:1])
+        raise NotApplicable("no bias, score, content bias or value term")
+    tokens = layer.sequence(X[:1], ORDER[:1], REAL[:1], LENGTH[:1])
     seen = seen_by(layer.encodings, tokens, tokens, layer.masks[-1], layer.key, contiguous=True)
     q, k = noise(2, 1, DIMS.num_heads, TOKENS, DIMS.head_dim)
     weights = np.abs(noise(1, DIMS.num_heads, TOKENS, TOKENS))
 
     @compiled
-    def terms(params, q, k, weights, geometry):
+    def terms(params, q, k, of_keys, weights, geometry):
         return [
-            (e.bias(p, g), e.content_bias(p, q, k, g, None), e.value_term(p, weights, g))
-            for e, p, g in zip(layer.encodings, params, geometry)
+            (
+                e.bias(p, g),
+                e.score(p, q, k, g, t) if "score" in e.acts_on else None,
+                e.content_bias(p, q, k, g, t),
+                e.value_term(p, weights, g),
+            )
+            for e, p, g, t in zip(layer.encodings, params, geometry, of_keys)
         ]
 
+    of_tokens = compiled(token_terms, static_argnums=0)(layer.encodings, layer.params, X[:1], tokens)
     apart = tuple(dataclasses.replace(g, contiguous=False) for g in seen)
-    whole = terms(layer.params, q, k, weights, apart)
+    whole = terms(layer.params, q, k, of_tokens, weights, apart)
     total = jax.tree.map(np.zeros_like, whole)
     for i in range(0, TOKENS, 2):
         for j in range(0, TOKENS, 3):
             rows, columns = slice(i, i + 2), slice(j, j + 3)
             block = tuple(g.block(rows, columns) for g in seen)
-            found = terms(layer.params, q[:, :, rows], k[:, :, columns], weights[:, :, rows, columns], block)
+            of_keys = jax.tree.map(lambda a, columns=columns: a[:, columns], of_tokens)
+            found = terms(layer.params, q[:, :, rows], k[:, :, columns], of_keys, weights[:, :, rows, columns], block)
             for sums, parts in zip(total, found):
                 for hook, a, part in zip(hooks, sums, parts):
                     if part is not None:
@@ -340,7 +351,7 @@ def gradients(layer: Layer) -> Findings:
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
     positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))
-    x, queries, slots, cache = arguments(x, positions, segment_ids, length=LENGTH)
+    x, queries, slots, cache = layer.arguments(x, positions, segment_ids, length=LENGTH)
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params
+from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
 
 Encodings = tuple[PositionalEncoding, ...]
-Cache = dict[str, Array]  # keys and values ``[B, SLOTS, Hkv, D]`` and ``[B, SLOTS]`` of everything else
+# Keys and values ``[B, SLOTS, Hkv, D]``, "terms" of the encodings ``[B, SLOTS, ...]``, ``[B, SLOTS]`` of everything else.
+Cache = dict[str, Any]
 
+_CACHED = ("positions", "segment_ids", "tokens", "token_types")
 CALL, SLOTS = 8, 10  # always more keys than queries
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
 
@@ -63,12 +66,50 @@ class Layer:
         projection = noise(DIMS.d_model, heads * DIMS.head_dim, seed=which) / DIMS.d_model**0.5
         return (x @ projection.astype(x.dtype)).reshape(*x.shape[:2], heads, DIMS.head_dim).swapaxes(1, 2)
 
+    def sequence(self, x: Array, positions: Array, segment_ids: Array, length: Array) -> Sequence:
+        """The sequence of tokens ``x [B, S, M]``, with as many position axes as the first encoding reads.
+
+        Token ids and types are made up, as functions of x; axis a of a position p is (a + 1) p + a.
+        """
+        axes = self.encodings[0].position_axes
+        if isinstance(axes, int):
+            factors = np.arange(1, axes + 1, dtype=np.int32)
+            positions = positions[..., None] * factors + (factors - 1)
+        ids = np.abs(x[..., 0].astype(np.float64) * 1000).astype(np.int32)
+        return Sequence(positions, length, ids % 15 + 1, segment_ids, ids % 3, np.arange(len(x), dtype=np.int32))
+
+    def arguments(
+        self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_slot: int = 0
+    ) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
+        """The arrays of `call`: tokens in successive slots, filled up with tokens to be dropped; a cache of noise that
+        must not matter.
+        """
+        rows, tokens = x.shape[:2]
+
+        def fill(array, value=0):
+            rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
+            return np.concatenate([array, rest], axis=1)
+
+        slots = np.broadcast_to(np.arange(first_slot, first_slot + tokens), (rows, tokens))
+        x = fill(x, 3)
+        queries = self.sequence(x, fill(positions), fill(segment_ids), length)
+
+        def unused(array, random=True):
+            shape = (rows, SLOTS, *array.shape[2:])
+            return noise(*shape).astype(array.dtype) if random else np.zeros(shape, array.dtype)
+
+        terms = jax.eval_shape(lambda p, x: token_terms(self.encodings, p, x, queries), self.params, x)
+        kv = np.zeros((rows, CALL, DIMS.num_kv_heads, DIMS.head_dim), x.dtype)
+        fields = {name: unused(getattr(queries, name), False) for name in _CACHED}
+        cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
+        return x, queries, fill(slots, SLOTS), cache
+
     def plain(self, causal: bool, x: Array, tokens: Sequence, params: Params) -> Array:
         """Self-attention without a cache, over positions that grow by one: ``[B, S, H*D]``."""
         x = embed(self.encodings, params, x, tokens, key=self.key)
         seen = seen_by(self.encodings, tokens, tokens, causal, self.key, contiguous=True)
         q, k, v = (self.heads(x, which) for which in range(3))
-        return _attend(self.encodings, q, k, v, params, seen)
+        return _attend(self.encodings, q, k, v, params, seen, token_terms(self.encodings, params, x, tokens))
 
     def call(
         self,
@@ -87,23 +128,28 @@ class Layer:
         A slot past the end drops its token.
         """
         self.traces += 1
+        rows = np.arange(x.shape[0])[:, None]
+
+        def write(old, new):
+            return jnp.asarray(old).at[rows, slots].set(new, mode="drop")
+
+        cache = cache | {name: write(cache[name], getattr(queries, name)) for name in _CACHED}
+        keys = dataclasses.replace(queries, **{name: cache[name] for name in _CACHED})
+        queries = dataclasses.replace(queries, context=keys, slots=slots)
         x = embed(encodings, params, x, queries, key=key, train=train)
         new = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
-        fields = ("positions", "segment_ids", "tokens", "token_types")
-        new |= {field: getattr(queries, field) for field in fields}
-        rows = np.arange(x.shape[0])[:, None]
-        cache = {name: jnp.asarray(cache[name]).at[rows, slots].set(new[name], mode="drop") for name in new}
-        keys = dataclasses.replace(queries, **{field: cache[field] for field in fields})
+        new["terms"] = token_terms(encodings, params, x, queries)
+        cache = cache | jax.tree.map(write, {name: cache[name] for name in new}, new)
         sides = {"q_slots": slots, "k_slots": np.arange(SLOTS)[None]}
         seen = seen_by(encodings, queries, keys, causal, key, train=train, **sides)
         k, v = (cache[name].swapaxes(1, 2) for name in ("k", "v"))
-        return _attend(encodings, self.heads(x, 0), k, v, params, seen), cache
+        return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
 
     def run(
         self, causal: bool, *tokens: Array, cache: Cache | None = None, encodings=None, params=None, **options
     ) -> tuple[np.ndarray, Cache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
-        x, queries, slots, empty = arguments(*tokens, **options)
+        x, queries, slots, empty = self.arguments(*tokens, **options)
         encodings = self.encodings if encodings is None else encodings
         params = self.params if params is None else params
         cache = empty if cache is None else cache
@@ -120,31 +166,9 @@ def seen_by(
     return seen
 
 
-def _attend(encodings: Encodings, q: Array, k: Array, v: Array, params: Params, seen: tuple[Geometry, ...]) -> Array:
+def _attend(
+    encodings: Encodings, q: Array, k: Array, v: Array, params: Params, seen: tuple[Geometry, ...], terms: Params
+) -> Array:
     """``[B, S, H*D]``."""
-    out = attend(q, k, v, encodings, params, seen, implementation="reference")
+    out = attend(q, k, v, encodings, params, seen, terms, implementation="reference")
     return jnp.swapaxes(out, 1, 2).reshape(q.shape[0], q.shape[2], -1)  # type: ignore[arg-type]
-
-
-def sequence(x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, length: np.ndarray) -> Sequence:
-    """The sequence of tokens ``x [B, S, M]``; token ids and types are made up, as functions of x."""
-    ids = np.abs(x[..., 0].astype(np.float64) * 1000).astype(np.int32)
-    return Sequence(positions, length, ids % 15 + 1, segment_ids, ids % 3, np.arange(len(x), dtype=np.int32))
-
-
-def arguments(
-    x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_slot: int = 0
-) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
-    """The arrays of `Layer.call`: tokens in successive slots, filled up with tokens to be dropped; an empty cache."""
-    rows, tokens = x.shape[:2]
-
-    def fill(array, value=0):
-        rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
-        return np.concatenate([array, rest], axis=1)
-
-    slots = np.broadcast_to(np.arange(first_slot, first_slot + tokens), (rows, tokens))
-    kv = noise(rows, SLOTS, DIMS.num_kv_heads, DIMS.head_dim).astype(x.dtype)
-    empty = np.zeros((rows, SLOTS), np.int32)
-    cache = {"k": kv, "v": kv, "positions": empty, "segment_ids": empty, "tokens": empty, "token_types": empty}
-    x = fill(x, 3)
-    return x, sequence(x, fill(positions), fill(segment_ids), length), fill(slots, SLOTS), cache

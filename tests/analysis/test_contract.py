@@ -9,18 +9,10 @@ import pytest
 
 from posenc_jax.analysis import ContractError, check_contract, contract_clauses
 from posenc_jax.encodings import ENCODINGS, ALiBi, PositionalEncoding, RoPE, Sinusoidal, elements, parse, rotate
+from posenc_jax.encodings.catalogue import CATALOGUE
 
-DEFAULT = [
-    "sinusoidal(frequencies='tensor2tensor', layout='half')",
-    "learned(512, beyond='interpolate')",
-    "rope(layout='half', rotary_dim=0.5)",
-    "alibi(0.5)",
-    "t5(4, 3)",
-    "shaw(2)",
-    "transformer_xl",
-    "randomized",
-    "randomized(per='example') | sinusoidal",
-]
+# One test a row: each runs every clause, in a few seconds.
+ROWS = [method.spec for family in CATALOGUE.values() for method in family if method.spec != "nope"]
 MORE = [
     "sinusoidal",
     "learned",
@@ -42,7 +34,7 @@ MORE = [
 ]
 
 
-@pytest.mark.parametrize("text", [*DEFAULT, *(pytest.param(text, marks=pytest.mark.slow) for text in MORE)])
+@pytest.mark.parametrize("text", [*dict.fromkeys(ROWS), *(pytest.param(text, marks=pytest.mark.slow) for text in MORE)])
 def test_encodings_keep_the_contract(text):
     before = jax.config.jax_enable_x64
     outcomes = {clause.name: clause.status for clause in check_contract(parse(text))}
@@ -51,14 +43,14 @@ def test_encodings_keep_the_contract(text):
     skipped = set()
     if not all(e.shift_invariant for e in parse(text)):
         skipped.add("shift")
-    if not acts_on & {"bias", "content_bias", "value_term"}:
+    if not acts_on & {"bias", "score", "content_bias", "value_term"}:
         skipped.add("blocks")
     assert {name for name, status in outcomes.items() if status == "skipped"} == skipped
     assert len(outcomes) == 14
 
 
 def test_the_registry_is_covered():
-    assert {type(e) for text in DEFAULT for e in elements(parse(text))} == set(ENCODINGS.values())
+    assert {type(e) for text in ROWS for e in elements(parse(text))} == set(ENCODINGS.values())
 
 
 # The faults.
@@ -210,6 +202,35 @@ class DoubleParameters(PositionalEncoding):
 
 
 @dataclasses.dataclass(frozen=True)
+class TermsAcrossTokens(PositionalEncoding):
+    """Sums over the tokens of one call, kept as if each token had its own."""
+
+    def token_terms(self, params, x, sequence):
+        return jnp.cumsum(x[..., :1], axis=1)
+
+    def content_bias(self, params, q, k, geometry, terms):
+        return jnp.zeros_like(q[..., :1]) + terms[:, None, None, :, 0]
+
+
+@dataclasses.dataclass(frozen=True)
+class NeighboursInTheChunk(PositionalEncoding):
+    """Counts the tokens above 7 so far, but only those of one call."""
+
+    position_axes = "any"
+
+    def map_positions(self, sequence, *, key, train):
+        return jnp.cumsum(sequence.tokens > 7, axis=1, dtype=jnp.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Unmasked(PositionalEncoding):
+    """A softmax over all keys."""
+
+    def normalize(self, params, logits, geometry):
+        return jax.nn.softmax(logits, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
 class Raises(PositionalEncoding):
     """Written for as many queries as keys."""
 
@@ -244,6 +265,10 @@ FAULTS = [
     (Identity(), "recompile"),
     (DoubleParameters(), "parameters"),
     (MisnamedFrozen(), "parameters"),
+    (TermsAcrossTokens(), "cached_decoding"),
+    (NeighboursInTheChunk(), "cached_decoding"),
+    (Unmasked(), "causality"),
+    (Unmasked(), "padding"),
     (Raises(), "causality"),
 ]
 
