@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.positions import LayerEncodings
 
-KeysValues = tuple[Array, Array]
+
+class KeysValues(NamedTuple):
+    """Keys and values ``[B, Hkv, K, D]`` as projected, and every encoding's `token_terms`, ``[B, K, ...]``, or None."""
+
+    keys: Array
+    values: Array
+    terms: tuple[Params, ...]
 
 
 def linear(config: Transformer, inputs: int, outputs: int, *, use_bias: bool, rngs: nnx.Rngs) -> nnx.Linear:
@@ -38,9 +45,12 @@ class Attention(nnx.Module):
     def _heads(self, x: Array) -> Array:
         return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)
 
-    def keys_values(self, x: Array) -> KeysValues:
-        """Keys and values ``[B, Hkv, K, D]`` of ``x [B, K, M]``, raw: not encoded, so a cache can hold them."""
-        return self._heads(self.key(x)), self._heads(self.value(x))
+    def keys_values(
+        self, x: Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], sequence: Sequence
+    ) -> KeysValues:
+        """What is attended to, of ``x [B, K, M]``, raw: not encoded, so a cache can hold it."""
+        terms = token_terms(encodings, params, x, sequence)
+        return KeysValues(self._heads(self.key(x)), self._heads(self.value(x)), terms)
 
     def __call__(
         self, x: Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
@@ -48,10 +58,12 @@ class Attention(nnx.Module):
         """``[B, Q, M]`` for queries from ``x [B, Q, M]``, and the weights ``[B, H, Q, K]`` if asked for, else None."""
         result: Any = attend(
             self._heads(self.query(x)),
-            *keys_values,
+            keys_values.keys,
+            keys_values.values,
             layer.encodings,
             layer.params,
             layer.geometry,
+            keys_values.terms,
             shared_bias=layer.shared_bias,
             return_weights=return_weights,
         )

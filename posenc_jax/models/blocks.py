@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.models.attention import Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.positions import LayerEncodings
@@ -60,10 +60,12 @@ class Block(nnx.Module):
         self.mlp = MLP(config, rngs=rngs)
         self.mlp_norm = norm_layer(config, rngs=rngs)
 
-    def cross_memory(self, x: Array) -> KeysValues:
-        """Keys and values of the cross-attention to an encoder's output ``x [B, K, M]``."""
+    def cross_memory(
+        self, x: Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence
+    ) -> KeysValues:
+        """What the cross-attention attends to, of an encoder's output ``x [B, K, M]``."""
         assert self.cross_attention is not None
-        return self.cross_attention.keys_values(x)
+        return self.cross_attention.keys_values(x, encodings, params, source)
 
     def __call__(
         self,
@@ -94,7 +96,7 @@ class Block(nnx.Module):
             return added if self.pre_norm else norm(added)
 
         h = before(self.self_attention_norm)
-        keys_values = self.self_attention.keys_values(h)
+        keys_values = self.self_attention.keys_values(h, layer.encodings, layer.params, layer.sequence)
         if remember is not None:
             keys_values = remember(keys_values)
         out, weights = self.self_attention(h, keys_values, layer, return_weights=capture)
@@ -121,9 +123,16 @@ class Stack(nnx.Module):
         self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(config.num_layers)])
         self.final_norm = norm_layer(config, rngs=rngs) if config.has_final_norm else None
 
-    def memory(self, x: Array) -> tuple[KeysValues, ...]:
-        """Every layer's keys and values for the cross-attention to an encoder's output ``x [B, K, M]``."""
-        return tuple(block.cross_memory(x) for block in self.blocks)
+    def memory(
+        self,
+        x: Array,
+        layers: tuple[tuple[tuple[PositionalEncoding, ...], tuple[Params, ...]], ...],
+        source: Sequence,
+    ) -> tuple[KeysValues, ...]:
+        """What every layer's cross-attention attends to, of an encoder's output ``x [B, K, M]``; ``layers`` are the
+        encodings of each and their parameters.
+        """
+        return tuple(block.cross_memory(x, *layer, source) for block, layer in zip(self.blocks, layers, strict=True))
 
     def __call__(
         self,

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Sequence
+from posenc_jax.encodings.base import Array, Params, Sequence
 from posenc_jax.models.attention import KeysValues
 
-_ARRAYS = ["keys", "values", "tokens", "positions", "segment_ids", "token_types", "filled"]
+_ARRAYS = ["layers", "tokens", "positions", "segment_ids", "token_types", "filled"]
 
 
 @functools.partial(jax.tree_util.register_dataclass, data_fields=_ARRAYS, meta_fields=[])
@@ -25,14 +25,13 @@ class Cache:
     """The past of a decoder. Slot j of ``C`` holds the token that was put in as number j, in every row alike.
 
     Attributes:
-      keys, values: per layer ``[B, Hkv, C, D]``, as projected.
+      layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
       tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped. segment_ids: ``[B, C]``, 0 where empty or
         padding: nobody attends there. token_types: ``[B, C]`` or None.
       filled: ``[]``, the number of slots in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
     """
 
-    keys: tuple[Array, ...]
-    values: tuple[Array, ...]
+    layers: tuple[KeysValues, ...]
     tokens: Array
     positions: Array
     segment_ids: Array
@@ -49,16 +48,18 @@ class Cache:
         num_kv_heads: int,
         head_dim: int,
         dtype: Any = jnp.float32,
+        terms: tuple[tuple[Params, ...], ...] = (),
         token_types: bool = False,
         position_axes: int | None = None,
         position_dtype: Any = jnp.int32,
     ) -> Cache:
-        """A cache without tokens."""
-        zeros = tuple(jnp.zeros((batch_size, num_kv_heads, capacity, head_dim), dtype) for _ in range(num_layers))
+        """A cache without tokens; ``terms``: zeros for each layer's `token_terms`, where encodings have some."""
+        zeros = jnp.zeros((batch_size, num_kv_heads, capacity, head_dim), dtype)
+        layers = tuple(KeysValues(zeros, zeros, terms[layer] if terms else ()) for layer in range(num_layers))
         integers = jnp.zeros((batch_size, capacity), jnp.int32)
         axes = () if position_axes is None else (position_axes,)
         positions = jnp.zeros((batch_size, capacity, *axes), position_dtype)
-        return cls(zeros, zeros, integers, positions, integers, integers if token_types else None, jnp.int32(0))
+        return cls(layers, integers, positions, integers, integers if token_types else None, jnp.int32(0))
 
     @property
     def capacity(self) -> int:
@@ -75,9 +76,13 @@ class Cache:
         return self.filled + np.arange(size, dtype=np.int32)[None]
 
     def remember(self, layer: int, keys_values: KeysValues) -> KeysValues:
-        """All keys and values of a layer, the new ones ``[B, Hkv, S, D]`` in the next slots."""
-        new_keys, new_values = keys_values
-        return self._write(self.keys[layer], new_keys, axis=2), self._write(self.values[layer], new_values, axis=2)
+        """All keys, values and terms of a layer, those of new tokens in the next slots."""
+        old = self.layers[layer]
+        return KeysValues(
+            self._write(old.keys, keys_values.keys, axis=2),
+            self._write(old.values, keys_values.values, axis=2),
+            jax.tree.map(functools.partial(self._write, axis=1), old.terms, keys_values.terms),
+        )
 
     def with_tokens(self, chunk: Sequence) -> Cache:
         """This cache with a chunk's tokens in its next slots; keys and values follow by `with_keys_values`."""
@@ -106,8 +111,7 @@ class Cache:
 
     def with_keys_values(self, keys_values: tuple[KeysValues, ...], size: int) -> Cache:
         """This cache with all layers' keys and values, as given by `remember` for a chunk of ``size`` tokens."""
-        keys, values = zip(*keys_values, strict=True)
-        return dataclasses.replace(self, keys=keys, values=values, filled=self.filled + size)
+        return dataclasses.replace(self, layers=keys_values, filled=self.filled + size)
 
     def _write(self, old: Array, new: Array, axis: int) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)
@@ -133,4 +137,5 @@ def next_tokens(
     queries = Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
     cache = cache.with_tokens(queries)
     keys = Sequence(cache.positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
+    queries = dataclasses.replace(queries, context=keys, slots=slots)
     return queries, keys, cache, {"q_slots": slots, "k_slots": cache.slots}

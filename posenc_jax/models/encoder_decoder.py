@@ -22,7 +22,7 @@ from posenc_jax.models.streams import Streams
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["keys_values", "sequence"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """An encoded source: the cross-attention's raw keys and values ``[B, Hkv, S, D]`` per layer, and their places."""
+    """An encoded source: what the cross-attention of each layer attends to, raw, and its places."""
 
     keys_values: tuple[KeysValues, ...]
     sequence: Sequence
@@ -91,7 +91,7 @@ class EncoderDecoder(Model):
         layers = self.layer_encodings("encoder", source, source, contiguous=contiguous, streams=streams, train=train)
         x, dropout = self.embed("encoder", source, streams=streams, train=train)
         x, _, captured = self.encoder(x, layers, dropout=dropout, capture=capture)
-        return Memory(self.decoder.memory(x), source), captured
+        return Memory(self.decoder.memory(x, self.layer_params("cross"), source), source), captured
 
     def encode(
         self,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings import slots as slot_functions
-from posenc_jax.encodings.base import Array, Params, Sequence
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.models.blocks import EMBEDDINGS
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
@@ -43,6 +43,14 @@ class Model(nnx.Module):
     def posenc_params(self, stack: str) -> tuple[Params, ...]:
         """The arrays of one stack's encoding parameters, for the functions of `encodings.slots`."""
         return jax.tree.map(lambda p: p[...], self.posenc[stack], is_leaf=lambda p: isinstance(p, nnx.Variable))
+
+    def layer_params(self, stack: str) -> tuple[tuple[tuple[PositionalEncoding, ...], tuple[Params, ...]], ...]:
+        """Every layer's encodings in one slot, and their parameters."""
+        slot, params = getattr(self.slots, stack), self.posenc_params(stack)
+        return tuple(
+            (slot_functions.for_layer(slot, layer), slot_functions.layer_params(slot, params, layer))
+            for layer in range(self.config.num_layers)
+        )
 
     def layer_encodings(
         self, stack: str, queries: Sequence, keys: Sequence, *, streams: Streams, train: bool, **call: Any
@@ -94,13 +102,21 @@ class Model(nnx.Module):
     ) -> Cache:
         """An empty cache for ``capacity`` decoder tokens a row; with token types and position axes if asked for."""
         config = self.config
+        dtype = config.compute_dtype or self.embedding.table.dtype
+        x = jax.ShapeDtypeStruct((batch_size, capacity, config.d_model), dtype)
+        sequence = Sequence.of_length(capacity)
+        terms = tuple(
+            jax.eval_shape(lambda p, x, e=e: slot_functions.token_terms(e, p, x, sequence), params, x)
+            for e, params in self.layer_params("decoder")
+        )
         return Cache.empty(
             batch_size,
             capacity,
             num_layers=config.num_layers,
             num_kv_heads=config.kv_heads,
             head_dim=config.width_of_head,
-            dtype=config.compute_dtype or self.embedding.table.dtype,
+            dtype=dtype,
+            terms=jax.tree.map(lambda term: jnp.zeros(term.shape, term.dtype), terms),
             token_types=token_types,
             position_axes=position_axes,
             position_dtype=position_dtype,

@@ -41,9 +41,10 @@ def sequence_of(
 class LayerEncodings:
     """The encodings of one layer's attention and what `attend` needs of them.
 
-    ``shared_bias`` is the `position_bias` that other layers use too, or None.
+    ``sequence`` is the query side; ``shared_bias`` the `position_bias` that other layers use too, or None.
     """
 
+    sequence: Sequence
     encodings: tuple[PositionalEncoding, ...]
     params: tuple[Params, ...]
     geometry: Geometry | tuple[Geometry, ...]
@@ -76,10 +77,10 @@ def layer_encodings(
             continue
         geometry = slots.geometries(encodings, queries, keys, key=key, train=train, layer=layer, **call)
         if any(e.redraws_per_layer for e in encodings):
-            layers.append(LayerEncodings(encodings, layer_params, geometry))
+            layers.append(LayerEncodings(queries, encodings, layer_params, geometry))
             continue
         own_bias = any(e.per_layer and "bias" in e.acts_on for e in encodings)
         bias = None if own_bias else position_bias(encodings, layer_params, geometry)
-        known[encodings] = LayerEncodings(encodings, layer_params, geometry, bias)
+        known[encodings] = LayerEncodings(queries, encodings, layer_params, geometry, bias)
         layers.append(known[encodings])
     return tuple(layers)

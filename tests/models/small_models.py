@@ -59,6 +59,32 @@ class Relations(PositionalEncoding):
 
 
 @dataclasses.dataclass(frozen=True)
+class Gate(PositionalEncoding):
+    """Every key says by its token's input how much it weighs in which head: `token_terms`."""
+
+    name, paper, citation, per_layer = "gate", "", "", True
+
+    def init(self, key, dims):
+        return {"projection": jax.random.normal(key, (dims.d_model, dims.num_heads), jnp.float32)}
+
+    def token_terms(self, params, x, sequence):
+        return {"gate": x @ params["projection"].astype(x.dtype)}
+
+    def content_bias(self, params, q, k, geometry, terms):
+        return jnp.zeros_like(q[..., :1]) + jnp.swapaxes(terms["gate"], 1, 2)[:, :, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs(PositionalEncoding):
+    """Positions by the tokens before: how many were above 5."""
+
+    name, paper, citation = "runs", "", ""
+
+    def map_positions(self, sequence, *, key, train):
+        return sequence.from_context(lambda whole: jnp.cumsum(whole.tokens > 5, axis=1, dtype=jnp.int32))
+
+
+@dataclasses.dataclass(frozen=True)
 class OnlySelf(PositionalEncoding):
     """A bias so large that every token attends to its own position only."""
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from small_models import VOCAB, LayerBias, LengthBias, Relations, jitted, random_tokens, small
+from small_models import VOCAB, Gate, LayerBias, LengthBias, Relations, Runs, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal
 from posenc_jax.models import Slots, Streams, greedy
@@ -18,6 +18,7 @@ SLOTS = [
     (Sinusoidal(), LayerBias()),
     (Randomized(40), Learned(), RoPE(), LengthBias(), Relations()),
     ((Randomized(40, per="example", redraw="layer"), RoPE()), (), (LengthBias(),)),
+    ((Runs(), Learned(), RoPE(), Gate()), (Gate(),), ()),
 ]
 
 
@@ -42,7 +43,7 @@ def chunks(model, tokens, sizes, **arguments):
 
 
 @pytest.mark.parametrize(
-    ("kind", "slot"), [("decoder_only", slot) for slot in SLOTS] + [("encoder_decoder", SLOTS[2])], ids=str
+    ("kind", "slot"), [("decoder_only", slot) for slot in SLOTS] + [("encoder_decoder", SLOTS[2]), ("encoder_decoder", SLOTS[4][0])], ids=str
 )
 def test_prefill_in_chunks_and_single_steps_equal_the_full_pass(kind, slot):
     model = decoder(kind, slot, num_kv_heads=2)
@@ -85,9 +86,9 @@ def test_a_cache_refuses_what_it_would_lose():
 
 def test_bfloat16_models_have_bfloat16_caches():
     model = small("decoder_only", num_layers=1, dtype="bfloat16")
-    assert {leaf.dtype for leaf in model.new_cache(1, 4).keys} == {jnp.dtype("bfloat16")}
+    assert {layer.keys.dtype for layer in model.new_cache(1, 4).layers} == {jnp.dtype("bfloat16")}
     _, cache = jitted(model.extend)(random_tokens(1, 2), model.new_cache(1, 4))
-    assert {leaf.dtype for leaf in cache.values} == {jnp.dtype("bfloat16")}
+    assert {layer.values.dtype for layer in cache.layers} == {jnp.dtype("bfloat16")}
     assert int(cache.filled) == 2
 
 
@@ -107,7 +108,7 @@ def argmax_loop(run, prompt, eos):
 
 @pytest.mark.parametrize(
     ("kind", "slot"),
-    [("decoder_only", SLOTS[1]), ("decoder_only", SLOTS[2]), ("encoder_decoder", SLOTS[2])],
+    [("decoder_only", SLOTS[1]), ("decoder_only", SLOTS[2]), ("decoder_only", SLOTS[4]), ("encoder_decoder", SLOTS[2])],
     ids=str,
 )
 def test_greedy_is_a_loop_of_argmax(kind, slot):
