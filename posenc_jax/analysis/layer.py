@@ -19,7 +19,7 @@ from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_par
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
 
 Encodings = tuple[PositionalEncoding, ...]
-# Keys and values ``[B, SLOTS, Hkv, D]``, "terms" of the encodings ``[B, SLOTS, ...]``, ``[B, SLOTS]`` of everything else.
+# Keys and values ``[B, SLOTS, Hkv, D]``, "terms" of the encodings ``[B, SLOTS, ...]``, ``[B, SLOTS]`` of all else.
 Cache = dict[str, Any]
 
 _CACHED = ("positions", "segment_ids", "tokens", "token_types")

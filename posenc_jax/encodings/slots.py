@@ -137,8 +137,8 @@ def _check_axes(element: PositionalEncoding, positions: Array) -> None:
             return "plain positions [batch, length]" if n is None else f"positions of {n} axes [batch, length, {n}]"
 
         raise ValueError(
-            f"{element!r} reads {words(wanted)}, but it is given {words(axes)}: pass others, or put an encoding that maps "
-            "them (`grid`, for rows and columns) before it"
+            f"{element!r} reads {words(wanted)}, but it is given {words(axes)}: pass others, or put an encoding that "
+            "maps them (`grid`, for rows and columns) before it"
         )
 
 

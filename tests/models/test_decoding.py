@@ -43,7 +43,9 @@ def chunks(model, tokens, sizes, **arguments):
 
 
 @pytest.mark.parametrize(
-    ("kind", "slot"), [("decoder_only", slot) for slot in SLOTS] + [("encoder_decoder", SLOTS[2]), ("encoder_decoder", SLOTS[4][0])], ids=str
+    ("kind", "slot"),
+    [("decoder_only", slot) for slot in SLOTS] + [("encoder_decoder", SLOTS[2]), ("encoder_decoder", SLOTS[4][0])],
+    ids=str,
 )
 def test_prefill_in_chunks_and_single_steps_equal_the_full_pass(kind, slot):
     model = decoder(kind, slot, num_kv_heads=2)
