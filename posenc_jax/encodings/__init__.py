@@ -15,6 +15,7 @@ from posenc_jax.encodings.randomized import Randomized, random_positions
 from posenc_jax.encodings.rope import RoPE, half_permutation, rotate
 from posenc_jax.encodings.shaw import Shaw
 from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
+from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes, sinusoidal_axes
 from posenc_jax.encodings.slots import (
     Slot,
     check_slot,
@@ -43,6 +44,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         TransformerXL,
         Randomized,
         Grid,
+        SinusoidalAxes,
     )
 }
 
@@ -59,6 +61,7 @@ __all__ = [
     "Sequence",
     "Shaw",
     "Sinusoidal",
+    "SinusoidalAxes",
     "Slot",
     "T5Bias",
     "TransformerXL",
@@ -83,6 +86,7 @@ __all__ = [
     "rotate",
     "sincos",
     "sinusoidal",
+    "sinusoidal_axes",
     "spec",
     "t5_buckets",
     "tensor2tensor_frequencies",

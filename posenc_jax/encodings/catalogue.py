@@ -36,6 +36,13 @@ ABSOLUTE = (
         "arXiv:1803.07416",
     ),
     Method("Learned absolute", "learned", "Gehring et al. 2017", "arXiv:1705.03122"),
+    Method("2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", "arXiv:1908.11415"),
+    Method(
+        "3-D sinusoidal",
+        "grid(width=4, height=4)|sinusoidal_axes(axes=3)",
+        "tatp22 2020",
+        "github.com/tatp22/multidim-positional-encoding",
+    ),
 )
 
 ROTARY = (

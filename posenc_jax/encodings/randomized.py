@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.draws import Per, draw_keys
 
 
 def random_positions(key: Array, length: Array, max_position: int) -> Array:
@@ -55,7 +56,7 @@ class Randomized(PositionalEncoding):
     """
 
     max_position: int = 2048
-    per: Literal["batch", "example"] = "batch"
+    per: Per = "batch"
     redraw: Literal["forward", "layer"] = "forward"
 
     name = "randomized"
@@ -86,8 +87,7 @@ class Randomized(PositionalEncoding):
 
     def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
         """The drawn positions, int32, shaped like ``sequence.positions`` (a leading 1 becomes B where rows differ)."""
-        if key is None:
-            raise ValueError("Randomized draws positions, in training and in evaluation: pass key=")
+        keys = draw_keys(key, sequence, self.per, "Randomized")
         positions = jnp.asarray(sequence.positions)
         if not jnp.issubdtype(positions.dtype, jnp.integer):
             raise ValueError(
@@ -95,13 +95,10 @@ class Randomized(PositionalEncoding):
             )
         length = jnp.clip(jnp.asarray(sequence.length), 1, self.max_position)
         if self.per == "example":
-            rows = max(a.shape[0] for a in jax.tree.leaves(sequence))
-            ids = jnp.arange(rows) if sequence.example_ids is None else sequence.example_ids
-            keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(ids)
             draw = jax.vmap(lambda k, n: random_positions(k, n[None], self.max_position)[0])
-            table = draw(keys, jnp.broadcast_to(length, ids.shape))
+            table = draw(keys, jnp.broadcast_to(length, keys.shape))
         else:
-            table = random_positions(key, length, self.max_position)
+            table = random_positions(keys[0], length, self.max_position)
         rows = max(table.shape[0], positions.shape[0])
         table, positions, length = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (table, positions, length))
         inside = positions.reshape(rows, -1).clip(0, length[:, None] - 1)

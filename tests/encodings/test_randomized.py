@@ -88,8 +88,19 @@ def test_key_decides():
     first, again, other = (mapped(Randomized(), np.arange(12)[None], [12], jax.random.key(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    with pytest.raises(ValueError, match="draws positions, in training and in evaluation: pass key="):
+    with pytest.raises(ValueError, match="Randomized draws random positions: pass key="):
         Randomized().map_positions(Sequence.of_length(3), key=None, train=False)
+
+
+def test_draws_for_each_example_need_to_know_how_many_there_are():
+    own = Randomized(per="example")
+    message = (
+        r"Randomized draws for each example, .* does not tell how many there are: give the Sequence tokens= or exam"
+    )
+    with pytest.raises(ValueError, match=message):
+        own.map_positions(Sequence.of_length(3), key=KEY, train=False)
+    one = Sequence.of_length(3, tokens=jnp.zeros((1, 3), jnp.int32))
+    assert own.map_positions(one, key=KEY, train=False).shape == (1, 3)
 
 
 def test_queries_and_keys_of_a_slot_share_the_draw():

@@ -1,0 +1,91 @@
+"""Sinusoidal absolute positions of several axes: rows and columns of an image, frames, rows and columns of a film."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.sinusoidal import sinusoidal
+
+
+def channels_per_axis(dim: int, axes: int) -> int:
+    """``2 ceil(dim / (2 axes))``: the channels of each axis, even, at least ``dim`` together.
+
+    >>> [channels_per_axis(d, 2) for d in (6, 8, 9)], [channels_per_axis(d, 3) for d in (11, 12, 32)]
+    ([4, 4, 6], [4, 4, 12])
+    """
+    return 2 * -(-dim // (2 * axes))
+
+
+def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype=jnp.float32) -> Array:
+    """Vectors ``[..., dim]`` of positions ``[..., A]``: the sinusoidal vectors of the axes, one after the other.
+
+    Each axis has `channels_per_axis` channels and Vaswani's frequencies for that many; what exceeds ``dim`` is cut off
+    at the end, so the last axis has fewer. NumPy positions give NumPy vectors, see `sinusoidal`.
+    """
+    axes = positions.shape[-1]
+    channels = channels_per_axis(dim, axes)
+    parts = [sinusoidal(positions[..., a], channels, base=base, dtype=dtype) for a in range(axes)]
+    return (np if isinstance(parts[0], np.ndarray) else jnp).concatenate(parts, axis=-1)[..., :dim]
+
+
+@dataclasses.dataclass(frozen=True)
+class SinusoidalAxes(PositionalEncoding):
+    """Sinusoidal vectors of positions with several axes, added to the input embeddings::
+
+        PE(p_1, ..., p_A) = [PE_c(p_1) | ... | PE_c(p_A)] without what exceeds d_model,   c = 2 ceil(d_model / 2A)
+        PE_c(p)[2k] = sin(p base^(-2k/c)),   PE_c(p)[2k+1] = cos(p base^(-2k/c))
+
+    In two dimensions by Wang and Liu (2019), section 3.1; widths that the axes do not divide and three dimensions as in
+    the package positional-encodings (tatp22), whose code this follows. The exponents in its manual, 4k/d_model and
+    6k/d_model, are those of its code only where 4 or 6 divides d_model: the code, and this, have -2k/c.
+
+    Reads positions ``[#B, S, A]``, from the model or from `Grid`. Fractional positions are fine.
+
+    Fields: ``axes`` the number A; ``base`` as in `sinusoidal`. Raises ValueError in `check` for a d_model so small that
+    the last axis would be cut off.
+
+    >>> x = np.zeros((1, 1, 6), np.float32)
+    >>> SinusoidalAxes().embed({}, x, Sequence(np.array([[[1, 2]]]), np.array([1]))).round(4).tolist()[0][0]
+    [0.8414999842643738, 0.5403000116348267, 0.009999999776482582, 1.0, 0.9092999696731567, -0.41609999537467957]
+    """
+
+    axes: int = 2
+    base: float = 10000.0
+
+    name = "sinusoidal_axes"
+    paper = "arXiv:1908.11415"
+    citation = (
+        "Wang, Z., Liu, J.-C. (2019). Translating Math Formula Images to LaTeX Sequences Using Deep Neural Networks "
+        "with Sequence-level Training. arXiv:1908.11415."
+    )
+
+    @property
+    def position_axes(self) -> int:
+        """``axes``."""
+        return self.axes
+
+    def check_fields(self) -> None:
+        """Refuses no axes and a base that is not positive."""
+        if self.axes < 1:
+            raise ValueError(f"SinusoidalAxes.axes = {self.axes} must be at least 1: 2 for rows and columns")
+        if not self.base > 0:
+            raise ValueError(f"SinusoidalAxes.base = {self.base} must be positive: the paper has 10000.0")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses a width in which the last axis has no channel."""
+        channels = channels_per_axis(dims.d_model, self.axes)
+        if dims.d_model <= channels * (self.axes - 1):
+            raise ValueError(
+                f"SinusoidalAxes gives each of {self.axes} axes {channels} channels, but d_model = {dims.d_model} ends "
+                f"before the last: choose a d_model that {2 * self.axes} divides, or fewer axes"
+            )
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
+        dtype = at_least_float32(x)
+        vectors = sinusoidal_axes(sequence.positions, x.shape[-1], base=self.base, dtype=dtype)
+        return (x.astype(dtype) + vectors).astype(x.dtype)

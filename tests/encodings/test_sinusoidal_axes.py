@@ -1,0 +1,68 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Dims, Grid, RoPE, Sequence, SinusoidalAxes, map_slot, sinusoidal, sinusoidal_axes
+from posenc_jax.encodings.sinusoidal_axes import channels_per_axis
+
+
+def dims(d_model):
+    return Dims(d_model, num_heads=1, num_kv_heads=1, head_dim=d_model, num_layers=1, max_len=64)
+
+
+def oracle(position, dim):
+    axes = len(position)
+    channels = math.ceil(dim / (2 * axes)) * 2
+    row = []
+    for p in position:
+        for k in range(channels // 2):
+            angle = p * 10000.0 ** (-2 * k / channels)
+            row += [math.sin(angle), math.cos(angle)]
+    return row[:dim]
+
+
+@pytest.mark.parametrize(("axes", "dim"), [(2, 8), (2, 6), (2, 7), (2, 32), (3, 11), (3, 12), (3, 32), (1, 5)])
+def test_agrees_with_the_formula(axes, dim):
+    positions = np.random.default_rng(0).integers(-5, 1000, (2, 3, axes))
+    want = np.array([[oracle(p, dim) for p in row] for row in positions])
+    np.testing.assert_allclose(sinusoidal_axes(positions, dim, dtype=np.float64), want, atol=1e-9)
+    with jax.enable_x64(True):
+        got = sinusoidal_axes(jnp.asarray(positions), dim, dtype=jnp.float64)
+        np.testing.assert_allclose(got, want, atol=1e-9)
+    traced = sinusoidal_axes(jnp.asarray(positions, jnp.int32), dim)
+    assert traced.dtype == jnp.float32
+    np.testing.assert_allclose(traced, want, atol=1e-6)
+
+
+def test_channels_of_the_published_code():
+    # ceil(d/4)*2 in two dimensions, ceil(d/6)*2 in three
+    assert [channels_per_axis(d, 2) for d in range(1, 10)] == [2, 2, 2, 2, 4, 4, 4, 4, 6]
+    assert [channels_per_axis(d, 3) for d in range(1, 14)] == [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 6]
+
+
+def test_rows_and_columns_of_a_grid_stay_apart():
+    x = np.zeros((1, 12, 8), np.float32)
+    _, seen = map_slot((Grid(width=4), SinusoidalAxes()), Sequence.of_length(12))
+    got = SinusoidalAxes().embed({}, x, seen)[0].reshape(3, 4, 8)
+    rows, columns = sinusoidal(np.arange(3), 4), sinusoidal(np.arange(4), 4)
+    np.testing.assert_array_equal(got[..., :4], np.broadcast_to(rows[:, None], (3, 4, 4)))
+    np.testing.assert_array_equal(got[..., 4:], np.broadcast_to(columns[None], (3, 4, 4)))
+    assert SinusoidalAxes().embed({}, x.astype(jnp.bfloat16), seen).dtype == jnp.bfloat16
+
+
+def test_what_cannot_be():
+    with pytest.raises(ValueError, match=r"SinusoidalAxes.axes = 0 must be at least 1"):
+        SinusoidalAxes(0)
+    with pytest.raises(ValueError, match=r"SinusoidalAxes.base = 0.0 must be positive"):
+        SinusoidalAxes(base=0)
+    message = r"each of 3 axes 2 channels, but d_model = 4 ends before the last: choose a d_model that 6 divides"
+    with pytest.raises(ValueError, match=message):
+        SinusoidalAxes(3).check(dims(4))
+    with pytest.raises(ValueError, match=r"each of 3 axes 4 channels, but d_model = 7 ends before the last"):
+        SinusoidalAxes(3).check(dims(7))
+    SinusoidalAxes(3).check(dims(5))
+    with pytest.raises(ValueError, match=r"reads positions of 2 axes .* given plain positions .*`grid`"):
+        map_slot((SinusoidalAxes(), RoPE()), Sequence.of_length(4))
