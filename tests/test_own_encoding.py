@@ -1,0 +1,44 @@
+"""The README's page on an encoding of one's own: its code, its contract, its ablation."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from posenc_jax.analysis import check_contract
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "experiments" / "own_encoding"
+
+
+def test_the_readme_shows_the_file():
+    docstring, _, code = (FOLDER / "gaussian.py").read_text().partition("\n\n")
+    assert docstring.startswith('"""')
+    assert f"```python\n{code.strip()}\n```" in (ROOT / "README.md").read_text()
+    assert len(code.strip().splitlines()) <= 24
+
+
+def test_it_keeps_the_contract(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from experiments.own_encoding.gaussian import GaussianWindow
+
+    assert all(clause.status == "passed" for clause in check_contract(GaussianWindow()))
+
+
+def test_posenc_ablate_trains_it(tmp_path):
+    """In a folder of its own, so that nothing but the experiment's files is needed."""
+    command = "import sys; from posenc_jax.cli import main; sys.exit(main(sys.argv[1:]))"
+    overrides = ["--training.steps", "50", "--training.log-every", "50", "--seeds", "0", "--evaluation.lengths", "4", "10", "--directory"]
+    done = subprocess.run(
+        [sys.executable, "-c", command, "ablate", "experiments/own_encoding/ablation.py", *overrides, str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "NPROC": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert {(row["label"], row["length"]) for row in rows} == {
+        (label, length) for label in ("nope", "alibi", "gaussian") for length in (4, 10)
+    }
