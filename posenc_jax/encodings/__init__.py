@@ -9,10 +9,13 @@ from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.encodings.randomized import Randomized, random_positions
+from posenc_jax.encodings.rerope import ReRoPE
 from posenc_jax.encodings.rope import RoPE, half_permutation, rotate
+from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shaw import Shaw
 from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
 from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes, sinusoidal_axes
@@ -29,8 +32,10 @@ from posenc_jax.encodings.slots import (
     map_slot,
     token_terms,
 )
+from posenc_jax.encodings.string import String
 from posenc_jax.encodings.t5 import T5Bias, t5_buckets
 from posenc_jax.encodings.transformer_xl import TransformerXL
+from posenc_jax.encodings.xpos import XPos
 
 ENCODINGS: dict[str, type[PositionalEncoding]] = {
     cls.name: cls
@@ -38,6 +43,11 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
+        String,
+        SelfExtend,
+        ReRoPE,
+        LogScaling,
+        XPos,
         ALiBi,
         T5Bias,
         Shaw,
@@ -55,17 +65,22 @@ __all__ = [
     "Geometry",
     "Grid",
     "Learned",
+    "LogScaling",
     "PositionalEncoding",
     "Randomized",
+    "ReRoPE",
     "RoPE",
+    "SelfExtend",
     "Sequence",
     "Shaw",
     "Sinusoidal",
     "SinusoidalAxes",
     "Slot",
+    "String",
     "T5Bias",
     "TransformerXL",
     "Value",
+    "XPos",
     "alibi_bias",
     "alibi_slopes",
     "attend",

@@ -48,6 +48,41 @@ ABSOLUTE = (
 ROTARY = (
     Method("RoPE", "rope", "Su et al. 2021", "arXiv:2104.09864"),
     Method("Partial RoPE", "rope(rotary_dim=0.25, layout='half')", "Black et al. 2022", "arXiv:2204.06745"),
+    Method("xPos", "xpos", "Sun et al. 2022", "arXiv:2212.10554"),
+    Method(
+        "ReRoPE",
+        "log_scaling(training_length=64)|rerope(window=4)",
+        "Su 2023",
+        "https://kexue.fm/archives/9708",
+        "a window of 512 and a training length of 4096 in the author's code",
+    ),
+    Method(
+        "Leaky ReRoPE",
+        "log_scaling(training_length=64)|rerope(window=4, factor=16)",
+        "Su 2023",
+        "https://kexue.fm/archives/9708",
+        "a window of 512 and a training length of 4096 in the author's code",
+    ),
+    Method(
+        "SelfExtend",
+        "self_extend(group_size=2, window=4)",
+        "Jin et al. 2024",
+        "arXiv:2401.01325",
+        "groups of 8 and a window of 1024 in the authors' code",
+    ),
+    Method(
+        "STRING",
+        "string(shift=4, window=2)",
+        "An et al. 2024",
+        "arXiv:2410.18745",
+        "a third of the training length and a window of 128 in the paper",
+    ),
+    Method(
+        "Log-n scaling of queries",
+        "log_scaling(training_length=64)|rope",
+        "Su 2021; Chiang and Cholak 2022",
+        "arXiv:2202.12172",
+    ),
 )
 
 ADDITIVE = (

@@ -1,0 +1,70 @@
+"""Queries scaled by the logarithm of how many keys they see (Su 2021; Chiang and Cholak 2022)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32
+
+
+@dataclasses.dataclass(frozen=True)
+class LogScaling(PositionalEncoding):
+    """Multiplies queries by log n / log L, so that attention over n keys is as sharp as over L::
+
+        q'_i = q_i max(1, log(n_i) / log(L)),   n_i = p_i + 1, the keys that a causal query at p_i sees
+
+    No encoding of positions by itself: an element beside one, as in ``(LogScaling(4096), ReRoPE(window=512))``, the
+    authors' setting of ReRoPE. Entropy of the weights then depends little on n (Su 2021, kexue.fm/archives/8823); with
+    logits of bounded size a softmax over n keys must flatten as n grows (Chiang and Cholak 2022, section 5.3).
+
+    Fields:
+
+    - ``training_length``: L, at which the factor is 1.
+    - ``count``: "position" is n = p + 1, as in Su's code for causal models (bojone/rerope). "length" is n = the
+      sequence's length, for all queries alike, as in both papers, which have no causal mask.
+    - ``clip``: only enlarge (True, Su's code). False also shrinks queries below L, as both papers do:
+      ``LogScaling(512, count="length", clip=False)`` is Su's log_512(n), ``training_length=math.e`` the plain log(n) of
+      Chiang and Cholak.
+
+    Positions count from 0; before 0 a query counts one key.
+
+    >>> LogScaling(4).encode_queries({}, np.ones((1, 1, 3, 1)), np.array([[0, 3, 15]]), None)[0, 0, :, 0].tolist()
+    [1.0, 1.0, 2.0]
+    """
+
+    training_length: int | float = 512
+    count: Literal["position", "length"] = "position"
+    clip: bool = True
+
+    name = "log_scaling"
+    paper = "arXiv:2202.12172"
+    citation = (
+        "Su, J. (2021). Attention scale from the viewpoint of entropy invariance. kexue.fm/archives/8823. Chiang, D., "
+        "Cholak, P. (2022). Overcoming a Theoretical Limitation of Self-Attention. ACL. arXiv:2202.12172."
+    )
+
+    @property
+    def position_axes(self) -> int | Literal["any"] | None:
+        """Plain positions where they are counted."""
+        return None if self.count == "position" else "any"
+
+    def check_fields(self) -> None:
+        """Refuses a length whose logarithm is not positive."""
+        if not self.training_length > 1:
+            raise ValueError(
+                f"LogScaling.training_length = {self.training_length} must exceed 1, as log n is divided by its "
+                "logarithm: give the length of the training sequences"
+            )
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]`` queries, scaled."""
+        dtype = at_least_float32(q)
+        keys = positions + 1 if self.count == "position" else length[:, None]
+        factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / np.log(self.training_length)
+        if self.clip:
+            factor = jnp.maximum(factor, 1)
+        return (jnp.asarray(q).astype(dtype) * factor[:, None, :, None]).astype(q.dtype)

@@ -1,0 +1,87 @@
+"""ReRoPE and Leaky ReRoPE: rotary positions that stop growing, or grow slower, beyond a window (Su 2023)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.rope import RoPE
+
+
+def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_near: Array) -> Array:
+    """``[B, H, Q, K]`` scaled products of one pair of encoded queries and keys where ``is_near [#B, Q, K]``, of the
+    other elsewhere; computed in at least float32. No vector per pair of tokens exists.
+    """
+
+    def product(q, k):
+        scale = q.shape[-1] ** -0.5
+        return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
+
+    return jnp.where(is_near[:, None], product(*near), product(*far))
+
+
+def distances(geometry: Geometry) -> Array:
+    """``[#B, Q, K]`` query minus key position, on the device: the difference of host arrays would put a constant of
+    that size into the program.
+    """
+    return jnp.asarray(geometry.q_positions)[:, :, None] - jnp.asarray(geometry.k_positions)[:, None, :]
+
+
+@dataclasses.dataclass(frozen=True)
+class ReRoPE(PositionalEncoding):
+    """RoPE over distances up to a window; beyond it the distance stays, or grows ``factor`` times slower::
+
+        logits_ij = q_i . R(-d) k_j / sqrt(D),   d = i - j           where |i - j| < w
+                                                 d = w                        elsewhere  (ReRoPE)
+                                                 d = w + (i - j - w) / factor  elsewhere  (Leaky ReRoPE)
+
+    (Su 2023, kexue.fm/archives/9708 and the author's code, bojone/rerope.) Distances then stay within those seen in
+    training at any length. It costs a second product of queries and keys, which are rotated a second time, by w and 0
+    or by (p + w (factor - 1)) / factor and p / factor; each pair of tokens selects one of the two.
+
+    The code also scales queries by max(1, log(p + 1) / log(training length)), which is an element of its own:
+    ``(LogScaling(4096), ReRoPE())``. Fields: ``window`` is w, 512 in the code; ``factor`` None is ReRoPE, 16 is the
+    Leaky ReRoPE of the code; ``rope`` the rotation. Defined under a causal mask; the code, and this, take w for a key
+    that lies w or more after its query too.
+    """
+
+    window: int = 512
+    factor: float | None = None
+    rope: RoPE = RoPE()  # noqa: RUF009  (frozen)
+
+    name = "rerope"
+    paper = "https://kexue.fm/archives/9708"
+    citation = "Su, J. (2023). Rectified Rotary Position Embeddings. https://github.com/bojone/rerope."
+    shift_invariant = True
+    causal_only = True
+
+    def check_fields(self) -> None:
+        """Refuses a window without tokens and a factor that would stretch distances."""
+        if self.window < 1:
+            raise ValueError(f"ReRoPE.window = {self.window} must be at least 1: the author's code has 512")
+        if self.factor is not None and not self.factor >= 1:
+            raise ValueError(
+                f"ReRoPE.factor = {self.factor} must be at least 1, or distances beyond the window would grow faster "
+                "than within: use None for ReRoPE, 16 for the Leaky ReRoPE of the author's code"
+            )
+
+    def check(self, dims: Dims) -> None:
+        """As the rotation."""
+        self.rope.check(dims)
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``, see the class."""
+        q_positions, k_positions, length = geometry.q_positions, geometry.k_positions, geometry.length
+        if self.factor is None:
+            q_far, k_far = np.full((1, 1), self.window), np.zeros((1, 1), np.int64)
+        else:
+            q_far = (q_positions + self.window * (self.factor - 1)) / self.factor
+            k_far = k_positions / self.factor
+        near, far = (
+            (self.rope.encode_queries(params, q, at_q, length), self.rope.encode_keys(params, k, at_k, length))
+            for at_q, at_k in ((q_positions, k_positions), (q_far, k_far))
+        )
+        return selected_product(near, far, jnp.abs(distances(geometry)) < self.window)

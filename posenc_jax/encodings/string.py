@@ -1,0 +1,77 @@
+"""STRING: far keys read through the well-trained positions nearby (An et al. 2024)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.rerope import distances, selected_product
+from posenc_jax.encodings.rope import RoPE
+
+
+@dataclasses.dataclass(frozen=True)
+class String(PositionalEncoding):
+    """ShifTed Rotary position embeddING: distances from S on are S - W shorter, so that the longest, which training
+    rarely shows, do not occur::
+
+        logits_ij = m^2 q_i . R(-d) k_j / sqrt(D),   d = i - j           where i - j < S
+                                                     d = i - j - S + W   elsewhere
+
+    (An et al. 2024, section 4.1, equation 4.) Nothing is trained. It costs a second product of queries and keys, with
+    the queries rotated by i - S + W. Fields:
+
+    - ``training_length``: L. ``shift``: S, or None for int(0.33 L) as in the authors' code (the paper: L/3, and from
+      L/7 to L/2).
+    - ``window``: W, 128: what keeps neighbours nearest.
+    - ``attention_factor``: m, by which the authors' code multiplies sines and cosines, 0.1 ln 2 + 1, to recover the
+      sharpness that the shift costs; the paper's equations have none: 1.
+    - ``rope``: the rotation.
+
+    Departure: the authors' code for a prompt counts pairs at distance S twice, in both products; its decoding and the
+    paper do not. Defined under a causal mask.
+    """
+
+    training_length: int = 2048
+    shift: int | None = None
+    window: int = 128
+    attention_factor: float = 0.1 * math.log(2) + 1
+    rope: RoPE = RoPE()  # noqa: RUF009  (frozen)
+
+    name = "string"
+    paper = "arXiv:2410.18745"
+    citation = (
+        "An, C., Zhang, J., Zhong, M., Li, L., Gong, S., Luo, Y., Xu, J., Kong, L. (2025). Why Does the Effective "
+        "Context Length of LLMs Fall Short? ICLR. arXiv:2410.18745."
+    )
+    shift_invariant = True
+    causal_only = True
+
+    def check_fields(self) -> None:
+        """Refuses a window that the shift does not leave room for, and a factor that is not positive."""
+        if not 0 <= self.window <= self.offset:
+            raise ValueError(
+                f"String.window = {self.window} must lie in 0 .. {self.offset}, the shift, or far distances would "
+                "grow: choose a smaller window or a larger shift (None: int(0.33 training_length))"
+            )
+        if not self.attention_factor > 0:
+            raise ValueError(
+                f"String.attention_factor = {self.attention_factor} must be positive: 1 leaves the logits as they are"
+            )
+
+    def check(self, dims: Dims) -> None:
+        """As the rotation."""
+        self.rope.check(dims)
+
+    @property
+    def offset(self) -> int:
+        """S, the first distance that is shortened."""
+        return int(0.33 * self.training_length) if self.shift is None else self.shift
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``, see the class."""
+        at_q, length = geometry.q_positions, geometry.length
+        keys = self.rope.encode_keys(params, k, geometry.k_positions, length)
+        near = self.rope.encode_queries(params, q, at_q, length)
+        far = self.rope.encode_queries(params, q, at_q - self.offset + self.window, length)
+        return self.attention_factor**2 * selected_product((near, keys), (far, keys), distances(geometry) < self.offset)
