@@ -10,6 +10,7 @@ from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequen
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.log_scaling import LogScaling
+from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.encodings.randomized import Randomized, random_positions
@@ -51,6 +52,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         ALiBi,
         T5Bias,
         Shaw,
+        MusicTransformer,
         TransformerXL,
         Randomized,
         Grid,
@@ -66,6 +68,7 @@ __all__ = [
     "Grid",
     "Learned",
     "LogScaling",
+    "MusicTransformer",
     "PositionalEncoding",
     "Randomized",
     "ReRoPE",

@@ -92,6 +92,7 @@ ADDITIVE = (
 
 RELATIVE = (
     Method("Shaw", "shaw", "Shaw et al. 2018", "arXiv:1803.02155"),
+    Method("Music Transformer", "music_transformer", "Huang et al. 2018", "arXiv:1809.04281"),
     Method("Transformer-XL", "transformer_xl", "Dai et al. 2019", "arXiv:1901.02860"),
 )
 

@@ -48,13 +48,13 @@ class TransformerXL(PositionalEncoding):
     Field: ``base`` of the frequencies. Parameters, all N(0, 0.02^2) as in the authors' code: ``u`` and ``v`` ``[H, D]``
     and ``projection`` (W_R) ``[H, D, d_model]``.
 
-    One head, D = 1, d_model = 2, queries 1 and W_R = [1, 0]: the sine of query minus key.
+    One head, D = 1, d_model = 2, queries 1 and W_R = [0, 1]: the cosine of query minus key.
 
-    >>> params = {"u": jnp.zeros((1, 1)), "v": jnp.zeros((1, 1)), "projection": jnp.array([[[1.0, 0.0]]])}
+    >>> params = {"u": jnp.zeros((1, 1)), "v": jnp.zeros((1, 1)), "projection": jnp.array([[[0.0, 1.0]]])}
     >>> q, geometry = jnp.ones((1, 1, 3, 1)), Geometry.of_length(3, num_heads=1)
     >>> last = TransformerXL().content_bias(params, q, q, geometry, None)[0, 0, 2]
-    >>> [f"{x:.3f}" for x in last]  # sin 2, sin 1, sin 0
-    ['0.909', '0.841', '0.000']
+    >>> [f"{x:.3f}" for x in last]  # cos 2, cos 1, cos 0
+    ['-0.416', '0.540', '1.000']
     """
 
     base: float = 10000.0

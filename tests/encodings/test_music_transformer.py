@@ -1,0 +1,128 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.music_transformer import MusicTransformer, skew, unskew
+
+DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=6)
+RNG = np.random.default_rng(0)
+
+
+def paper(q, k, v, keys, values, q_positions, k_positions, visible):
+    """One head of one sequence, pair by pair; a distance without a row of the table adds nothing."""
+    rows = len(keys)
+    out = np.zeros((len(q), v.shape[1]))
+    for i in range(len(q)):
+        scores, added = [], []
+        for j in range(len(k)):
+            row = int(k_positions[j]) - int(q_positions[i]) + rows // 2
+            inside = 0 <= row < rows
+            score = q[i] @ k[j] + (q[i] @ keys[row] if inside else 0)
+            scores.append(score / np.sqrt(q.shape[1]) if visible[i][j] else -np.inf)
+            added.append(v[j] + (values[row] if inside and values is not None else 0))
+        weights = np.exp(np.array(scores) - max(scores))
+        out[i] = weights / weights.sum() @ np.array(added)
+    return out
+
+
+@pytest.mark.parametrize("values", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_attention_is_the_papers(values, shared, known):
+    """Queries are the last 3 of 7 tokens, distances reach beyond the table of 3; the second row has gaps and packs."""
+    encoding = MusicTransformer(3, values=values, shared=shared)
+    with jax.enable_x64(True):
+        shape = (5, 4) if shared else (4, 5, 4)
+        params = {name: RNG.normal(size=shape) for name in (("keys", "values") if values else ("keys",))}
+        assert jax.tree.map(np.shape, encoding.init(jax.random.key(0), DIMS)) == jax.tree.map(np.shape, params)
+        q, (k, v) = RNG.normal(size=(2, 4, 3, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
+        positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 5]])
+        segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
+        for causal in (True, False):
+            sequence = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7), segment_ids=segments)
+            queries = dataclasses.replace(sequence, positions=sequence.positions[:, 4:], segment_ids=segments[:, 4:])
+            slots = {"q_slots": np.arange(4, 7)[None], "k_slots": np.arange(7)[None]}
+            geometry = Geometry.between(queries, sequence, num_heads=4, causal=causal, **slots)
+            got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
+            visible = np.asarray(geometry.mask)[:, 0]
+            for b, h in np.ndindex(2, 4):
+                tables = [None if table is None else table if shared else table[h] for table in _tables(params)]
+                want = paper(q[b, h], k[b, h // 2], v[b, h // 2], *tables, positions[b, 4:], positions[b], visible[b])
+                np.testing.assert_allclose(got[b, h], want, atol=1e-12)
+
+
+def _tables(params):
+    return params["keys"], params.get("values")
+
+
+@pytest.mark.parametrize("max_distance, shared", [(3, False), (9, True)])
+def test_the_skew_is_the_same_attention(max_distance, shared):
+    """Contiguous and not declared so, with padding on the left, whose rows see no key: output and gradients."""
+    encoding = MusicTransformer(max_distance, values=True, shared=shared)
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda p: jnp.asarray(RNG.normal(size=p.shape)), encoding.init(jax.random.key(0), DIMS))
+        q, k, v, functional = (jnp.asarray(x) for x in RNG.normal(size=(4, 2, 4, 6, 4)))
+        segments = np.array([[0, 0, 1, 1, 1, 1], [1] * 6])
+        sequence = Sequence(np.arange(6)[None], np.array([4, 6]), segment_ids=segments)
+        geometry = Geometry.between(sequence, sequence, num_heads=4, causal=True)
+        real = jnp.asarray(segments)[:, None, :, None] * functional
+
+        def loss(params, q, k, v, contiguous):
+            declared = dataclasses.replace(geometry, contiguous=contiguous)
+            return (attend(q, k, v, (encoding,), (params,), declared) * real).sum()
+
+        run = jax.value_and_grad(loss, (0, 1, 2, 3))
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12),
+            run(params, q, k, v, True),
+            run(params, q, k, v, False),
+        )
+
+
+def test_the_skew_gathers_nothing():
+    """That form is a product, a pad and a reshape; blocks of it, whose corners differ, are picked."""
+    encoding, geometry = MusicTransformer(), Geometry.of_length(6, num_heads=4, causal=True)
+    params, q = encoding.init(jax.random.key(0), DIMS), np.ones((1, 4, 6, 4), np.float32)
+    forms = [geometry, dataclasses.replace(geometry, causal=False), geometry.block(slice(0, 2), slice(2, 4))]
+    texts = [str(jax.make_jaxpr(lambda q, g=g: encoding.content_bias(params, q, q, g, None))(q)) for g in forms[:2]]
+    assert ["gather" in text for text in texts] == [False, True]
+    whole = encoding.content_bias(params, q, q, dataclasses.replace(geometry, contiguous=False), None)
+    block = encoding.content_bias(params, q[:, :, :2], q[:, :, 2:4], forms[2], None)
+    np.testing.assert_allclose(block, whole[:, :, :2, 2:4], atol=1e-6)
+
+
+def test_skew_moves_what_the_formula_says():
+    x = RNG.normal(size=(2, 5, 5))
+    skewed, back = skew(x), unskew(x)
+    for b, i, j in np.ndindex(x.shape):
+        if j <= i:
+            assert skewed[b, i, j] == np.float32(x[b, i, j - i + 4])
+        key = j - 4 + i  # of column j in the unskewed row
+        assert back[b, i, j] == (np.float32(x[b, i, key]) if key >= 0 else 0)
+
+
+def test_initialisation_and_hooks():
+    dims = Dims(128, 2, 2, 64, 1, 100)
+    params = MusicTransformer(values=True).init(jax.random.key(0), dims)
+    assert {name: p.shape for name, p in params.items()} == {"keys": (2, 199, 64), "values": (2, 199, 64)}
+    assert not np.array_equal(params["keys"], params["values"])
+    for p in params.values():
+        assert p.dtype == jnp.float32
+        assert 0.12 < float(p.std()) < 0.13
+    assert MusicTransformer(values=True).acts_on == {"content_bias", "value_term"}
+    assert MusicTransformer().acts_on == {"content_bias"}
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"max_distance = 0 must be at least 1 .*None for the model's max_len"):
+        MusicTransformer(0)
+    sequence = Sequence(np.array([[0.0, 0.5]], np.float32), np.array([2]))
+    geometry = Geometry.between(sequence, sequence, num_heads=4)
+    q = np.ones((1, 4, 2, 4), np.float32)
+    with pytest.raises(ValueError, match="MusicTransformer reads a table by whole distances, got float32"):
+        MusicTransformer().content_bias(MusicTransformer().init(jax.random.key(0), DIMS), q, q, geometry, None)
