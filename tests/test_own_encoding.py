@@ -29,9 +29,10 @@ def test_it_keeps_the_contract(monkeypatch):
 def test_posenc_ablate_trains_it(tmp_path):
     """In a folder of its own, so that nothing but the experiment's files is needed."""
     command = "import sys; from posenc_jax.cli import main; sys.exit(main(sys.argv[1:]))"
-    overrides = ["--training.steps", "50", "--training.log-every", "50", "--seeds", "0", "--evaluation.lengths", "4", "10", "--directory"]
+    overrides = ["--training.steps", "50", "--training.log-every", "50", "--seeds", "0"]
+    overrides += ["--evaluation.lengths", "4", "10", "--directory", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-c", command, "ablate", "experiments/own_encoding/ablation.py", *overrides, str(tmp_path)],
+        [sys.executable, "-c", command, "ablate", "experiments/own_encoding/ablation.py", *overrides],
         cwd=ROOT,
         env=os.environ | {"JAX_PLATFORMS": "cpu", "NPROC": "1"},
         capture_output=True,
