@@ -15,7 +15,9 @@ from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.encodings.randomized import Randomized, random_positions
 from posenc_jax.encodings.rerope import ReRoPE
-from posenc_jax.encodings.rope import RoPE, half_permutation, rotate
+from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
+from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
+from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
 from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shaw import Shaw
 from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
@@ -37,6 +39,7 @@ from posenc_jax.encodings.string import String
 from posenc_jax.encodings.t5 import T5Bias, t5_buckets
 from posenc_jax.encodings.transformer_xl import TransformerXL
 from posenc_jax.encodings.xpos import XPos
+from posenc_jax.encodings.yarn import NTKByParts, YaRN
 
 ENCODINGS: dict[str, type[PositionalEncoding]] = {
     cls.name: cls
@@ -62,17 +65,28 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
 
 __all__ = [
     "ENCODINGS",
+    "NTK",
+    "SCALINGS",
     "ALiBi",
     "Dims",
+    "DynamicNTK",
     "Geometry",
     "Grid",
+    "HoPE",
     "Learned",
+    "Llama3",
     "LogScaling",
+    "LongRoPE",
     "MusicTransformer",
+    "NTKByParts",
+    "PRoPE",
+    "PositionInterpolation",
     "PositionalEncoding",
     "Randomized",
     "ReRoPE",
+    "Resonance",
     "RoPE",
+    "RoPEScaling",
     "SelfExtend",
     "Sequence",
     "Shaw",
@@ -84,10 +98,12 @@ __all__ = [
     "TransformerXL",
     "Value",
     "XPos",
+    "YaRN",
     "alibi_bias",
     "alibi_slopes",
     "attend",
     "check_slot",
+    "convert_layout",
     "elements",
     "embed",
     "fixed_point",

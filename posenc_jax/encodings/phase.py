@@ -9,6 +9,7 @@ of a turn per position, the product wraps, and what is left is the phase. The er
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -76,23 +77,61 @@ def sincos(positions: Array, frequencies: Array, dtype=jnp.float32) -> tuple[Arr
         angles = _times(jnp.asarray(positions).astype(compute), frequencies.astype(compute))
         return jnp.sin(angles).astype(dtype), jnp.cos(angles).astype(dtype)
 
-    frequencies = np.asarray(frequencies, np.float64)
-    if not isinstance(positions, jax.Array):
-        sin, cos = _sincos_64(np, np.asarray(positions), frequencies, np.float64)
+    return sincos_of_turns(positions, turns(np.asarray(frequencies, np.float64)), dtype)
+
+
+class Turns(NamedTuple):
+    """Frequencies with their phase per position as integers, ``[F]`` or broadcastable to ``positions.shape + (F,)``.
+
+    Attributes:
+      high, low: turns per position modulo 1, in 2**-64 turns, as two words of 32 bits (uint32).
+      frequencies: radians per position, for fractions of a position.
+    """
+
+    high: Array
+    low: Array
+    frequencies: Array
+
+
+def turns(frequencies: Array) -> Turns:
+    """`Turns` of frequencies: of NumPy ones to the last bit, of traced ones (not negative) for their value in their own
+    dtype, so that from there on every position is exact.
+    """
+    if isinstance(frequencies, jax.Array):
+        per_position = frequencies / math.tau
+        scaled = (per_position - jnp.floor(per_position)) * 2.0**32  # by powers of two: no rounding
+        high = jnp.floor(scaled)
+        low = jnp.floor((scaled - high) * 2.0**32)
+        return Turns(high.astype(jnp.uint32), low.astype(jnp.uint32), frequencies)
+    words = fixed_point(frequencies)
+    return Turns((words >> 32).astype(np.uint32), words.astype(np.uint32), np.asarray(frequencies, np.float64))
+
+
+def sincos_of_turns(positions: Array, turns: Turns, dtype=jnp.float32) -> tuple[Array, Array]:
+    """`sincos` for frequencies as `Turns`: exact at integer positions also where frequencies are traced or chosen while
+    the program runs. Not differentiable in the frequencies.
+    """
+    if not any(isinstance(array, jax.Array) for array in (positions, *turns)):
+        sin, cos = _sincos_64(np, np.asarray(positions), turns, np.float64)
         return sin.astype(dtype), cos.astype(dtype)
-    compute = at_least_float32(dtype)
+    positions, compute = jnp.asarray(positions), at_least_float32(dtype)
     if jnp.issubdtype(positions.dtype, jnp.floating):
         positions = positions.astype(at_least_float32(positions))
     if compute == jnp.float64 or positions.dtype.itemsize == 8:
-        sin, cos = _sincos_64(jnp, positions, frequencies, compute)
+        sin, cos = _sincos_64(jnp, positions, turns, compute)
     else:
-        sin, cos = _sincos_32(positions, frequencies)
+        sin, cos = _sincos_32(positions, turns)
     return sin.astype(dtype), cos.astype(dtype)
 
 
 def _times(positions: Array, frequencies: Array) -> Array:
     """The outer product, ``positions.shape + (F,)``."""
-    return positions[..., None] * frequencies.reshape((1,) * positions.ndim + (-1,))
+    return positions[..., None] * _beside(positions, frequencies)
+
+
+def _beside(positions: Array, values: Array) -> Array:
+    """``values [F]`` with as many axes as ``positions[..., None]``; those with more axes have them already."""
+    return values.reshape((1,) * positions.ndim + (-1,)) if values.ndim == 1 else values
 
 
 def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
@@ -104,20 +143,20 @@ def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
         return whole.astype(integer), positions - whole
 
 
-def _sincos_64(xp, positions: Array, frequencies: np.ndarray, compute) -> tuple[Array, Array]:
+def _sincos_64(xp, positions: Array, turns: Turns, compute) -> tuple[Array, Array]:
     """With 64-bit integers: NumPy on the host, or jax.numpy where they are enabled."""
+    words = (turns.high.astype(np.uint64) << 32) | turns.low.astype(np.uint64)
     whole, fraction = _split(xp, positions, np.int64)
-    phase = _times(whole.astype(np.uint64), fixed_point(frequencies)).view(np.int64)  # half a turn either way
+    phase = _times(whole.astype(np.uint64), words).view(np.int64)  # half a turn either way
     angles = phase.astype(compute) * (math.tau / 2**64)
     if fraction is not None:
-        angles = angles + _times(fraction.astype(compute), frequencies.astype(compute))
+        angles = angles + _times(fraction.astype(compute), turns.frequencies.astype(compute))
     return xp.sin(angles), xp.cos(angles)
 
 
-def _sincos_32(positions: Array, frequencies: np.ndarray) -> tuple[Array, Array]:
+def _sincos_32(positions: Array, turns: Turns) -> tuple[Array, Array]:
     """With 32-bit integers only: the high word of the 64-bit product, by halves of 16 bits."""
-    turns = fixed_point(frequencies).reshape((1,) * positions.ndim + (-1,))
-    high, low = (turns >> 32).astype(np.uint32), turns.astype(np.uint32)
+    high, low = _beside(positions, turns.high), _beside(positions, turns.low)
     low_1, low_0 = low >> 16, low & 0xFFFF
 
     signed = positions.dtype != jnp.uint32
@@ -134,7 +173,7 @@ def _sincos_32(positions: Array, frequencies: np.ndarray) -> tuple[Array, Array]
     quarter = phase + 2**29 >> 30
     angles = (phase - (quarter << 30)).astype(jnp.int32).astype(jnp.float32) * (math.tau / 2**32)
     if fraction is not None:
-        angles = angles + _times(fraction, frequencies.astype(np.float32))
+        angles = angles + _times(fraction, turns.frequencies.astype(np.float32))
     sin, cos = jnp.sin(angles), jnp.cos(angles)
     swap = quarter % 2 == 1
     sin, cos = jnp.where(swap, cos, sin), jnp.where(swap, sin, cos)

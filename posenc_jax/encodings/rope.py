@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.phase import sincos, sincos_of_turns, vaswani_frequencies
+from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
+from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
+from posenc_jax.encodings.yarn import NTKByParts, YaRN
 
 Layout = Literal["interleaved", "half"]
+Scaling = PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | Resonance | PRoPE | HoPE
+SCALINGS: dict[str, type[RoPEScaling]] = {cls.name: cls for cls in get_args(Scaling)}
 
 
 def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "interleaved") -> Array:
@@ -24,10 +29,15 @@ def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "int
     Plane k holds dimensions ``(2k, 2k+1)`` ("interleaved") or ``(k, F+k)`` ("half"); the rest passes through. Computed
     in at least float32, the angles exactly at integer positions (see `sincos`); the result has the dtype of x.
     """
-    planes = len(frequencies)
-    dtype = at_least_float32(x)
     positions = positions.reshape((1,) * (x.ndim - 1 - positions.ndim) + positions.shape)
-    sin, cos = sincos(positions, frequencies, dtype)
+    return turn(x, *sincos(positions, frequencies, at_least_float32(x)), layout)
+
+
+def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Array:
+    """`rotate` by given sines and cosines ``[..., F]``, which broadcast to ``x.shape[:-1] + (F,)`` and need not be
+    those of an angle: any factor of both multiplies the plane.
+    """
+    planes, dtype = sin.shape[-1], at_least_float32(x)
     turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
     x_f = turned.astype(dtype)
     if layout == "interleaved":
@@ -54,6 +64,25 @@ def half_permutation(head_dim: int, rotary_dim: int | None = None) -> np.ndarray
     return np.concatenate([np.arange(0, rotary_dim, 2), np.arange(1, rotary_dim, 2), np.arange(rotary_dim, head_dim)])
 
 
+def convert_layout(weight: Array, head_dim: int, to: Layout, rotary_dim: int | None = None) -> Array:
+    """The projection to queries or keys, ``[..., H * D]`` or ``[..., H, D]``, or its bias, in the other layout.
+
+    A model whose W_q, W_k and their biases are all converted gives the same logits under `RoPE` in layout ``to``, with
+    any scaling. Values and the output projection stay as they are. ``rotary_dim``: see `half_permutation`.
+
+    Raises:
+      ValueError: if the last axis does not hold whole heads.
+    """
+    if weight.shape[-1] % head_dim:
+        raise ValueError(
+            f"the last axis of a weight of shape {weight.shape} is no multiple of head_dim = {head_dim}: it must hold "
+            "whole heads, so transpose weights that have outputs first"
+        )
+    order = half_permutation(head_dim, rotary_dim)
+    order = order if to == "half" else np.argsort(order)
+    return weight.reshape(*weight.shape[:-1], -1, head_dim)[..., order].reshape(weight.shape)
+
+
 @dataclasses.dataclass(frozen=True)
 class RoPE(PositionalEncoding):
     """Rotates queries and keys by their positions, so that logits depend on position differences only::
@@ -69,8 +98,11 @@ class RoPE(PositionalEncoding):
     - ``rotary_dim``: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
       fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
       Hugging Face.
+    - ``scaling``: other frequencies, and a magnitude for cosine and sine, by one of the classes of `rope_scaling`,
+      `yarn` and `rope_selection`, as in ``rope(scaling=yarn(factor=8, original_length=4096))``. Those that depend on
+      the length take the real length of the whole sequence; keys are encoded at use, so a cache knows no old base.
 
-    Raises ValueError in `check` if r is odd or exceeds head_dim.
+    Raises ValueError in `check` if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
 
     >>> q = np.array([[[[1.0, 0.0]]]], np.float32)
     >>> RoPE().encode_queries({}, q, np.array([[1]]), np.array([1])).round(4).tolist()[0][0]
@@ -80,6 +112,7 @@ class RoPE(PositionalEncoding):
     base: float = 10000.0
     layout: Layout = "interleaved"
     rotary_dim: int | float | None = None
+    scaling: Scaling | None = None
 
     name = "rope"
     paper = "arXiv:2104.09864"
@@ -104,8 +137,19 @@ class RoPE(PositionalEncoding):
         """Refuses a number of rotated dimensions that is odd or exceeds head_dim."""
         self.frequencies(dims.head_dim)
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """Radians per position of each plane, ``[r/2]``, float64."""
+    def frequencies(self, head_dim: int, length: int | None = None) -> np.ndarray:
+        """Radians per position of each plane, ``[r/2]``, float64, in a sequence of real length ``length`` (of which
+        only some scalings know; None: a short one).
+        """
+        r = self._rotated(head_dim)
+        return (
+            vaswani_frequencies(r, self.base)
+            if self.scaling is None
+            else self.scaling.frequencies(self.base, r, length)
+        )
+
+    def _rotated(self, head_dim: int) -> int:
+        """r."""
         r = head_dim if self.rotary_dim is None else self.rotary_dim
         r = int(r * head_dim) if r < 1 else int(r)
         if r % 2 or not 0 < r <= head_dim:
@@ -113,12 +157,21 @@ class RoPE(PositionalEncoding):
                 f"RoPE turns planes of two dimensions: {self} rotates {r} of head_dim = {head_dim}, but that must be "
                 "even, above 0 and at most head_dim: choose another rotary_dim or an even head_dim"
             )
-        return vaswani_frequencies(r, self.base)
+        return r
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
-        return rotate(q, positions[:, None], self.frequencies(q.shape[-1]), self.layout)
+        return self._encode(q, positions, length)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
         """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
-        return rotate(k, positions[:, None], self.frequencies(k.shape[-1]), self.layout)
+        return self._encode(k, positions, length)
+
+    def _encode(self, x: Array, positions: Array, length: Array) -> Array:
+        r, dtype = self._rotated(x.shape[-1]), at_least_float32(x)
+        if self.scaling is None:
+            sin, cos = sincos(positions, vaswani_frequencies(r, self.base), dtype)
+        else:
+            sin, cos = sincos_of_turns(positions, self.scaling.turns(self.base, r, length, dtype), dtype)
+            sin, cos = self.scaling.magnitude * sin, self.scaling.magnitude * cos
+        return turn(x, sin[:, None], cos[:, None], self.layout)

@@ -18,7 +18,7 @@ def test_all_encodings_and_tasks_are_listed(capsys, monkeypatch):
 def test_one_in_full(capsys):
     assert main(["list", "rope"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("rope(base=10000.0, layout='interleaved', rotary_dim=None)\n")
+    assert text.startswith("rope(base=10000.0, layout='interleaved', rotary_dim=None, scaling=None)\n")
     assert ENCODINGS["rope"].__doc__.splitlines()[0] in text
     assert "  layout: 'interleaved' or 'half'\n" in text
     assert "arXiv:2104.09864" in text

@@ -1,0 +1,303 @@
+"""Other frequencies for RoPE, by which a model reads longer texts than it was trained on.
+
+Each is a value for `RoPE.scaling`. It gives the frequencies of the planes that RoPE turns, and a magnitude m by which
+both cosine and sine are multiplied, so that products of queries and keys grow by m^2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Value, at_least_float32
+from posenc_jax.encodings.phase import Turns, turns, vaswani_frequencies
+
+
+class RoPEScaling(Value):
+    """Base class; a subclass is a frozen dataclass that overrides `frequencies`.
+
+    Class facts: ``name`` is the word used in strings; ``paper`` and ``citation`` say where it comes from.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    citation: ClassVar[str]
+
+    @property
+    def magnitude(self) -> float:
+        """m, by which cosine and sine are multiplied."""
+        return 1.0
+
+    @property
+    def switches_above(self) -> int | None:
+        """The length above which other frequencies apply; None if they are the same for all lengths."""
+        return None
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]`` radians per position of each plane, float64, of RoPE with ``base`` over ``dim`` dimensions.
+
+        ``length``: the real length of the sequence, for those that depend on it (None: a short one). ValueError for
+        dimensions that this scaling cannot serve.
+        """
+        raise NotImplementedError
+
+    def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
+        """`frequencies` as phase per position, ``[F]``, or ``[#B, 1, F]`` where they depend on ``length [#B]``, which
+        may be traced and may differ between rows. What must be traced is computed in ``dtype``, at least float32.
+        """
+        if self.switches_above is None:
+            return turns(self.frequencies(base, dim))
+        short, long = (turns(self.frequencies(base, dim, self.switches_above + step)) for step in (0, 1))
+        is_long = (jnp.asarray(length) > self.switches_above)[:, None, None]
+        return _where(is_long, long, short)
+
+
+def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
+    """Integers, so that both choices stay exact."""
+    pairs = zip(chosen, otherwise, strict=True)
+    return Turns(*(jnp.where(condition, *(a[None, None] if a.ndim == 1 else a for a in pair)) for pair in pairs))
+
+
+def check_factor(scaling: Any) -> None:
+    """Refuses a factor below 1."""
+    if not 1 <= scaling.factor < math.inf:
+        raise ValueError(
+            f"{type(scaling).__name__}.factor = {scaling.factor} must be at least 1: how many times longer than in "
+            "training the sequences may be, as in factor=8"
+        )
+
+
+def check_original_length(scaling: Any) -> None:
+    """Refuses a missing original length."""
+    if scaling.original_length < 2:
+        raise ValueError(
+            f"{type(scaling).__name__}.original_length = {scaling.original_length} must be given, and at least 2: the "
+            "length that the model was first trained on (not the extended one), as in original_length=4096"
+        )
+
+
+def check_four_dimensions(scaling: Any, dim: int) -> None:
+    """Refuses the one plane that has no base to change."""
+    if dim < 4:
+        raise ValueError(
+            f"{type(scaling).__name__} multiplies the base by a power d / (d - 2), which does not exist for d = {dim} "
+            "rotated dimensions: rotate at least 4, or use linear"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionInterpolation(RoPEScaling):
+    """Positions, that is all frequencies, divided by ``factor``: theta' = theta / s (Chen et al. 2023, section 3.2).
+
+    >>> PositionInterpolation(2).frequencies(10000.0, 8).tolist()
+    [0.5, 0.05, 0.005, 0.0005]
+    """
+
+    factor: float = 1.0
+
+    name = "linear"
+    paper = "arXiv:2306.15595"
+    citation = (
+        "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
+        "Positional Interpolation. arXiv:2306.15595."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1."""
+        check_factor(self)
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        return vaswani_frequencies(dim, base) / self.factor
+
+
+@dataclasses.dataclass(frozen=True)
+class NTK(RoPEScaling):
+    """A larger base, so that the lowest frequency becomes theta / s and the highest stays (bloc97 2023, no paper)::
+
+        base' = base s^(d / (d-2)),   that is theta'_k = theta_k s^(-2k / (d-2))
+
+    with d the rotated dimensions. As in the authors' code for YaRN, which calls s alpha. Refuses d = 2.
+    """
+
+    factor: float = 1.0
+
+    name = "ntk"
+    paper = "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5"
+    citation = "bloc97 (2023). NTK-Aware Scaled RoPE allows LLaMA models to have extended (8k+) context size. Reddit."
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1."""
+        check_factor(self)
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``; ValueError for ``dim`` 2."""
+        check_four_dimensions(self, dim)
+        return vaswani_frequencies(dim, base) * self.factor ** _ntk_exponents(dim)
+
+
+def _ntk_exponents(dim: int) -> np.ndarray:
+    """``-2k / (dim-2)``: what multiplying the base by x^(dim/(dim-2)) does to frequency k, as a power of x."""
+    return -np.arange(0, dim, 2, dtype=np.float64) / (dim - 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class DynamicNTK(RoPEScaling):
+    """NTK with a base that grows with the real length l, beyond the original length L (emozilla 2023, no paper)::
+
+        base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L)
+
+    Up to L it is plain RoPE, to the bit. The form of Hugging Face; implementations that take the longest allowed length
+    for l are static and also change short inputs. Frequencies of length > L are traced, in at least float32: right to
+    5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    """
+
+    factor: float = 1.0
+    original_length: int = 0
+
+    name = "dynamic_ntk"
+    paper = "https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr"
+    citation = "emozilla (2023). Dynamically Scaled RoPE further increases performance of long context LLaMA. Reddit."
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1 and a missing original length."""
+        check_factor(self)
+        check_original_length(self)
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]`` at ``length``; ValueError for ``dim`` 2."""
+        check_four_dimensions(self, dim)
+        beyond = max((length or 0) - self.original_length, 0)
+        return vaswani_frequencies(dim, base) * self._growth(beyond) ** _ntk_exponents(dim)
+
+    def _growth(self, beyond: Any) -> Any:
+        """s l / L - (s - 1) for l = L + beyond."""
+        return 1 + self.factor / self.original_length * beyond
+
+    def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
+        """``[#B, 1, F]``."""
+        check_four_dimensions(self, dim)
+        plain = vaswani_frequencies(dim, base)
+        beyond = jnp.maximum(jnp.asarray(length) - self.original_length, 0)[:, None, None]
+        growth = self._growth(beyond.astype(at_least_float32(dtype)))
+        changed = plain.astype(growth.dtype) * growth ** _ntk_exponents(dim).astype(growth.dtype)
+        return _where(beyond > 0, turns(changed), turns(plain))
+
+
+@dataclasses.dataclass(frozen=True)
+class LongRoPE(RoPEScaling):
+    """A divisor of its own for every frequency, found by search, in two sets (Ding et al. 2024, section 3)::
+
+        theta'_k = theta_k / lambda_k,   m = sqrt(1 + ln s / ln L),   lambda long where length > L, else short
+
+    The magnitude m holds for short sequences too; 1 for s = 1. Which set applies is decided by the real length of each
+    row, once for the whole sequence, cached keys included.
+
+    Fields: ``short_factors``, ``long_factors``: lambda, one per plane, d/2 each. ``original_length``: L. ``factor``: s,
+    the extended length over L. ``attention_factor``: m, in place of the formula.
+    """
+
+    short_factors: tuple[float, ...] = ()
+    long_factors: tuple[float, ...] = ()
+    factor: float = 1.0
+    original_length: int = 0
+    attention_factor: float | None = None
+
+    name = "longrope"
+    paper = "arXiv:2402.13753"
+    citation = (
+        "Ding, Y., Zhang, L. L., Zhang, C., Xu, Y., Shang, N., Xu, J., Yang, F., Yang, M. (2024). LongRoPE: Extending "
+        "LLM Context Window Beyond 2 Million Tokens. arXiv:2402.13753."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses factors that are missing, unequal in number or not positive, and a missing original length."""
+        check_factor(self)
+        check_original_length(self)
+        for field in ("short_factors", "long_factors"):
+            factors = getattr(self, field)
+            if not factors or not all(0 < factor < math.inf for factor in factors):
+                raise ValueError(f"LongRoPE.{field} = {factors} must be positive numbers, one per rotated plane")
+        check_attention_factor(self)
+
+    @property
+    def magnitude(self) -> float:
+        """m."""
+        if self.attention_factor is not None:
+            return self.attention_factor
+        return math.sqrt(1 + math.log(self.factor) / math.log(self.original_length))
+
+    @property
+    def switches_above(self) -> int | None:
+        """L."""
+        return self.original_length
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]`` at ``length``; ValueError for another number of factors."""
+        for field in ("short_factors", "long_factors"):
+            count = len(getattr(self, field))
+            if count != dim // 2:
+                raise ValueError(
+                    f"LongRoPE.{field} has {count} factors, but RoPE turns {dim // 2} planes ({dim} dimensions): give "
+                    "one factor per plane"
+                )
+        long = length is not None and length > self.original_length
+        return vaswani_frequencies(dim, base) / np.array(self.long_factors if long else self.short_factors)
+
+
+def check_attention_factor(scaling: Any) -> None:
+    """Refuses a magnitude that is not positive."""
+    if scaling.attention_factor is not None and not 0 < scaling.attention_factor < math.inf:
+        raise ValueError(
+            f"{type(scaling).__name__}.attention_factor = {scaling.attention_factor} must be positive: it multiplies "
+            "cosine and sine; None for the paper's"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Llama3(RoPEScaling):
+    """Frequencies divided by s where they are low, kept where they are high, and a blend of the two between (Llama 3.1,
+    Dubey et al. 2024; the rule is in the published code, not in the report)::
+
+        theta' = theta             for wavelengths 2 pi / theta < L / high
+        theta' = theta / s         for wavelengths > L / low
+        theta' = (1-x) theta / s + x theta,   x = (L / wavelength - low) / (high - low)   between
+
+    The defaults are those of Llama 3.1 (with base 500000); Llama 3.2 has factor 32.
+    """
+
+    factor: float = 8.0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_length: int = 8192
+
+    name = "llama3"
+    paper = "arXiv:2407.21783"
+    citation = "Dubey, A., et al. (2024). The Llama 3 Herd of Models. arXiv:2407.21783."
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1, a missing original length and bounds out of order."""
+        check_factor(self)
+        check_original_length(self)
+        if not 0 < self.low_freq_factor < self.high_freq_factor:
+            raise ValueError(
+                f"Llama3.low_freq_factor = {self.low_freq_factor} must be positive and below high_freq_factor = "
+                f"{self.high_freq_factor}: Llama 3.1 has 1 and 4"
+            )
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        plain = vaswani_frequencies(dim, base)
+        rotations = self.original_length * plain / math.tau
+        kept = (rotations - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
+        return blend(plain / self.factor, plain, kept)
+
+
+def blend(low: np.ndarray, high: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """``low`` where ``kept`` is 0 or less, ``high`` where it is 1 or more, linear between."""
+    kept = np.clip(kept, 0, 1)
+    return (1 - kept) * low + kept * high

@@ -1,0 +1,141 @@
+"""RoPE with a selection of its frequencies: the high ones only (p-RoPE, HoPE), or whole wavelengths (Resonance)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.rope_scaling import (
+    NTK,
+    DynamicNTK,
+    Llama3,
+    LongRoPE,
+    PositionInterpolation,
+    RoPEScaling,
+    check_original_length,
+)
+from posenc_jax.encodings.yarn import NTKByParts, YaRN
+
+
+@dataclasses.dataclass(frozen=True)
+class PRoPE(RoPEScaling):
+    """p-RoPE: the fraction p of the highest frequencies is kept, the planes of the others do not turn (Barbero et al.
+    2024, section 6 and the listing in the appendix)::
+
+        theta'_k = base^(-2k/d) for k < floor(p d / 2), else 0
+
+    The frequencies are those of all d dimensions, unlike in partial RoPE, which spreads all of them over fewer
+    dimensions. p = 1 is RoPE, p = 0 is NoPE; the paper finds 0.75 best.
+
+    >>> PRoPE(0.5).frequencies(10000.0, 8).tolist()
+    [1.0, 0.1, 0.0, 0.0]
+    """
+
+    fraction: float = 0.75
+
+    name = "p_rope"
+    paper = "arXiv:2410.06205"
+    citation = (
+        "Barbero, F., Vitvitskyi, A., Perivolaropoulos, C., Pascanu, R., Velickovic, P. (2024). Round and Round We Go! "
+        "What makes Rotary Positional Encodings useful? arXiv:2410.06205."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses a fraction that is none."""
+        if not 0 <= self.fraction <= 1:
+            raise ValueError(
+                f"PRoPE.fraction = {self.fraction} must lie in 0 .. 1: the part of the frequencies to keep, as in 0.75"
+            )
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        kept = np.arange(dim // 2) < int(self.fraction * dim // 2)
+        return np.where(kept, vaswani_frequencies(dim, base), 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class HoPE(RoPEScaling):
+    """High-frequency RoPE: planes that do not complete a turn within the training length L do not turn at all (Chen et
+    al. 2024, section 4)::
+
+        theta'_k = theta_k where 2 pi / theta_k <= L, else 0
+
+    There is no code by the authors. The rule is stated here after descriptions of the paper and two implementations of
+    others, which agree; they leave such planes as they are, where the paper speaks of position-independent components.
+    (Other methods are called HoPE as well, such as the hyperbolic one, arXiv:2509.05218.)
+
+    >>> HoPE(original_length=64).frequencies(10000.0, 8).tolist()
+    [1.0, 0.1, 0.0, 0.0]
+    """
+
+    original_length: int = 0
+
+    name = "hope"
+    paper = "arXiv:2410.21216"
+    citation = (
+        "Chen, Y., Lv, A., Luan, J., Wang, B., Liu, W. (2024). HoPE: A Novel Positional Encoding Without Long-Term "
+        "Decay for Enhanced Context Awareness and Extrapolation. arXiv:2410.21216."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses a missing original length."""
+        check_original_length(self)
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        plain = vaswani_frequencies(dim, base)
+        return np.where(plain * self.original_length >= math.tau, plain, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Resonance(RoPEScaling):
+    """Every wavelength rounded to a whole number of positions, so that each plane repeats itself exactly (Wang et al.
+    2024, section 4)::
+
+        theta'_k = 2 pi / round(2 pi / theta_k)
+
+    Field ``inner``: another scaling that comes first, as in the paper's Resonance YaRN; its magnitude is kept, and
+    planes that do not turn stay so. (The authors' code for Resonance YaRN on small models has beta_fast = 2.) Refuses
+    `DynamicNTK`, whose frequencies have no fixed wavelengths.
+
+    >>> (2 * np.pi / Resonance().frequencies(10000.0, 8)).round(9).tolist()
+    [6.0, 63.0, 628.0, 6283.0]
+    """
+
+    inner: PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | PRoPE | HoPE | None = None
+
+    name = "resonance"
+    paper = "arXiv:2403.00071"
+    citation = (
+        "Wang, S., Kobyzev, I., Lu, P., Rezagholizadeh, M., Liu, B. (2024). Resonance RoPE: Improving Context Length "
+        "Generalization of Large Language Models. arXiv:2403.00071."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses frequencies that change with every length."""
+        if isinstance(self.inner, DynamicNTK):
+            raise ValueError(
+                f"Resonance.inner = {self.inner} changes its frequencies with every length, so that no wavelength is "
+                "fixed: use ntk or yarn"
+            )
+
+    @property
+    def magnitude(self) -> float:
+        """That of ``inner``."""
+        return 1.0 if self.inner is None else self.inner.magnitude
+
+    @property
+    def switches_above(self) -> int | None:
+        """That of ``inner``."""
+        return None if self.inner is None else self.inner.switches_above
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        inner = self.inner
+        plain = vaswani_frequencies(dim, base) if inner is None else inner.frequencies(base, dim, length)
+        turning = plain > 0
+        wavelengths = np.round(math.tau / np.where(turning, plain, 1.0))
+        return np.where(turning, math.tau / wavelengths, 0.0)

@@ -1,0 +1,188 @@
+"""NTK-by-parts and YaRN: RoPE's low frequencies interpolated, its high ones kept (Peng et al. 2023)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import numpy as np
+
+from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.rope_scaling import (
+    NTK,
+    RoPEScaling,
+    blend,
+    check_attention_factor,
+    check_factor,
+    check_original_length,
+)
+
+_CITATION = (
+    "Peng, B., Quesnelle, J., Fan, H., Shippole, E. (2023). YaRN: Efficient Context Window Extension of Large Language "
+    "Models. arXiv:2309.00071."
+)
+
+
+def plane_of_rotations(rotations: float, base: float, dim: int, original_length: int) -> float:
+    """The index k, not rounded, of the plane that makes so many rotations over the original length L::
+
+        k = d ln(L / (2 pi r)) / (2 ln base)
+
+    >>> [round(plane_of_rotations(r, 10000.0, 128, 4096), 2) for r in (32, 1)]
+    [20.95, 45.03]
+    """
+    if base <= 1:
+        raise ValueError(f"a ramp over planes needs falling frequencies, but RoPE.base = {base}: use one above 1")
+    return dim * math.log(original_length / (math.tau * rotations)) / (2 * math.log(base))
+
+
+def index_ramp(
+    fast: float, slow: float, base: float, dim: int, original_length: int, truncate: bool = True
+) -> np.ndarray:
+    """``[dim/2]``: 0 up to the plane of ``fast`` rotations, 1 from that of ``slow`` rotations on, linear in the index
+    between. ``truncate`` rounds the two planes outwards to whole ones.
+    """
+    low = plane_of_rotations(fast, base, dim, original_length)
+    high = plane_of_rotations(slow, base, dim, original_length)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    if low >= high:  # as the authors do where they are equal; theirs turns the ramp round where high is below low
+        high = low + 0.001
+    return np.clip((np.arange(dim // 2) - low) / (high - low), 0, 1)
+
+
+def rotation_ramp(fast: float, slow: float, base: float, dim: int, original_length: int) -> np.ndarray:
+    """``[dim/2]``: 0 for planes of ``fast`` or more rotations over the original length, 1 for those of ``slow`` or
+    fewer, linear in the number of rotations between.
+    """
+    rotations = original_length * vaswani_frequencies(dim, base) / math.tau
+    return np.clip((fast - rotations) / (fast - slow), 0, 1)
+
+
+def check_betas(scaling: YaRN) -> None:
+    """Refuses bounds out of order."""
+    if not 0 < scaling.beta_slow < scaling.beta_fast:
+        raise ValueError(
+            f"YaRN.beta_slow = {scaling.beta_slow} must be positive and below beta_fast = {scaling.beta_fast}: the "
+            "paper has 1 and 32 rotations"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class NTKByParts(RoPEScaling):
+    """Frequencies that rotate often in L positions are kept, those that rotate less than once are divided by s, with a
+    blend between. Two forms:
+
+    - "paper" (Peng et al. 2023, section 3.2)::
+
+        theta' = (1-g) theta / s + g theta,   g = clip((r - 1) / (32 - 1), 0, 1),   r = L theta / 2 pi
+
+    - "code" (the authors' earlier code, which the paper does not have): from low to high frequencies theta / s, the
+      frequencies of `NTK`, and theta, with ramps in the index of the plane over 0.75 to 1.25 and 2 to 16 rotations.
+      Refuses d = 2.
+
+    The logits are not scaled; that is what `YaRN` adds.
+    """
+
+    factor: float = 1.0
+    original_length: int = 0
+    form: Literal["paper", "code"] = "paper"
+
+    name = "ntk_by_parts"
+    paper = "arXiv:2309.00071"
+    citation = _CITATION
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1 and a missing original length."""
+        check_factor(self)
+        check_original_length(self)
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        plain, place = vaswani_frequencies(dim, base), (base, dim, self.original_length)
+        if self.form == "paper":
+            return blend(plain / self.factor, plain, 1 - rotation_ramp(32, 1, *place))
+        middle = NTK(self.factor).frequencies(base, dim)
+        slow = blend(plain / self.factor, middle, 1 - index_ramp(1.25, 0.75, *place))
+        return blend(slow, plain, 1 - index_ramp(16, 2, *place))
+
+
+@dataclasses.dataclass(frozen=True)
+class YaRN(RoPEScaling):
+    """NTK-by-parts, and logits that grow with s: cosine and sine are both multiplied by m (Peng et al. 2023, section
+    3.4; the ramp g as in the authors' code)::
+
+        theta' = (1-g) theta / s + g theta,   m = 0.1 ln s + 1
+
+        g = 1 - clip((k - low) / (high - low), 0, 1),   low = max(floor k(32), 0),   high = min(ceil k(1), d - 1)
+
+    k(r) is the plane that makes r rotations in L positions, see `plane_of_rotations`.
+
+    Fields: ``factor`` s; ``original_length`` L, the length before the extension. ``beta_fast``, ``beta_slow``: the
+    rotations 32 and 1. ``ramp_space``: "index" as in the authors' code and Hugging Face, or "rotations" as in the
+    paper, where g is linear in r between 1 and 32; frequencies differ by more than half. ``truncate=False``: without
+    floor and ceil (gpt-oss). ``attention_factor``: m, in place of the formula. ``mscale`` and ``mscale_all_dim``:
+    m = (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), so that equal ones give 1, as in DeepSeek-V3 (which then
+    scales all logits by (0.1 mscale ln s + 1)^2).
+
+    >>> round(YaRN(factor=16, original_length=4096).magnitude, 6)
+    1.277259
+    """
+
+    factor: float = 1.0
+    original_length: int = 0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    ramp_space: Literal["index", "rotations"] = "index"
+    truncate: bool = True
+    attention_factor: float | None = None
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+
+    name = "yarn"
+    paper = "arXiv:2309.00071"
+    citation = _CITATION
+
+    def check_fields(self) -> None:
+        """Refuses a factor below 1, a missing original length, bounds out of order and two different rules for m."""
+        check_factor(self)
+        check_original_length(self)
+        check_betas(self)
+        check_attention_factor(self)
+        scales = (self.mscale, self.mscale_all_dim)
+        if (None in scales and scales != (None, None)) or (
+            self.mscale is not None and self.attention_factor is not None
+        ):
+            raise ValueError(
+                f"YaRN.mscale = {self.mscale}, mscale_all_dim = {self.mscale_all_dim} and attention_factor = "
+                f"{self.attention_factor} are two rules for one magnitude, or half of one: give both mscales, or "
+                "attention_factor alone, or none of the three for 0.1 ln s + 1"
+            )
+        if any(scale is not None and not 0 <= scale < math.inf for scale in scales):
+            raise ValueError(
+                f"YaRN.mscale = {self.mscale} and mscale_all_dim = {self.mscale_all_dim} must not be below 0: "
+                "DeepSeek-V3 has 1 and 1"
+            )
+
+    @property
+    def magnitude(self) -> float:
+        """m."""
+        if self.attention_factor is not None:
+            return self.attention_factor
+        if self.mscale is None or self.mscale_all_dim is None:
+            return self._growth(1.0)
+        return self._growth(self.mscale) / self._growth(self.mscale_all_dim)
+
+    def _growth(self, mscale: float) -> float:
+        return 0.1 * mscale * math.log(self.factor) + 1.0
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        """``[dim/2]``."""
+        plain, bounds = vaswani_frequencies(dim, base), (self.beta_fast, self.beta_slow)
+        if self.ramp_space == "rotations":
+            ramp = rotation_ramp(*bounds, base, dim, self.original_length)
+        else:
+            ramp = index_ramp(*bounds, base, dim, self.original_length, self.truncate)
+        return blend(plain / self.factor, plain, 1 - ramp)
