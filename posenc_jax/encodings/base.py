@@ -39,8 +39,7 @@ class Sequence:
       positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the
         host in float64.
       length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded
-        size, and the same in a full
-        pass, a prefill and a decoding step.
+        size, and the same in a full pass, a prefill and a decoding step.
       tokens: ``[B, S]`` token ids, or None.
       segment_ids: ``[#B, S]`` packing; 0 is padding, or None (all one segment).
       token_types: ``[#B, S]`` header / body / footer, or None.
@@ -198,6 +197,7 @@ class Geometry:
             k_segments=cut(self.k_segments, k),
             q_types=cut(self.q_types, q),
             k_types=cut(self.k_types, k),
+            contiguous=self.contiguous and {q.step, k.step} <= {None, 1},
         )
 
 

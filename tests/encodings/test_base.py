@@ -161,7 +161,10 @@ def test_block_is_the_same_call_on_fewer_queries_and_keys():
     np.testing.assert_array_equal(part.k_types, types[:, 2:6])
     assert (part.causal, part.num_heads, part.contiguous) == (True, 3, True)
     assert part.length is geometry.length
-    assert Geometry.of_length(4, num_heads=1).block(slice(0, 2), slice(0, 3)).mask is None
+    whole = Geometry.of_length(4, num_heads=1)
+    assert whole.block(slice(0, 2), slice(0, 3)).mask is None
+    assert whole.block(slice(0, 2), slice(0, 3)).contiguous
+    assert not whole.block(slice(0, 4, 2), slice(0, 3)).contiguous
 
 
 def test_geometry_and_sequence_are_pytrees_with_static_facts():
