@@ -1,0 +1,66 @@
+"""The Forgetting Transformer's forget gates on attention (Lin et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.token_order import TokenOrder, at_queries
+
+
+@dataclasses.dataclass(frozen=True)
+class FoX(PositionalEncoding):
+    """Every token scales down, per head, the attention of all later queries to what was before it::
+
+        f_t = sigmoid(w . x_t + b),   logits_ij += log f_(j+1) + ... + log f_i = c_i - c_j,   c_t = sum_(s <= t) log f_s
+
+    (Lin et al. 2025, section 3, forgetting attention; x_t the block's input). It needs no positions and looks at none:
+    c runs over the tokens of the sequence in the order of their slots, so padding and packing change nothing. Gates
+    that are all equal are ALiBi. Alone it is the paper's FoX (LLaMA); ``(FoX(), RoPE(500000.0))`` its variant with
+    RoPE; ``(FoX(), PaTH())`` is PaTH-FoX (Yang et al. 2025, section 2.2).
+
+    Fields: ``bias_init`` of b: 0 in the authors' code (gates of 1/2, a half-life of one token, that training opens);
+    5 in x-transformers (gates of 0.993). ``scaled`` divides c by sqrt(D), as the authors of PaTH do in their code, not
+    in their equation, for PaTH-FoX. Parameters: ``weight`` ``[d_model, H]``, N(0, 0.02^2) as in the authors' code, and
+    ``bias`` ``[H]``, one of each per query head. Departure: gates are computed in at least float32 as a whole, where
+    the authors' project in the model's type.
+    """
+
+    bias_init: float = 0.0
+    scaled: bool = False
+
+    name = "fox"
+    paper = "arXiv:2503.02130"
+    citation = (
+        "Lin, Z., Nikishin, E., He, X. O., Courville, A. (2025). Forgetting Transformer: Softmax Attention with a "
+        "Forget Gate. ICLR. arXiv:2503.02130."
+    )
+    shift_invariant = True
+    causal_only = True
+    per_layer = True
+    breaks = frozenset({"blocks"})  # c needs all tokens between query and key
+
+    position_axes = "any"
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``weight``: ``[d_model, H]``; ``bias``: ``[H]``."""
+        return {
+            "weight": 0.02 * jax.random.normal(key, (dims.d_model, dims.num_heads), jnp.float32),
+            "bias": jnp.full((dims.num_heads,), self.bias_init, jnp.float32),
+        }
+
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, H]``: the logarithms of the gates, in at least float32."""
+        dtype = at_least_float32(x)
+        return jax.nn.log_sigmoid(x.astype(dtype) @ params["weight"].astype(dtype) + params["bias"].astype(dtype))
+
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``: ``c_i - c_j``."""
+        order = TokenOrder.of_keys(geometry)
+        c = order.restore(order.sums(order.arrange(terms)))
+        if self.scaled:
+            c = c * q.shape[-1] ** -0.5
+        return jnp.swapaxes(at_queries(c, geometry), 1, 2)[..., None] - jnp.swapaxes(c, 1, 2)[:, :, None]

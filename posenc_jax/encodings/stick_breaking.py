@@ -1,0 +1,71 @@
+"""Stick-breaking attention: every query breaks a stick of length one, nearest key first (Tan et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+
+
+@dataclasses.dataclass(frozen=True)
+class StickBreaking(PositionalEncoding):
+    """In place of the softmax, each key before the query takes its share of what the keys after it have left::
+
+        beta_ij = sigmoid(logits_ij),   w_ij = beta_ij prod_(j < t < i) (1 - beta_it),   j < i
+
+    (Tan et al. 2025, section 2; computed from logarithms, as in its section 3, so that long products neither vanish nor
+    overflow.) Order and recency come from the product: no positions are needed, and none are looked at; t runs over
+    the tokens that the query may attend to, in the order of their slots. Weights are positive and sum to at most 1;
+    the first token of a sequence has no key and an output of 0, and so have padding rows. Works on any logits, so it
+    composes with encodings that make them (``(RoPE(), StickBreaking())``).
+
+    Fields: ``diagonal`` True lets a query's own token be its first key (j <= i; the authors' ``attend_current``).
+    ``remainder``: what the keys have left of the stick goes to nobody ("nobody", the paper's equation), or to the
+    query's own token ("own", the default of the authors' models), which makes weights sum to 1.
+    """
+
+    diagonal: bool = False
+    remainder: Literal["nobody", "own"] = "nobody"
+
+    name = "stick_breaking"
+    paper = "arXiv:2410.17980"
+    citation = (
+        "Tan, S., Yang, S., Courville, A., Panda, R., Shen, Y. (2025). Scaling Stick-Breaking Attention: An Efficient "
+        "Implementation and In-depth Study. ICLR. arXiv:2410.17980."
+    )
+    shift_invariant = True
+    causal_only = True
+
+    position_axes = "any"
+
+    def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:
+        """``[B, H, Q, K]``: the weights."""
+        dtype = at_least_float32(logits)
+        logits = logits.astype(dtype)
+        q_slots, k_slots = geometry.q_slots[:, :, None], geometry.k_slots[:, None, :]
+        sees = k_slots <= q_slots if self.diagonal else k_slots < q_slots
+        sees, itself = sees[:, None], (k_slots == q_slots)[:, None]
+        mask = geometry.mask
+        if mask is not None:
+            sees, itself = sees & mask, itself & mask
+
+        left = jnp.where(sees, jax.nn.log_sigmoid(-logits), 0)  # log (1 - beta)
+        taken = jnp.where(sees, jnp.exp(jax.nn.log_sigmoid(logits) + _sum_over_later(left, geometry.k_slots)), 0)
+        if self.remainder == "nobody":
+            return taken
+        return taken + jnp.where(itself, jnp.exp(left.sum(axis=-1, keepdims=True)), 0)
+
+
+def _sum_over_later(x: Array, slots: Array) -> Array:
+    """``[B, H, Q, K]``: for each key the sum of ``x`` over the keys in later ``slots [#B, K]``, itself left out."""
+    if isinstance(slots, np.ndarray) and (np.diff(slots) > 0).all():
+        sums = jax.lax.cumsum(x, axis=3, reverse=True)
+        return jnp.concatenate([sums[..., 1:], jnp.zeros_like(sums[..., :1])], axis=-1)
+    later = (slots[:, :, None] > slots[:, None, :]).astype(x.dtype)  # [#B, K, K]: key t stands after key j
+    later = jnp.broadcast_to(later, (x.shape[0], *later.shape[1:]))
+    return jnp.einsum("bhqt,btj->bhqj", x, later, precision="highest")

@@ -1,0 +1,119 @@
+"""What the tokens before a token make of it: sums and short convolutions along every sequence of a row.
+
+By slots and segments, never by the place in an array, so that padding, packing and chunks change nothing: keys are
+brought into the order of their segments and slots, in which every sequence is one run, and back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Geometry
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenOrder:
+    """The keys of a call in the order of their segments, and of their slots in each.
+
+    Attributes:
+      indices: ``[#B, K]``: which key is the first, the second, ...; None when they stand in order, which is known on
+        the host for whole sequences without padding. places: ``[#B, K]``, its inverse: the place of each key, or None.
+      segments: ``[#B, K]`` segment ids in order (0 is padding), or None: all one segment.
+    """
+
+    indices: Array | None
+    places: Array | None
+    segments: Array | None
+
+    @classmethod
+    def of_keys(cls, geometry: Geometry) -> TokenOrder:
+        """The order of a call's keys."""
+        slots, segments = geometry.k_slots, geometry.k_segments
+        if segments is None:
+            if isinstance(slots, np.ndarray) and (np.diff(slots) > 0).all():
+                return cls(None, None, None)
+            indices = jnp.argsort(jnp.asarray(slots), axis=1)
+            return cls(indices, jnp.argsort(indices, axis=1), None)
+        slots, segments = jnp.broadcast_arrays(jnp.asarray(slots), jnp.asarray(segments))
+        indices = jnp.lexsort((slots, segments), axis=1)
+        return cls(indices, jnp.argsort(indices, axis=1), jnp.take_along_axis(segments, indices, axis=1))
+
+    def arrange(self, x: Array, axis: int = 1) -> Array:
+        """``x [B, ..., K, ...]``, its ``axis`` over the keys, in order."""
+        return x if self.indices is None else take(x, self.indices, axis)
+
+    def restore(self, x: Array, axis: int = 1) -> Array:
+        """``x [B, ..., K, ...]`` with its ``axis`` from order back to the keys as they stand."""
+        return x if self.places is None else take(x, self.places, axis)
+
+    def real(self, x: Array) -> Array:
+        """``x [B, K, ...]``, in order, with zeros for padding."""
+        return x if self.segments is None else jnp.where(_like(self.segments != 0, x), x, 0)
+
+    def sums(self, x: Array) -> Array:
+        """Of ``x [B, K, ...]``, in order, the sums over the tokens of a segment up to and including each.
+
+        They run on from segment to segment of a row: only differences within a segment have a meaning. Padding adds 0.
+        """
+        return jnp.cumsum(self.real(x), axis=1)
+
+    def convolve(self, x: Array, kernel: Array) -> Array:
+        """``y_t = sum_s kernel[s] x_(t - s)`` over the tokens s = 0, 1, ... back in the same segment, each channel by
+        itself, of ``x [B, K, ...]``, in order, and ``kernel [size, ...]``.
+
+        Before the first token there are zeros, and padding counts for nothing. (In the order of torch's kernels s = 0
+        is last.)
+        """
+        x = self.real(x)
+        total = x * kernel[0]
+        for s in range(1, min(len(kernel), x.shape[1])):
+            exists = jnp.arange(x.shape[1])[None] >= s
+            if self.segments is not None:
+                exists = exists & (self.segments == jnp.roll(self.segments, s, axis=1))
+            total = total + jnp.where(_like(exists, x), jnp.roll(x, s, axis=1), 0) * kernel[s]
+        return total
+
+    def of_queries(self, geometry: Geometry) -> Array:
+        """``[#B, Q]``: the places of the queries' own tokens among the keys in order."""
+        own = own_key(geometry)
+        own = jnp.arange(geometry.q_slots.shape[1])[None] if own is None else jnp.asarray(own)
+        if self.places is None:
+            return own
+        rows = max(len(self.places), len(own))
+        places, own = (jnp.broadcast_to(a, (rows, a.shape[1])) for a in (self.places, own))
+        return jnp.take_along_axis(places, own, axis=1, mode="clip")
+
+
+def _like(mask: Array, x: Array) -> Array:
+    """``mask [#B, K]`` with as many axes as ``x [B, K, ...]``."""
+    return mask.reshape(*mask.shape, *(1,) * (x.ndim - 2))
+
+
+def take(x: Array, indices: Array, axis: int = 1) -> Array:
+    """``x [B, ..., K, ...]`` at ``indices [#B, N]`` along ``axis``, each row at its own: ``[B, ..., N, ...]``."""
+    if indices.shape[0] == 1:
+        return jnp.take(x, indices[0], axis=axis, mode="clip")
+    return jax.vmap(lambda row, i: jnp.take(row, i, axis=axis - 1, mode="clip"))(x, jnp.asarray(indices))
+
+
+def own_key(geometry: Geometry) -> Array | None:
+    """``[#B, Q]``: which key is the query's own token, or None when query i is key i for all, known on the host.
+
+    Self-attention only, where every query is among the keys.
+    """
+    q_slots, k_slots = geometry.q_slots, geometry.k_slots
+    if isinstance(q_slots, np.ndarray) and isinstance(k_slots, np.ndarray):
+        if q_slots.shape[1] == k_slots.shape[1] and (q_slots == k_slots).all():
+            return None
+        return np.argmax(k_slots[:, None, :] == q_slots[:, :, None], axis=2)
+    return jnp.argmax(jnp.asarray(k_slots)[:, None, :] == jnp.asarray(q_slots)[:, :, None], axis=2)
+
+
+def at_queries(x: Array, geometry: Geometry) -> Array:
+    """``[B, Q, ...]``: the values ``x [B, K, ...]`` of the keys that are the queries' own tokens."""
+    own = own_key(geometry)
+    return x if own is None else take(x, own)
