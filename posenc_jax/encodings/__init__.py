@@ -7,18 +7,24 @@ to the class.
 from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
+from posenc_jax.encodings.cape import CAPE
+from posenc_jax.encodings.deberta import DeBERTa
+from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.grid import Grid
+from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.pose import PoSE
 from posenc_jax.encodings.randomized import Randomized, random_positions
 from posenc_jax.encodings.rerope import ReRoPE
 from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
 from posenc_jax.encodings.self_extend import SelfExtend
+from posenc_jax.encodings.shape import SHAPE
 from posenc_jax.encodings.shaw import Shaw
 from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
 from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes, sinusoidal_axes
@@ -47,6 +53,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
+        FoPE,
         String,
         SelfExtend,
         ReRoPE,
@@ -57,22 +64,32 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Shaw,
         MusicTransformer,
         TransformerXL,
+        DeBERTa,
         Randomized,
         Grid,
+        SHAPE,
+        CAPE,
+        Interpolated,
+        PoSE,
         SinusoidalAxes,
     )
 }
 
 __all__ = [
+    "CAPE",
     "ENCODINGS",
     "NTK",
     "SCALINGS",
+    "SHAPE",
     "ALiBi",
+    "DeBERTa",
     "Dims",
     "DynamicNTK",
+    "FoPE",
     "Geometry",
     "Grid",
     "HoPE",
+    "Interpolated",
     "Learned",
     "Llama3",
     "LogScaling",
@@ -80,6 +97,7 @@ __all__ = [
     "MusicTransformer",
     "NTKByParts",
     "PRoPE",
+    "PoSE",
     "PositionInterpolation",
     "PositionalEncoding",
     "Randomized",

@@ -1,0 +1,129 @@
+"""Fourier position embedding: RoPE whose planes mix several frequencies (Hua et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.rope import turn
+
+
+@dataclasses.dataclass(frozen=True)
+class FoPE(PositionalEncoding):
+    """Queries and keys turned as by RoPE, with a Fourier series for each plane in place of one sine and cosine::
+
+        sin_hk(p) = sum_j S_hjk sin(p theta_j),   cos_hk(p) = sum_j C_hjk cos(p theta_j)
+
+        (a, b) -> (a cos_hk(p) - b sin_hk(p),  a sin_hk(p) + b cos_hk(p))
+
+    (Hua et al. 2025, section 3; details as in the authors' code, olmo/model.py). theta_j are the F frequencies
+    base^(-2j/D) of at least 2 pi / L, those that complete a turn within the training length L; all others are dropped.
+    Only the first G = min(F, D // 4) of the D // 2 planes (k, D/2 + k) get a series. S and C ``[H, F, G]`` start as
+    "identity plus noise": a one in row ``k ceil(F / G)`` of column k, where there is such a row, plus normal noise of
+    Xavier's variance ``gain^2 2 / (G (F + H))``, with the fans as torch counts them in an array of three axes. They are
+    drawn for each layer and not trained. Since sines and cosines are no longer those of one angle, logits are not a
+    function of position differences.
+
+    Fields:
+
+    - ``base``: 10000 in the paper.
+    - ``original_length``: L, the length in training; 512 and 1024 in the paper.
+    - ``gain``: 0.3, 0.4 and 0.6 for the authors' models of 60M, 180M and 1.2B parameters.
+    - ``learnable``: train S and C (off in the authors' configurations).
+    - ``padding``: what becomes of the planes without a series. "ones" as in the authors' code, which fills both sine
+      and cosine with 1, so that (a, b) -> (a - b, a + b) and their part of the logits doubles; "identity" leaves them
+      as they are, as the zero frequency of the paper says.
+
+    With grouped keys there is one matrix per key head, and queries take that of their group (the authors' code has no
+    grouped keys). Raises ValueError in `check` for an odd head_dim or one below 4.
+    """
+
+    base: float = 10000.0
+    original_length: int = 512
+    gain: float = 0.3
+    learnable: bool = False
+    padding: Literal["ones", "identity"] = "ones"
+
+    name = "fope"
+    paper = "arXiv:2412.17739"
+    citation = (
+        "Hua, E., Jiang, C., Lv, X., Zhang, K., Sun, Y., Fan, Y., Zhu, X., Qi, B., Ding, N., Zhou, B. (2025). Fourier "
+        "Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization. ICML 2025. "
+        "arXiv:2412.17739."
+    )
+    per_layer = True
+
+    @property
+    def frozen(self) -> frozenset[str]:  # type: ignore[override]
+        """Both matrices, unless they are trained."""
+        return frozenset() if self.learnable else frozenset({"sin", "cos"})
+
+    def check_fields(self) -> None:
+        """Refuses bases at which frequencies do not fall, lengths that no frequency completes a turn in, and a negative
+        gain.
+        """
+        if not self.base > 1:
+            raise ValueError(f"FoPE.base = {self.base} must exceed 1, so that frequencies fall: the paper has 10000.0")
+        if self.original_length < math.tau:
+            raise ValueError(
+                f"FoPE.original_length = {self.original_length} must be at least 7, or no frequency completes a turn: "
+                "give the length of the training sequences"
+            )
+        if not 0 <= self.gain < math.inf:
+            raise ValueError(f"FoPE.gain = {self.gain} must not be below 0: the paper has 0.3 to 0.6")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses an odd head_dim and one below 4."""
+        if dims.head_dim % 2 or dims.head_dim < 4:
+            raise ValueError(
+                f"FoPE turns head_dim // 4 planes of two dimensions, but head_dim = {dims.head_dim}: it must be even "
+                "and at least 4"
+            )
+
+    def frequencies(self, head_dim: int) -> np.ndarray:
+        """``[F]`` radians per position, float64: those that complete a turn within the original length."""
+        every = vaswani_frequencies(head_dim, self.base)
+        return every[every >= math.tau / self.original_length]
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``sin``, ``cos``: ``[Hkv, F, G]``."""
+        count = len(self.frequencies(dims.head_dim))
+        planes = min(count, dims.head_dim // 4)
+        identity = np.zeros((count, planes), np.float32)
+        kept = np.arange(0, count, math.ceil(count / planes))[:planes]
+        identity[kept, np.arange(len(kept))] = 1
+        scale = self.gain * math.sqrt(2 / (planes * (count + dims.num_kv_heads)))
+        shape = (dims.num_kv_heads, count, planes)
+        return {
+            name: identity + scale * jax.random.normal(k, shape, jnp.float32)
+            for name, k in zip(("sin", "cos"), jax.random.split(key), strict=True)
+        }
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, each head by the matrices of its key head."""
+        return self._encode(params, q, positions)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``."""
+        return self._encode(params, k, positions)
+
+    def _encode(self, params: Params, x: Array, positions: Array) -> Array:
+        dtype = at_least_float32(x)
+        sin, cos = sincos(positions, self.frequencies(x.shape[-1]), dtype)
+
+        def series(wave: Array, matrices: Array, rest: float) -> Array:
+            """``[B, H, S, D/2]``."""
+            matrices = jnp.repeat(matrices.astype(dtype), x.shape[1] // matrices.shape[0], axis=0)
+            mixed = jnp.einsum("bsf,hfg->bhsg", wave, matrices, precision="highest")
+            missing = x.shape[-1] // 2 - mixed.shape[-1]
+            return jnp.pad(mixed, ((0, 0), (0, 0), (0, 0), (0, missing)), constant_values=rest)
+
+        sin = series(sin, params["sin"], 1.0 if self.padding == "ones" else 0.0)
+        return turn(x, sin, series(cos, params["cos"], 1.0), "half")
