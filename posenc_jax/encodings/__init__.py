@@ -10,12 +10,14 @@ from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequen
 from posenc_jax.encodings.cape import CAPE
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.fope import FoPE
+from posenc_jax.encodings.forgetting import FoX
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
+from posenc_jax.encodings.path import PaTH
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.encodings.pose import PoSE
 from posenc_jax.encodings.randomized import Randomized, random_positions
@@ -41,6 +43,7 @@ from posenc_jax.encodings.slots import (
     map_slot,
     token_terms,
 )
+from posenc_jax.encodings.stick_breaking import StickBreaking
 from posenc_jax.encodings.string import String
 from posenc_jax.encodings.t5 import T5Bias, t5_buckets
 from posenc_jax.encodings.transformer_xl import TransformerXL
@@ -65,6 +68,9 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         MusicTransformer,
         TransformerXL,
         DeBERTa,
+        FoX,
+        PaTH,
+        StickBreaking,
         Randomized,
         Grid,
         SHAPE,
@@ -86,6 +92,7 @@ __all__ = [
     "Dims",
     "DynamicNTK",
     "FoPE",
+    "FoX",
     "Geometry",
     "Grid",
     "HoPE",
@@ -97,6 +104,7 @@ __all__ = [
     "MusicTransformer",
     "NTKByParts",
     "PRoPE",
+    "PaTH",
     "PoSE",
     "PositionInterpolation",
     "PositionalEncoding",
@@ -111,6 +119,7 @@ __all__ = [
     "Sinusoidal",
     "SinusoidalAxes",
     "Slot",
+    "StickBreaking",
     "String",
     "T5Bias",
     "TransformerXL",

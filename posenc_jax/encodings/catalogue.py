@@ -94,12 +94,30 @@ RELATIVE = (
     Method("Shaw", "shaw", "Shaw et al. 2018", "arXiv:1803.02155"),
     Method("Music Transformer", "music_transformer", "Huang et al. 2018", "arXiv:1809.04281"),
     Method("Transformer-XL", "transformer_xl", "Dai et al. 2019", "arXiv:1901.02860"),
+    Method("DeBERTa", "deberta", "He et al. 2020", "arXiv:2006.03654"),
+    Method("DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", "arXiv:2006.03654"),
 )
 
-DATA_DEPENDENT: tuple[Method, ...] = ()
+DATA_DEPENDENT: tuple[Method, ...] = (
+    Method("Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", "arXiv:2503.02130"),
+    Method("FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", "arXiv:2503.02130"),
+    Method("PaTH", "path", "Yang et al. 2025", "arXiv:2505.16381"),
+    Method("PaTH-FoX", "fox|path", "Yang et al. 2025", "arXiv:2505.16381"),
+    Method("Stick-breaking attention", "stick_breaking", "Tan et al. 2024", "arXiv:2410.17980"),
+    Method(
+        "Stick-breaking attention, the rest to the query's token",
+        "stick_breaking(remainder='own')",
+        "Tan et al. 2024",
+        "arXiv:2410.17980",
+    ),
+)
 
 POSITIONS = (
     Method("Randomized positions", "randomized|rope", "Ruoss et al. 2023", "arXiv:2305.16843"),
+    Method("SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", "arXiv:2109.05644"),
+    Method("CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", "arXiv:2106.03143"),
+    Method("Position Interpolation, of positions", "interpolated(factor=4)|rope", "Chen et al. 2023", "arXiv:2306.15595"),
+    Method("PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", "arXiv:2309.10400"),
 )
 
 NONE = (Method("NoPE", "nope", "Haviv et al. 2022", "arXiv:2203.16634"),)

@@ -31,11 +31,11 @@ class PaTH(PositionalEncoding):
     and overwrite. No positions are needed or looked at: tokens follow each other by slots, within a segment. See
     `path_scores` for how it is computed. PaTH-FoX is ``(FoX(), PaTH())``.
 
-    Fields: ``rank`` 32 and ``kernel_size`` 3 as in the authors' code. ``rank`` None is one matrix of full rank, which they
-    have for grouped queries. Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, Hkv, D]``, ``kernel``
-    ``[kernel_size, Hkv, D]`` (row s for the token s back), ``beta_weight`` (u) ``[d_model, Hkv]``, all N(0, 0.02^2), and
-    ``beta_bias`` ``[Hkv]``, 0, as in the authors' code.
-    In models of d_model below about 100, w starts so small that the 1e-6 keeps its norm below 1.
+    Fields: ``rank`` 32 and ``kernel_size`` 3 as in the authors' code. ``rank`` None is one matrix of full rank, which
+    they have for grouped queries. Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, Hkv, D]``, ``kernel``
+    ``[kernel_size, Hkv, D]`` (row s for the token s back), ``beta_weight`` (u) ``[d_model, Hkv]``, all N(0, 0.02^2),
+    and ``beta_bias`` ``[Hkv]``, 0, as in the authors' code. In models of d_model below about 100, w starts so small
+    that the 1e-6 keeps its norm below 1.
 
     Departure: the whole path is computed in at least float32.
     """
