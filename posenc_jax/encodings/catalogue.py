@@ -48,6 +48,53 @@ ABSOLUTE = (
 ROTARY = (
     Method("RoPE", "rope", "Su et al. 2021", "arXiv:2104.09864"),
     Method("Partial RoPE", "rope(rotary_dim=0.25, layout='half')", "Black et al. 2022", "arXiv:2204.06745"),
+    Method("Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", "arXiv:2306.15595"),
+    Method(
+        "NTK-aware scaling",
+        "rope(scaling=ntk(factor=8))",
+        "bloc97 2023",
+        "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5",
+    ),
+    Method(
+        "Dynamic NTK scaling",
+        "rope(scaling=dynamic_ntk(factor=2, original_length=4))",
+        "emozilla 2023",
+        "https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr",
+        "original_length is the length in training; so in all rows below",
+    ),
+    Method(
+        "NTK-by-parts",
+        "rope(scaling=ntk_by_parts(factor=8, original_length=512))",
+        "Peng et al. 2023",
+        "arXiv:2309.00071",
+    ),
+    Method("YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", "arXiv:2309.00071"),
+    Method(
+        "LongRoPE",
+        "rope(scaling=longrope(short_factors=(1, 1, 1, 1), long_factors=(1, 1.2, 1.5, 2), factor=2, original_length=4))",
+        "Ding et al. 2024",
+        "arXiv:2402.13753",
+        "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
+    ),
+    Method("Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", "arXiv:2407.21783"),
+    Method("Resonance RoPE", "rope(scaling=resonance)", "Wang et al. 2024", "arXiv:2403.00071"),
+    Method(
+        "Resonance YaRN",
+        "rope(scaling=resonance(yarn(factor=8, original_length=512)))",
+        "Wang et al. 2024",
+        "arXiv:2403.00071",
+    ),
+    Method("p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", "arXiv:2410.06205"),
+    Method("HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", "arXiv:2410.21216"),
+    Method("FoPE", "fope(original_length=512)", "Hua et al. 2025", "arXiv:2412.17739"),
+    Method(
+        "DroPE",
+        "nope",
+        "Gelberg et al. 2025",
+        "arXiv:2512.12167",
+        "train with RoPE, drop it, and train on for a short while at the same length: "
+        "posenc train CONFIG --posenc nope --init-from RUN",
+    ),
     Method("xPos", "xpos", "Sun et al. 2022", "arXiv:2212.10554"),
     Method(
         "ReRoPE",

@@ -60,7 +60,7 @@ def _tables(params):
     return params["keys"], params.get("values")
 
 
-@pytest.mark.parametrize("max_distance, shared", [(3, False), (9, True)])
+@pytest.mark.parametrize(("max_distance", "shared"), [(3, False), (9, True)])
 def test_the_skew_is_the_same_attention(max_distance, shared):
     """Contiguous and not declared so, with padding on the left, whose rows see no key: output and gradients."""
     encoding = MusicTransformer(max_distance, values=True, shared=shared)
