@@ -71,7 +71,7 @@ ROTARY = (
     Method("YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", "arXiv:2309.00071"),
     Method(
         "LongRoPE",
-        "rope(scaling=longrope(short_factors=(1, 1, 1, 1), long_factors=(1, 1.2, 1.5, 2), factor=2, original_length=4))",
+        "rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=2, original_length=4))",
         "Ding et al. 2024",
         "arXiv:2402.13753",
         "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
