@@ -276,6 +276,13 @@ class PositionalEncoding(Value):
     # Of each of these a slot can hold one element at most.
     EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "adjust_logits", "normalize")
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuses a field called like a hook, which would hide it."""
+        super().__init_subclass__(**options)
+        for field in cls.__dict__.get("__annotations__", {}):
+            if field in cls.HOOKS:
+                raise TypeError(f"{cls.__name__}.{field} is a field, but also the name of a hook: call it otherwise")
+
     @property
     def acts_on(self) -> frozenset[str]:
         """The hooks that this instance uses (None or the identity for the others)."""

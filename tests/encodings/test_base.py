@@ -150,6 +150,13 @@ def test_relative_is_key_minus_query():
     assert Geometry.between(axes, axes, num_heads=1).relative[0, 0].tolist() == [[0, 0], [2, 4]]
 
 
+def test_no_field_hides_a_hook():
+    with pytest.raises(TypeError, match=r"Hidden\.normalize is a field, but also the name of a hook"):
+
+        class Hidden(PositionalEncoding):
+            normalize: bool = True
+
+
 def test_block_is_the_same_call_on_fewer_queries_and_keys():
     types = np.arange(12).reshape(2, 6) % 3
     sequence = Sequence(np.arange(6)[None] + 5, np.array([6]), segment_ids=SEGMENTS, token_types=types)
