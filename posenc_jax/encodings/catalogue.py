@@ -87,14 +87,6 @@ ROTARY = (
     Method("p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", "arXiv:2410.06205"),
     Method("HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", "arXiv:2410.21216"),
     Method("FoPE", "fope(original_length=512)", "Hua et al. 2025", "arXiv:2412.17739"),
-    Method(
-        "DroPE",
-        "nope",
-        "Gelberg et al. 2025",
-        "arXiv:2512.12167",
-        "train with RoPE, drop it, and train on for a short while at the same length: "
-        "posenc train CONFIG --posenc nope --init-from RUN",
-    ),
     Method("xPos", "xpos", "Sun et al. 2022", "arXiv:2212.10554"),
     Method(
         "ReRoPE",
@@ -167,7 +159,17 @@ POSITIONS = (
     Method("PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", "arXiv:2309.10400"),
 )
 
-NONE = (Method("NoPE", "nope", "Haviv et al. 2022", "arXiv:2203.16634"),)
+NONE = (
+    Method("NoPE", "nope", "Haviv et al. 2022", "arXiv:2203.16634"),
+    Method(
+        "DroPE",
+        "nope",
+        "Gelberg et al. 2025",
+        "arXiv:2512.12167",
+        "train with RoPE, drop it, and train on for a short while at the same length: "
+        "posenc train CONFIG --posenc nope --init-from RUN",
+    ),
+)
 
 # By family, in the order of tables.
 CATALOGUE: dict[str, tuple[Method, ...]] = {
