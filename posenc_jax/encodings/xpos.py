@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, rotate
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.rope import Layout, turn
 
 _LARGEST_EXPONENT = 80.0  # float32 and bfloat16 end at exp(88.7): a factor of 6000 is left for the values themselves
 
@@ -67,9 +67,7 @@ class XPos(PositionalEncoding):
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim, and positions so far from the centre that the factors overflow."""
         if dims.head_dim % 2:
-            raise ValueError(
-                f"XPos turns planes of two dimensions, but head_dim = {dims.head_dim} is odd: make it even"
-            )
+            raise ValueError(f"XPos turns planes of two dimensions, so head_dim = {dims.head_dim} must be even")
         farthest = max(abs(dims.max_len - 1 - self.center), abs(self.center))
         steepest = -math.log(decay_bases(dims.head_dim, self.gamma)[0])
         if farthest * steepest / self.scale_base > _LARGEST_EXPONENT:
@@ -89,11 +87,7 @@ class XPos(PositionalEncoding):
 
     def _encode(self, x: Array, positions: Array, sign: float) -> Array:
         dim, dtype = x.shape[-1], at_least_float32(x)
-        logs = np.log(decay_bases(dim, self.gamma)) * (sign / self.scale_base)
-        logs = np.repeat(logs, 2) if self.layout == "interleaved" else np.tile(logs, 2)
-        distance = jnp.asarray(positions - self.center).astype(dtype)[:, None, :, None]
-        factors = jnp.exp(distance * logs.astype(dtype)[None, None, None])
-        turned = rotate(
-            jnp.asarray(x).astype(dtype), positions[:, None], vaswani_frequencies(dim, self.base), self.layout
-        )
-        return (turned * factors).astype(x.dtype)
+        logs = (np.log(decay_bases(dim, self.gamma)) * (sign / self.scale_base)).astype(dtype)
+        factors = jnp.exp(jnp.asarray(positions - self.center).astype(dtype)[..., None] * logs[None, None])
+        sin, cos = sincos(positions, vaswani_frequencies(dim, self.base), dtype)
+        return turn(x, (sin * factors)[:, None], (cos * factors)[:, None], self.layout)

@@ -1,0 +1,134 @@
+"""ReRoPE, SelfExtend and STRING, against the distance that the paper gives each pair of tokens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Dims, Geometry, LogScaling, ReRoPE, RoPE, SelfExtend, Sequence, String, attend
+
+RNG = np.random.default_rng(0)
+POSITIONS = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [0, 1, 4, 5, 6, 13, 14, 30, 31]], np.int32)
+
+
+def rope_logit(q, k, distance, base=100.0):
+    """RoPE's logit for a query ``distance`` after its key, half layout."""
+    d, total = len(q), 0.0
+    for plane in range(d // 2):
+        a, b = complex(q[plane], q[d // 2 + plane]), complex(k[plane], k[d // 2 + plane])
+        total += (a * b.conjugate() * np.exp(1j * base ** (-2 * plane / d) * distance)).real
+    return total / np.sqrt(d)
+
+
+def rerope(i, j):
+    return i - j if i - j < 3 else 3
+
+
+def leaky(i, j):
+    return i - j if i - j < 3 else 3 + (i - j - 3) / 2.5
+
+
+def self_extend(i, j):
+    return i - j if i - j < 5 else i // 2 + 5 - 5 // 2 - j // 2
+
+
+def self_extend_exact(i, j):
+    return i - j if i - j < 5 else i // 2 + 5 - 5 / 2 - j // 2
+
+
+def string(i, j):
+    return i - j if i - j < 4 else i - j - 4 + 2
+
+
+ROPE = RoPE(base=100.0, layout="half")
+CASES = {
+    rerope: (ReRoPE(window=3, rope=ROPE), 1.0),
+    leaky: (ReRoPE(window=3, factor=2.5, rope=ROPE), 1.0),
+    self_extend: (SelfExtend(group_size=2, window=5, rope=ROPE), 1.0),
+    self_extend_exact: (SelfExtend(group_size=2, window=5, shift="exact", rope=ROPE), 1.0),
+    string: (String(shift=4, window=2, rope=ROPE), (0.1 * np.log(2) + 1) ** 2),
+}
+
+
+def geometry_of(positions, array=np.asarray):
+    """Queries are the last four tokens."""
+    slots, length = array(np.arange(9)[None]), np.array([9, 9])
+    return Geometry.between(
+        Sequence(array(positions)[:, 5:], length),
+        Sequence(array(positions), length),
+        num_heads=2,
+        causal=True,
+        q_slots=slots[:, 5:],
+        k_slots=slots,
+    )
+
+
+@pytest.mark.parametrize("distance", CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_logits_are_those_of_the_distance_in_the_paper(distance, dtype):
+    encoding, factor = CASES[distance]
+    q, k = RNG.normal(size=(2, 2, 4, 8)), RNG.normal(size=(2, 2, 9, 8))
+    for array in (np.asarray, jnp.asarray):
+        with jax.enable_x64(dtype == np.float64):
+            geometry = geometry_of(POSITIONS, array)
+            got = np.asarray(encoding.score({}, jnp.asarray(q, dtype), jnp.asarray(k, dtype), geometry, None))
+        assert got.dtype == dtype
+        tolerance = 1e-9 if dtype == np.float64 else 2e-5
+        for b in range(2):
+            for i in range(4):
+                for j in range(6 + i):  # what the causal mask leaves
+                    pair = int(POSITIONS[b, 5 + i]), int(POSITIONS[b, j])
+                    want = [factor * rope_logit(q[b, h, i], k[b, h, j], distance(*pair)) for h in range(2)]
+                    np.testing.assert_allclose(got[b, :, i, j], want, atol=tolerance, err_msg=str(pair))
+
+
+def test_string_is_the_papers_example():
+    """Figure 5: L = 9, S = 3; the last row of distances 8 .. 0 becomes 5 4 3 2 1 0 2 1 0."""
+    encoding = String(shift=3, window=0, attention_factor=1, rope=ROPE)
+    q, k = RNG.normal(size=(2, 2, 4, 8)), RNG.normal(size=(2, 2, 9, 8))
+    with jax.enable_x64(True):
+        got = encoding.score({}, jnp.asarray(q), jnp.asarray(k), geometry_of(POSITIONS), None)
+    want = [rope_logit(q[0, 0, 3], k[0, 0, j], d) for j, d in enumerate([5, 4, 3, 2, 1, 0, 2, 1, 0])]
+    np.testing.assert_allclose(got[0, 0, 3], want, atol=1e-9)
+    assert String(training_length=131072).offset == 43253  # the authors' setting for Llama 3.1
+
+
+@pytest.mark.parametrize("encoding", [ReRoPE(), ReRoPE(factor=16), SelfExtend(), String()])
+def test_within_the_window_it_is_rope(encoding):
+    q, k, v = (jnp.asarray(RNG.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+    factor = getattr(encoding, "attention_factor", 1)
+    want = attend(q * factor**2, k, v, (RoPE(),), ({},), geometry_of(POSITIONS))
+    np.testing.assert_allclose(attend(q, k, v, (encoding,), ({},), geometry_of(POSITIONS)), want, atol=1e-6)
+
+
+def test_queries_reach_the_score_scaled_by_log_n():
+    """The author's ReRoPE: both elements of the slot."""
+    q, k, v = (jnp.asarray(RNG.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+    slot, geometry = (LogScaling(4), ReRoPE(window=3)), geometry_of(POSITIONS)
+    scaled = LogScaling(4).encode_queries({}, q, geometry.q_positions, None)
+    want = attend(scaled, k, v, slot[1:], ({},), geometry)
+    np.testing.assert_allclose(attend(q, k, v, slot, ({}, {}), geometry), want, atol=1e-6)
+    assert np.abs(attend(q, k, v, slot[1:], ({},), geometry) - want).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (lambda: ReRoPE(window=0), "ReRoPE.window = 0 must be at least 1: the author's code has 512"),
+        (lambda: ReRoPE(factor=0.5), "ReRoPE.factor = 0.5 must be at least 1.*None for ReRoPE, 16 for the Leaky"),
+        (lambda: SelfExtend(group_size=0), "SelfExtend.group_size = 0 must be at least 1: the authors' code has 8"),
+        (lambda: SelfExtend(window=0), "SelfExtend.window = 0 must be at least 1: the authors' code has 1024"),
+        (lambda: String(training_length=100), r"window = 128 must lie in 0 \.\. 33, the shift.*a larger shift"),
+        (lambda: String(attention_factor=0), "attention_factor = 0.0 must be positive: 1 leaves the logits"),
+    ],
+)
+def test_refusals(settings, message):
+    with pytest.raises(ValueError, match=message):
+        settings()
+
+
+@pytest.mark.parametrize("encoding", [ReRoPE(), SelfExtend(), String()])
+def test_refuses_what_the_rotation_refuses(encoding):
+    dims = Dims(d_model=14, num_heads=2, num_kv_heads=2, head_dim=7, num_layers=1, max_len=16)
+    with pytest.raises(ValueError, match="planes of two dimensions"):
+        encoding.check(dims)
