@@ -1,0 +1,111 @@
+"""CAPE: absolute positions jittered, shifted and stretched at random in training."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.draws import draw_keys
+
+
+@dataclasses.dataclass(frozen=True)
+class CAPE(PositionalEncoding):
+    """Continuous augmented positions, for the elements after it in the slot::
+
+        p_i -> (p_i + D + e_i) * exp(s),   D ~ U(-max_global_shift, max_global_shift)    one for each sequence
+                                           e_i ~ U(-max_local_shift, max_local_shift)    one for each token
+                                           s ~ U(-ln max_global_scaling, ln max_global_scaling)    one for each sequence
+
+    in training, and p_i in evaluation (Likhomanenko et al. 2021, section 3). The paper's encoding of text and speech is
+    ``(CAPE(), Sinusoidal())``: the sinusoidal vectors of these fractional positions. ``zero_mean`` subtracts the mean
+    position first, in evaluation too, (length - 1) / 2 for positions 0 .. length-1; so a longer sequence has positions
+    of a smaller mean magnitude.
+
+    A token's jitter is a function of the key and of its integer position, whatever the padding and the cuts of a cache.
+    Local shifts up to 0.5 keep the order of tokens. The paper's common shift of source and target, and its stretch of
+    the target to the length of the source, are not done: every stack draws its own. Sequences packed into one row share
+    the two global draws.
+
+    Fields: the defaults are the text preset of the re-implementation gcambara/cape, whose formula this is; there
+    ``zero_mean`` is called normalize. Its padding test keeps the first padded token in the mean; here the mean is that
+    of ``length`` positions. For seconds in place of frames put `Interpolated` behind. Positions can be negative: a
+    learned table after it must name a policy (``Learned(beyond="clamp")``).
+
+    >>> CAPE(zero_mean=True).map_positions(Sequence.of_length(4), key=None, train=False).tolist()
+    [[-1.5, -0.5, 0.5, 1.5]]
+    """
+
+    max_global_shift: float = 5.0
+    max_local_shift: float = 0.5
+    max_global_scaling: float = 1.03
+    zero_mean: bool = False
+
+    name = "cape"
+    paper = "arXiv:2106.03143"
+    citation = (
+        "Likhomanenko, T., Xu, Q., Synnaeve, G., Collobert, R., Rogozhnikov, A. (2021). CAPE: Encoding Relative "
+        "Positions with Continuous Augmented Positional Embeddings. NeurIPS 2021. arXiv:2106.03143."
+    )
+    integer_positions = True
+    random = True
+
+    def check_fields(self) -> None:
+        """Refuses negative shifts and a scaling below 1."""
+        for field in ("max_global_shift", "max_local_shift"):
+            if getattr(self, field) < 0:
+                raise ValueError(f"CAPE.{field} = {getattr(self, field)} must not be negative: use 0 for no shift")
+        if not self.max_global_scaling >= 1:
+            raise ValueError(
+                f"CAPE.max_global_scaling = {self.max_global_scaling} must be at least 1: positions are scaled by "
+                "1/max_global_scaling to max_global_scaling; use 1 for no scaling"
+            )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """One more than the largest position in training, rounded up."""
+        largest = max_len - 1 + self.max_global_shift + self.max_local_shift
+        return math.ceil(largest * self.max_global_scaling) + 1
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """Fractional positions, in training ``[B, S]``; in evaluation without ``zero_mean`` those given."""
+        index = sequence.positions
+        if not jnp.issubdtype(index.dtype, jnp.integer):
+            raise ValueError(
+                f"CAPE draws by integer positions, got {index.dtype}: put it before what makes fractions of them"
+            )
+        positions = _centred(index, sequence.length) if self.zero_mean else index
+        if not train:
+            return positions
+        keys = draw_keys(key, sequence, "example", "CAPE")
+        index, positions = jnp.asarray(index), jnp.asarray(positions)
+
+        def symmetric(key: Array, limit: float) -> Array:
+            return jax.random.uniform(key, (), jnp.float32, -limit, limit)
+
+        def draw(key: Array, row: Array) -> tuple[Array, Array, Array]:
+            shift, scaling, local = jax.random.split(key, 3)
+            jitter = jax.vmap(lambda p: symmetric(jax.random.fold_in(local, p), self.max_local_shift))(row)
+            return (
+                symmetric(shift, self.max_global_shift),
+                symmetric(scaling, math.log(self.max_global_scaling)),
+                jitter,
+            )
+
+        rows = max(keys.shape[0], index.shape[0])
+        shift, log_scale, jitter = jax.vmap(draw)(
+            jnp.broadcast_to(keys, (rows,)), jnp.broadcast_to(index, (rows, index.shape[1]))
+        )
+        dtype = at_least_float32(positions)
+        moved = positions.astype(dtype) + shift[:, None].astype(dtype) + jitter.astype(dtype)
+        return moved * jnp.exp(log_scale)[:, None].astype(dtype)
+
+
+def _centred(positions: Array, length: Array) -> Array:
+    """Positions ``[#B, S]`` less the mean of ``0 .. length-1``."""
+    known = isinstance(positions, np.ndarray) and isinstance(length, np.ndarray)
+    xp, dtype = (np, np.float64) if known else (jnp, at_least_float32(positions))
+    return xp.asarray(positions).astype(dtype) - (xp.asarray(length)[:, None].astype(dtype) - 1) / 2

@@ -1,0 +1,64 @@
+"""Position Interpolation: positions pressed together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import numpy as np
+
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpolated(PositionalEncoding):
+    """Divides positions by a factor, for any elements after it in the slot that read fractions::
+
+        p -> p / factor
+
+    (Chen et al. 2023, section 2.3, equation 4: factor = L'/L, from L trained positions to L' to be read). Before `RoPE`
+    it is the paper's method; a rotary encoding that divides its frequencies instead keeps integer positions and with
+    them the exact phase of very large ones. Before `Learned` it blends the rows of a shorter table; before `ALiBi` a
+    factor below 1 makes the slopes steeper.
+
+    Field ``factor``: above 0; below 1 stretches. Positions known on the host are divided in float64, others in at least
+    float32, whose fractions carry an error of 6e-8 of the position.
+
+    >>> Interpolated(4).map_positions(Sequence.of_length(4), key=None, train=False).tolist()
+    [[0.0, 0.25, 0.5, 0.75]]
+    """
+
+    factor: float
+
+    name = "interpolated"
+    paper = "arXiv:2306.15595"
+    citation = (
+        "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
+        "Positional Interpolation. arXiv:2306.15595."
+    )
+    shift_invariant = True
+
+    @property
+    def position_axes(self) -> Literal["any"]:
+        """Divides every axis alike."""
+        return "any"
+
+    def check_fields(self) -> None:
+        """Refuses a factor that is not positive and finite."""
+        if not 0 < self.factor < math.inf:
+            raise ValueError(
+                f"Interpolated.factor = {self.factor} must be positive and finite: the ratio of the length to be read "
+                "to the length in training, 1 for unchanged positions"
+            )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """One more than the largest position, rounded up."""
+        return math.ceil((max_len - 1) / self.factor) + 1
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """The quotients, fractional; known positions stay known."""
+        positions = sequence.positions
+        if isinstance(positions, np.ndarray):
+            return positions.astype(np.float64) / self.factor
+        return positions.astype(at_least_float32(positions)) / self.factor

@@ -1,0 +1,74 @@
+"""PoSE: positions with a gap, to train on short texts for long ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.draws import draw_keys
+
+
+@dataclasses.dataclass(frozen=True)
+class PoSE(PositionalEncoding):
+    """Positional skip-wise training: a gap in the positions, at a random place and of a random width::
+
+        p -> p           for p < c        c ~ U{1, ..., (n + 1) div 2}      the length of the first of two chunks
+        p -> p + u       for p >= c       u ~ U{0, ..., target_length - n}  the skip
+
+    in training, for each example anew, with n its length; positions stay as they are in evaluation. For the elements
+    after it in the slot, as in ``(PoSE(4096), Interpolated(8), RoPE())`` (Zhu et al. 2023, section 3.2, equations 3 and
+    4 with N = 2 chunks and u_0 = 0, as in all main experiments): distances up to the target length occur in training at
+    the cost of the short one.
+
+    The range of c is that of the authors' code (the paper only says that it varies). The paper also skips text between
+    the chunks, which is a matter of the data. Sequences packed into one row share one draw, and n is the row's length.
+
+    Field ``target_length``: the paper's L_t. An example that is not shorter has no gap.
+
+    >>> key, sequence = jax.random.key(0), Sequence.of_length(4, example_ids=jnp.arange(2))
+    >>> PoSE(100).map_positions(sequence, key=key, train=True).shape
+    (2, 4)
+    """
+
+    target_length: int
+
+    name = "pose"
+    paper = "arXiv:2309.10400"
+    citation = (
+        "Zhu, D., Yang, N., Wang, L., Song, Y., Wu, W., Wei, F., Li, S. (2023). PoSE: Efficient Context Window "
+        "Extension of LLMs via Positional Skip-wise Training. ICLR 2024. arXiv:2309.10400."
+    )
+    random = True
+
+    def check_fields(self) -> None:
+        """Refuses an empty target."""
+        if self.target_length < 1:
+            raise ValueError(f"PoSE.target_length = {self.target_length} must be at least 1: the length to extend to")
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """``target_length``, or ``max_len`` if that is larger."""
+        return max(max_len, self.target_length)
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """Positions in their own type, in training ``[B, S]``."""
+        positions = sequence.positions
+        if not train:
+            return positions
+        keys = draw_keys(key, sequence, "example", "PoSE")
+        length = jnp.asarray(sequence.length)
+        rows = max(keys.shape[0], length.shape[0])
+        cut, skip = jax.vmap(self._draw)(jnp.broadcast_to(keys, (rows,)), jnp.broadcast_to(length, (rows,)))
+        positions = jnp.asarray(positions)
+        behind = positions >= cut[:, None].astype(positions.dtype)
+        return positions + jnp.where(behind, skip[:, None], 0).astype(positions.dtype)
+
+    def _draw(self, key: Array, length: Array) -> tuple[Array, Array]:
+        """Length of the first chunk and width of the gap."""
+        for_cut, for_skip = jax.random.split(key)
+        half = jnp.maximum((length + 1) // 2, 1)
+        room = jnp.maximum(self.target_length - length, 0)
+        cut = jax.random.randint(for_cut, (), 1, half + 1, jnp.int32)
+        return cut, jax.random.randint(for_skip, (), 0, room + 1, jnp.int32)
