@@ -55,7 +55,8 @@ class FoX(PositionalEncoding):
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, H]``: the logarithms of the gates, in at least float32."""
         dtype = at_least_float32(x)
-        return jax.nn.log_sigmoid(x.astype(dtype) @ params["weight"].astype(dtype) + params["bias"].astype(dtype))
+        weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
+        return jax.nn.log_sigmoid(x.astype(dtype) @ weight + bias[None, None])
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``: ``c_i - c_j``."""

@@ -85,7 +85,7 @@ class PaTH(PositionalEncoding):
         dtype = at_least_float32(x)
         x, p = x.astype(dtype), {name: a.astype(dtype) for name, a in params.items()}
         inner = x if self.rank is None else x @ p["down"]
-        beta = 2 * jax.nn.sigmoid(x @ p["beta_weight"] + p["beta_bias"])
+        beta = 2 * jax.nn.sigmoid(x @ p["beta_weight"] + p["beta_bias"][None, None])
         return {"projected": jnp.einsum("bsr,rhd->bshd", inner, p["up"]), "beta": beta}
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
@@ -126,12 +126,12 @@ def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
 
     def step(r: Array, block: tuple[Array, ...]) -> tuple[Array, Array]:
         k, w, beta, places = block
-        later = jnp.tril(jnp.ones((size, size), bool), -1)  # [s, p]: p < s
+        later = jnp.tril(jnp.ones((1, 1, size, size), bool), -1)  # [s, p]: p < s
         system = jnp.where(later, beta[..., None] * _einsum("bhsd,bhpd->bhsp", w, w), 0)
-        on_path = places[:, None] <= own[:, None, None, :]
+        on_path = places[None, None, :, None] <= own[:, None, None, :]
         right = jnp.where(on_path, beta[..., None] * _einsum("bhsd,bhqd->bhsq", w, r), 0)
         u = jax.scipy.linalg.solve_triangular(
-            system + jnp.eye(size, dtype=r.dtype), right, lower=True, unit_diagonal=True
+            system + jnp.eye(size, dtype=r.dtype)[None, None], right, lower=True, unit_diagonal=True
         )
         between = jnp.where(later, _einsum("bhsd,bhpd->bhsp", k, w), 0)
         scores = _einsum("bhsd,bhqd->bhqs", k, r) - _einsum("bhsp,bhpq->bhqs", between, u)

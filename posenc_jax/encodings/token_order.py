@@ -69,12 +69,12 @@ class TokenOrder:
         is last.)
         """
         x = self.real(x)
-        total = x * kernel[0]
+        total = x * kernel[0][None, None]
         for s in range(1, min(len(kernel), x.shape[1])):
             exists = jnp.arange(x.shape[1])[None] >= s
             if self.segments is not None:
                 exists = exists & (self.segments == jnp.roll(self.segments, s, axis=1))
-            total = total + jnp.where(_like(exists, x), jnp.roll(x, s, axis=1), 0) * kernel[s]
+            total = total + jnp.where(_like(exists, x), jnp.roll(x, s, axis=1), 0) * kernel[s][None, None]
         return total
 
     def of_queries(self, geometry: Geometry) -> Array:

@@ -1,0 +1,109 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
+
+from posenc_jax.encodings.base import Dims
+from posenc_jax.encodings.forgetting import FoX
+from posenc_jax.encodings.path import PaTH, path_scores
+
+
+def matrices(params, b, i, g):
+    """H_t of key head g for the tokens t of i's sequence up to i, by the definition."""
+    tokens = sequence_of(b, i)
+    projected = {}
+    for t in tokens:
+        inner = X[b, t] @ params["down"] if "down" in params else X[b, t]
+        projected[t] = inner @ params["up"][:, g]
+    found = {}
+    for n, t in enumerate(tokens):
+        w = sum(params["kernel"][s, g] * projected[tokens[n - s]] for s in range(len(params["kernel"])) if n >= s)
+        w = w / (1 + np.exp(-w))
+        w = w / np.sqrt((w**2).sum() + 1e-6)
+        beta = 2 / (1 + np.exp(-(X[b, t] @ params["beta_weight"][:, g] + params["beta_bias"][g])))
+        found[t] = np.eye(DIMS.head_dim) - beta * np.outer(w, w)
+    return found
+
+
+def logits(params):
+    found = {}
+
+    def logit(b, h, i, j):
+        key = b, i, key_head(h)
+        if key not in found:
+            found[key] = matrices(params, *key)
+        x = K[b, key_head(h), j]
+        for t in sorted(found[key]):  # nearest to the key first: H_i ... H_(j+1) k_j
+            if j < t <= i:
+                x = found[key][t] @ x
+        return Q[b, h, i] @ x / np.sqrt(DIMS.head_dim)
+
+    return logit
+
+
+@pytest.mark.parametrize("encoding", [PaTH(), PaTH(rank=None, kernel_size=4)])
+def test_logits_are_the_papers(encoding):
+    params = params_of(encoding)
+    check((encoding,), (params,), logits(params))
+
+
+def test_path_fox_adds_the_gates_of_the_paper():
+    fox, path = FoX(), PaTH(rank=3)
+    gates, params = params_of(fox, seed=20), params_of(path)
+    product = logits(params)
+
+    def logit(b, h, i, j):
+        z = [X[b, t] @ gates["weight"][:, h] + gates["bias"][h] for t in sequence_of(b, i) if t > j]
+        return product(b, h, i, j) + sum(np.log(1 / (1 + np.exp(-a))) for a in z)
+
+    check((fox, path), (gates, params), logit)
+
+
+def test_many_blocks_of_keys():
+    """150 keys are three blocks, the last of them not full; reflections keep the queries' lengths."""
+    keys, dim = 150, 4
+    places = np.array([[0, 5, 63, 64, 65, 127, 128, 149]])
+    q, k, w = noise(1, 1, 8, dim), noise(1, 1, keys, dim), noise(1, 1, keys, dim, seed=1)
+    w /= np.linalg.norm(w, axis=-1, keepdims=True)
+    beta = np.random.default_rng(0).uniform(0.0, 2.0, (1, 1, keys))
+    beta[..., ::3] = 2
+    want = np.zeros((8, keys))
+    for n, i in enumerate(places[0]):
+        r = q[0, 0, n]
+        for j in range(i, -1, -1):
+            want[n, j] = r @ k[0, 0, j]
+            r = r - beta[0, 0, j] * (r @ w[0, 0, j]) * w[0, 0, j]
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(path_scores)(q, k, w, beta, places))[0, 0]
+    single = np.asarray(jax.jit(path_scores)(*(a.astype(np.float32) for a in (q, k, w, beta)), places))[0, 0]
+    visible = np.arange(keys)[None] <= places[0][:, None]
+    np.testing.assert_allclose(got[visible], want[visible], atol=1e-9)
+    np.testing.assert_allclose(single[visible], want[visible], atol=2e-5)
+    assert np.isfinite(got).all()
+
+
+def test_initialisation():
+    dims = Dims(256, 4, 2, 64, 1, 16)
+    params = PaTH().init(jax.random.key(0), dims)
+    assert {name: p.shape for name, p in params.items()} == {
+        "down": (256, 32),
+        "up": (32, 2, 64),
+        "kernel": (3, 2, 64),
+        "beta_weight": (256, 2),
+        "beta_bias": (2,),
+    }
+    for name in ("down", "up", "kernel", "beta_weight"):
+        assert 0.017 < float(params[name].std()) < 0.023
+    assert not params["beta_bias"].any()
+    assert PaTH(rank=None).init(jax.random.key(0), dims)["up"].shape == (256, 2, 64)
+    terms = PaTH().token_terms(params, jnp.zeros((1, 2, 256), jnp.bfloat16), None)
+    assert terms["beta"].dtype == jnp.float32
+    assert (terms["beta"] == 1).all()
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"PaTH.rank = 0 must be at least 1, or None for full rank: the code has 32"):
+        PaTH(rank=0)
+    with pytest.raises(ValueError, match=r"PaTH.kernel_size = 0 must be at least 1: the paper has 3"):
+        PaTH(kernel_size=0)
