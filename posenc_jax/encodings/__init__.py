@@ -8,6 +8,7 @@ from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
 from posenc_jax.encodings.cape import CAPE
+from posenc_jax.encodings.cope import CoPE
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.forgetting import FoX
@@ -68,6 +69,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         MusicTransformer,
         TransformerXL,
         DeBERTa,
+        CoPE,
         FoX,
         PaTH,
         StickBreaking,
@@ -88,6 +90,7 @@ __all__ = [
     "SCALINGS",
     "SHAPE",
     "ALiBi",
+    "CoPE",
     "DeBERTa",
     "Dims",
     "DynamicNTK",

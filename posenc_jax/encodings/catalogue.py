@@ -135,6 +135,7 @@ RELATIVE = (
     Method("Transformer-XL", "transformer_xl", "Dai et al. 2019", "arXiv:1901.02860"),
     Method("DeBERTa", "deberta", "He et al. 2020", "arXiv:2006.03654"),
     Method("DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", "arXiv:2006.03654"),
+    Method("CoPE", "cope", "Golovneva et al. 2024", "arXiv:2405.18719", "counts attended keys; reads no positions"),
 )
 
 DATA_DEPENDENT: tuple[Method, ...] = (

@@ -1,0 +1,111 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.cope import CoPE
+
+RNG = np.random.default_rng(0)
+
+
+def paper(encoding, table, q, k, visible, slots):
+    """One head of one sequence, pair by pair; ``slots`` order the keys."""
+    root = math.sqrt(q.shape[1])
+    out = np.full((len(q), len(k)), np.nan)
+    for i in range(len(q)):
+        for j in range(len(k)):
+            if not visible[i][j]:
+                continue
+            position = 0.0
+            for t in range(len(k)):
+                if visible[i][t] and slots[t] >= slots[j]:
+                    logit = q[i] @ k[t] / (root if encoding.scaled_gates else 1)
+                    position += 1 / (1 + math.exp(-logit))
+            position = min(position, len(table) - 1)
+            low, high = table[math.floor(position)], table[math.ceil(position)]
+            embedding = (position % 1) * high + (1 - position % 1) * low
+            out[i, j] = q[i] @ embedding / (root if encoding.scaled_positions else 1)
+    return out
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    "encoding", [CoPE(3), CoPE(9, scaled_gates=False), CoPE(4, scaled_positions=False)], ids=["", "gates", "positions"]
+)
+def test_logits_are_the_papers(encoding, known):
+    """Queries are the last 3 of 7 tokens; the second row packs two sequences and ends with padding, and where slots are
+    traced the keys are stored out of order.
+    """
+    order = np.arange(7) if known else np.array([3, 0, 6, 1, 5, 2, 4])
+    segments = np.array([[1] * 7, [1, 1, 2, 2, 2, 2, 0]])
+    table, q, k = (
+        RNG.normal(size=(encoding.num_positions, 4)),
+        RNG.normal(size=(2, 2, 3, 4)),
+        RNG.normal(size=(2, 2, 7, 4)),
+    )
+    with jax.enable_x64(True):
+        keys = Sequence(np.zeros((2, 7)), np.array([7, 6]), segment_ids=segments[:, order])
+        queries = Sequence(np.zeros((2, 3)), np.array([7, 6]), segment_ids=segments[:, 4:])
+        slots = order[None] if known else jnp.asarray(order)[None]
+        sides = {"q_slots": np.arange(4, 7)[None], "k_slots": slots}
+        geometry = Geometry.between(queries, keys, num_heads=2, causal=True, **sides)
+        got = encoding.content_bias({"table": table}, jnp.asarray(q), jnp.asarray(k[:, :, order]), geometry, None)
+        assert got.dtype == jnp.float64
+        visible = np.asarray(geometry.mask)[:, 0]
+    counted = 0
+    for b, h in np.ndindex(2, 2):
+        want = paper(encoding, table, q[b, h], k[b, h, order], visible[b], order)
+        counted += np.isfinite(want).sum()
+        np.testing.assert_allclose(np.where(visible[b], got[b, h], np.nan), want, atol=1e-12)
+    assert counted == 2 * (5 + 6 + 7 + 3 + 4)
+
+
+def test_hidden_keys_count_nothing():
+    """Other future, padded and foreign keys change no logit of a real row, and get no gradient."""
+    segments = np.array([[0, 0, 1, 1, 2, 2, 2, 0]])
+    sequence = Sequence(np.arange(8)[None], np.array([5]), segment_ids=segments)
+    geometry = Geometry.between(sequence, sequence, num_heads=1, causal=True)
+    visible = geometry.mask
+    q, k = RNG.normal(size=(2, 1, 1, 8, 4)).astype(np.float32)
+    table = RNG.normal(size=(6, 4)).astype(np.float32)
+
+    def logits(k, row):
+        return jnp.where(visible, CoPE(6).content_bias({"table": table}, q, k, geometry, None), 0)[0, 0, row]
+
+    for row in (3, 5):
+        hidden = ~np.asarray(visible)[0, 0, row]
+        assert hidden.sum() == 6
+        other = np.where(hidden[:, None], 9 * RNG.normal(size=k.shape), k)
+        np.testing.assert_array_equal(logits(jnp.asarray(other, jnp.float32), row), logits(k, row))
+        gradient = jax.grad(lambda k, row=row: (logits(k, row) * np.arange(1.0, 9)).sum())(k)[0, 0]
+        assert not gradient[hidden].any()
+        assert np.abs(gradient[~hidden]).min() > 0
+
+
+def test_gradients_are_those_of_the_formula():
+    """Central differences in the table, the queries and the keys: gates, blend and products."""
+    geometry = Geometry.of_length(5, num_heads=2, causal=True)
+    encoding = CoPE(4)
+    with jax.enable_x64(True):
+        arguments = tuple(jnp.asarray(RNG.normal(size=s)) for s in ((4, 3), (1, 2, 5, 3), (1, 2, 5, 3)))
+        directions = tuple(jnp.asarray(RNG.normal(size=a.shape)) for a in arguments)
+        functional = np.tril(RNG.normal(size=(1, 2, 5, 5)))
+
+        @jax.jit
+        def loss(table, q, k):
+            return (encoding.content_bias({"table": table}, q, k, geometry, None) * functional).sum()
+
+        along = sum((g * d).sum() for g, d in zip(jax.grad(loss, (0, 1, 2))(*arguments), directions, strict=True))
+        ahead, behind = (loss(*(a + s * d for a, d in zip(arguments, directions, strict=True))) for s in (1e-6, -1e-6))
+        assert float(along) == pytest.approx(float(ahead - behind) / 2e-6, rel=1e-7)
+
+
+def test_zero_at_first_and_refusals():
+    params = CoPE(7).init(jax.random.key(0), Dims(16, 4, 2, 4, 1, 16))
+    assert params["table"].shape == (7, 4)
+    assert not params["table"].any()
+    with pytest.raises(ValueError, match=r"num_positions = 1 must be at least 2.*the context's length plus one"):
+        CoPE(1)
