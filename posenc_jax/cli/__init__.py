@@ -17,6 +17,7 @@ COMMANDS = {
         "posenc_jax.cli.evaluate",
         "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
     ),
+    "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
 

@@ -1,0 +1,179 @@
+"""The audit: what an encoding does, measured, in one record that can be kept, compared and put into a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from posenc_jax.analysis import cost, distinctness, invariance
+from posenc_jax.analysis.contract import CLAUSES, Clause, contract_clauses
+from posenc_jax.analysis.layer import DIMS, Encodings, Layer
+from posenc_jax.encodings import (
+    Dims,
+    PositionalEncoding,
+    RoPE,
+    Slot,
+    check_slot,
+    for_layer,
+    init_slot,
+    is_pattern,
+    layer_params,
+)
+from posenc_jax.encodings.catalogue import CATALOGUE, Method
+
+FORMAT = "posenc audit 1"
+# The model whose positions are told apart and whose parameters and attention are counted; encodings made for another
+# head_dim are measured in the contract's smaller one.
+MODEL = Dims(d_model=128, num_heads=4, num_kv_heads=4, head_dim=32, num_layers=4, max_len=1024, vocab_size=16)
+
+PARITY = ("causality", "cached_decoding", "packing", "padding", "precision")
+
+Record = dict[str, Any]  # JSON
+
+
+def settings() -> Record:
+    """What all records of an audit have in common."""
+    return {
+        "format": FORMAT,
+        "contract": f"{len(CLAUSES)} clauses in float64: d_model {DIMS.d_model}, {DIMS.num_heads} heads of "
+        f"{DIMS.head_dim}, {DIMS.num_kv_heads} key heads, max_len {DIMS.max_len}, parameters perturbed",
+        "model": f"d_model {MODEL.d_model}, {MODEL.num_heads} heads of {MODEL.head_dim}, {MODEL.num_layers} layers, "
+        f"max_len {MODEL.max_len}, vocabulary of {MODEL.vocab_size}",
+        "attention": f"batch {cost.BATCH}, {cost.LENGTH} tokens, float32, causal, of the model",
+        "positions": distinctness.POSITIONS,
+        "shifts": list(invariance.SHIFTS),
+        "max_len": DIMS.max_len,
+    }
+
+
+def rows() -> list[tuple[str, Method]]:
+    """Family and method of every row of the catalogue."""
+    return [(family, method) for family, methods in CATALOGUE.items() for method in methods]
+
+
+def measured(slot: Slot) -> Encodings:
+    """The encodings of a slot that an audit runs: of a pattern the first layer that has any; `RoPE` after encodings
+    that only map positions.
+
+    Raises:
+      ValueError: one of them cannot serve a model of `DIMS`.
+    """
+    layers = [for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1)]
+    encodings: Encodings = next(filter(None, layers), ())
+    if encodings and all(e.acts_on <= {"map_positions"} for e in encodings):
+        encodings = (*encodings, RoPE())
+    check_slot(encodings, DIMS)
+    return encodings
+
+
+def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], float] | None = None) -> Record:
+    """The measurements of one slot; None is what cannot be said of it, or what raised, which "problems" tells.
+
+    Args:
+      slot: as `parse` gives it. baseline: `plain_attention`, made once for many audits.
+      clock: seconds, as `time.perf_counter`; None leaves the time out.
+
+    Raises:
+      ValueError: the encodings cannot serve a model of `DIMS`.
+    """
+    encodings = measured(slot)
+    if not encodings:
+        return _empty()
+    problems: list[str] = []
+
+    def attempt(what: str, measure: Callable[[], Any]) -> Any:
+        try:
+            return measure()
+        except Exception as problem:  # whatever an encoding does wrong is a finding
+            problems.append(f"{what}: {type(problem).__name__}: {problem}".splitlines()[0])
+            return None
+
+    clauses = contract_clauses(encodings)
+    by_name = {clause.name: clause for clause in clauses}
+    layer = Layer(encodings)
+    program = invariance.Program(layer)
+    dims = _dims(encodings)
+    params = init_slot(jax.random.key(0), encodings, dims)
+    own = layer_params(encodings, params, 0)
+    random = any(e.random for e in encodings)
+    vectors = attempt("distinctness", lambda: distinctness.distinctness(layer, dims, own))
+    call = attempt("attention", lambda: cost.attention_call(layer, dims, own))
+    baseline = baseline or plain_attention()
+    learned, frozen = cost.num_parameters(encodings, params)
+    record = {
+        "acts_on": [hook for hook in PositionalEncoding.HOOKS if any(hook in e.acts_on for e in encodings)],
+        "extrapolates": all(e.extrapolates for e in encodings),
+        "shift_invariant": all(e.shift_invariant for e in encodings),
+        "head_dim": dims.head_dim,
+        "parameters": {"learned": learned, "frozen": frozen},
+        "shift": None if random else attempt("shift", lambda: invariance.shift_errors(program)),
+        "beyond": "drawn" if random else attempt("beyond", lambda: invariance.beyond(program)),
+        "distance": vectors and vectors.distance,
+        "closest": vectors and {name: pair and list(pair) for name, pair in vectors.pair.items()},
+        "norm_drift": vectors and vectors.norm_drift,
+        "alias": vectors and vectors.alias and dict(zip(("offset", "cosine"), vectors.alias)),
+        **{name: by_name[name].error for name in PARITY},
+        "temporaries": call and call.temporaries - baseline.temporaries,
+        "clauses": {clause.name: {"status": clause.status, "detail": clause.detail} for clause in clauses},
+        "verdict": verdict(clauses, encodings),
+        "problems": problems,
+    }
+    if clock is not None and call is not None:
+        ratio, seconds = cost.time_ratio(call, baseline, clock)
+        record["timing"] = {"ratio": ratio, "seconds": seconds}
+    return _plain(record)
+
+
+def plain_attention() -> cost.Call:
+    """Attention without encodings, which others are compared with."""
+    return cost.attention_call(None, MODEL, ())
+
+
+def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:
+    """How the contract was kept, in one phrase: of the clauses that say something about the encodings."""
+    failed = [clause.name for clause in clauses if clause.status == "failed"]
+    if failed:
+        return f"fails {', '.join(failed)}"
+    by_nature = sorted({name for e in encodings for name in e.breaks})
+    applicable = [c for c in clauses if c.status == "passed" and c.name not in by_nature]
+    kept = f"kept ({len(applicable)}/{len(applicable)})"
+    return f"{kept}, breaks {', '.join(by_nature)} by nature" if by_nature else kept
+
+
+def _dims(encodings: Encodings) -> Dims:
+    try:
+        check_slot(encodings, MODEL)
+    except ValueError:
+        return DIMS
+    return MODEL
+
+
+def _empty() -> Record:
+    """NoPE: attention alone, in which nothing acts."""
+    nothing = ("shift", "beyond", "distance", "closest", "norm_drift", "alias", *PARITY)
+    return {
+        "acts_on": [],
+        "extrapolates": True,
+        "shift_invariant": True,
+        "head_dim": MODEL.head_dim,
+        "parameters": {"learned": 0, "frozen": 0},
+        **dict.fromkeys(nothing),
+        "temporaries": 0,
+        "clauses": {},
+        "verdict": "nothing to keep",
+        "problems": [],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON without numbers that it does not know ("nan", "inf"), floats to three digits."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.3g}") if math.isfinite(value) else str(value)
+    return value

@@ -1,0 +1,84 @@
+"""What an encoding costs: parameters, temporary memory and time of one attention call, against attention alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.analysis.layer import Layer, noise
+from posenc_jax.encodings import Dims, Slot, attend, elements, embed, geometries, token_terms
+from posenc_jax.encodings.base import Array, Geometry, Params, Sequence
+
+BATCH, LENGTH, REPETITIONS = 2, 128, 15
+
+
+def num_parameters(slot: Slot, params: tuple[Params, ...]) -> tuple[int, int]:
+    """Learned and frozen parameters of what `init_slot` made."""
+    learned = frozen = 0
+    for element, own in zip(elements(slot), params, strict=True):
+        for params_of_layer in own if element.per_layer else (own,):
+            for name, value in params_of_layer.items():
+                size = sum(np.size(a) for a in jax.tree.leaves(value))
+                if name in element.frozen:
+                    frozen += size
+                else:
+                    learned += size
+    return learned, frozen
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One compiled causal attention call, its arguments, and the bytes of its temporaries."""
+
+    program: Any
+    arguments: tuple[Any, ...]
+    temporaries: int
+
+
+def attention_call(layer: Layer | None, dims: Dims, params: tuple[Params, ...]) -> Call:
+    """Embeds and attends over `BATCH` sequences of `LENGTH` tokens, float32, positions known at compile time.
+
+    With the encodings of ``layer``; None is attention alone.
+    """
+    encodings = () if layer is None else layer.encodings
+    x, q, k, v = (jnp.asarray(a, jnp.float32) for a in _inputs(dims))
+    arange = np.arange(LENGTH, dtype=np.int32)[None]
+    ones, length = np.ones((1, LENGTH), np.int32), np.full(1, LENGTH, np.int32)
+    tokens = Sequence(arange, length)
+    if layer is not None:
+        tokens = dataclasses.replace(layer.sequence(np.asarray(x), arange, ones, length), segment_ids=None)
+
+    def call(params: tuple[Params, ...], x: Array, q: Array, k: Array, v: Array, key: Array) -> tuple[Array, Array]:
+        x = embed(encodings, params, x, tokens, key=key)
+        heads = dims.num_heads
+        seen: Geometry | tuple[Geometry, ...]
+        seen = geometries(encodings, tokens, tokens, num_heads=heads, causal=True, contiguous=True, key=key)
+        return x, attend(q, k, v, encodings, params, seen, token_terms(encodings, params, x, tokens))
+
+    arguments = (params, x, q, k, v, jax.random.key(0))
+    program = jax.jit(call).lower(*arguments).compile()
+    analysis = program.memory_analysis()
+    return Call(program, arguments, int(analysis.temp_size_in_bytes))  # type: ignore[union-attr]
+
+
+def _inputs(dims: Dims) -> list[np.ndarray]:
+    heads = [(n, LENGTH, dims.head_dim) for n in (dims.num_heads, dims.num_kv_heads, dims.num_kv_heads)]
+    return [noise(BATCH, *shape, seed=i) for i, shape in enumerate([(LENGTH, dims.d_model), *heads])]
+
+
+def time_ratio(call: Call, baseline: Call, clock: Callable[[], float]) -> tuple[float, float]:
+    """The time of a call relative to that of ``baseline``, and in seconds: medians of calls that take turns."""
+    pairs = [[_seconds(one, clock) for one in (baseline, call)] for _ in range(REPETITIONS + 2)][2:]
+    return statistics.median(b / a for a, b in pairs), statistics.median(b for _, b in pairs)
+
+
+def _seconds(call: Call, clock: Callable[[], float]) -> float:
+    begun = clock()
+    jax.block_until_ready(call.program(*call.arguments))
+    return clock() - begun

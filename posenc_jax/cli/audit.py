@@ -1,0 +1,161 @@
+"""``posenc audit``: what encodings do, measured."""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import difflib
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+
+DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints a Markdown table with a legend:
+the contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding,
+packing and padding, behaviour beyond max_len, parameters, memory and time."""
+FEW = 3  # encodings that one process measures before others have started
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One encoding to measure: its place in the catalogue, or its spec alone."""
+
+    family: str
+    name: str
+    spec: str
+    paper: str = ""
+    link: str = ""
+    note: str = ""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"audit: {message}; `posenc audit --help` explains the options")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = _Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to FILE")
+    parser.add_argument(
+        "--no-timing", action="store_true", help="leave out the time, all else is equal byte for byte when run again"
+    )
+    return guarded(lambda: _audit(parser.parse_args(arguments)))
+
+
+def _audit(options: argparse.Namespace) -> int:
+    rows = [row_of(text) for text in options.encodings] or catalogue_rows()
+    for path in filter(None, (options.json, options.markdown)):
+        if not path.expanduser().absolute().parent.is_dir():
+            raise UsageError(f"{path}: there is no directory {path.parent}: make it first")
+    from posenc_jax.cli.progress import TerminalReporter
+
+    records: list[dict[str, Any]] = [{}] * len(rows)
+    with TerminalReporter() as reporter:
+        reporter.phase("audit", total=len(rows), unit="encodings")
+        for i, record in _measured(rows, timing=not options.no_timing):
+            records[i] = dataclasses.asdict(rows[i]) | record
+            reporter.advance(1, rows[i].name)
+    document = make_document(records)
+    from posenc_jax.report.audit_table import audit_markdown
+
+    text = audit_markdown(document)
+    print(text, end="")
+    if options.json:
+        options.json.expanduser().write_text(to_text(document))
+    if options.markdown:
+        options.markdown.expanduser().write_text(text)
+    return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
+
+
+def make_document(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """The whole audit."""
+    from posenc_jax.analysis.audit import settings
+
+    return {"settings": settings(), "encodings": records}
+
+
+def to_text(document: dict[str, Any]) -> str:
+    """As it stands in a file."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def catalogue_rows() -> list[Row]:
+    """Every row of the catalogue, in its order."""
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    return [Row(family, **dataclasses.asdict(method)) for family, methods in CATALOGUE.items() for method in methods]
+
+
+def row_of(text: str) -> Row:
+    """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
+    from posenc_jax.analysis.audit import measured
+    from posenc_jax.encodings import parse, spec
+
+    known = catalogue_rows()
+    for row in known:
+        if text.strip().lower() == row.name.lower():
+            return row
+    try:
+        slot = parse(text)
+    except ValueError as error:
+        near = difflib.get_close_matches(text.lower(), {row.name.lower() for row in known}, n=1)
+        if not near:
+            raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}") from None
+        name = next(row.name for row in known if row.name.lower() == near[0])
+        raise UsageError(f"{text!r} is no name of the catalogue; did you mean {name!r}?") from None
+    try:
+        measured(slot)
+    except ValueError as error:
+        raise UsageError(f"{text}: an audit runs small models of up to 1024 positions: {error}") from None
+    same = next((row for row in known if parse(row.spec) == slot), None)
+    return same or Row("given", spec(slot), spec(slot))
+
+
+def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number and record of every row, as they are done: in a process for each core, or here when they are few."""
+    if len(rows) <= FEW:
+        from posenc_jax.cli.session import prepare_jax
+
+        prepare_jax()
+        for i, row in enumerate(rows):
+            yield i, _measure(row.spec, timing=timing)
+        return
+    workers = min(len(os.sched_getaffinity(0)), len(rows), 8)
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start) as pool:
+        futures = {pool.submit(_measure, row.spec, timing=timing): i for i, row in enumerate(rows)}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _start() -> None:
+    """In a new process, before its backend starts: one thread, since there is a process for each core."""
+    os.environ["NPROC"] = "1"
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+
+
+_baseline: list[Any] = []  # of this process: attention alone
+
+
+def _measure(text: str, *, timing: bool) -> dict[str, Any]:
+    from posenc_jax.analysis.audit import audit, plain_attention
+    from posenc_jax.encodings import parse
+
+    if not _baseline:
+        _baseline.append(plain_attention())
+    return audit(parse(text), baseline=_baseline[0], clock=time.perf_counter if timing else None)
