@@ -4,15 +4,19 @@ The import lines of the classes below are the registry: `ENCODINGS` maps the wor
 to the class.
 """
 
+from posenc_jax.encodings.abacus import Abacus
 from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
+from posenc_jax.encodings.axial_rope import AxialRoPE, MixedRoPE, MRoPE
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
+from posenc_jax.encodings.bipe import SegmentIndex, WithinSegment
 from posenc_jax.encodings.cape import CAPE
 from posenc_jax.encodings.cope import CoPE
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.forgetting import FoX
 from posenc_jax.encodings.grid import Grid
+from posenc_jax.encodings.huang import Huang
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.log_scaling import LogScaling
@@ -20,7 +24,9 @@ from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
 from posenc_jax.encodings.path import PaTH
 from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.pope import PoPE
 from posenc_jax.encodings.pose import PoSE
+from posenc_jax.encodings.position_coupling import PositionCoupling
 from posenc_jax.encodings.randomized import Randomized, random_positions
 from posenc_jax.encodings.rerope import ReRoPE
 from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
@@ -47,7 +53,10 @@ from posenc_jax.encodings.slots import (
 from posenc_jax.encodings.stick_breaking import StickBreaking
 from posenc_jax.encodings.string import String
 from posenc_jax.encodings.t5 import T5Bias, t5_buckets
+from posenc_jax.encodings.tapa import TAPA
 from posenc_jax.encodings.transformer_xl import TransformerXL
+from posenc_jax.encodings.tupe import TUPE
+from posenc_jax.encodings.xlnet import XLNet
 from posenc_jax.encodings.xpos import XPos
 from posenc_jax.encodings.yarn import NTKByParts, YaRN
 
@@ -57,6 +66,11 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
+        TAPA,
+        PoPE,
+        MRoPE,
+        MixedRoPE,
+        AxialRoPE,
         FoPE,
         String,
         SelfExtend,
@@ -67,9 +81,12 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         T5Bias,
         Shaw,
         MusicTransformer,
+        Huang,
         TransformerXL,
+        XLNet,
         DeBERTa,
         CoPE,
+        TUPE,
         FoX,
         PaTH,
         StickBreaking,
@@ -79,6 +96,10 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         CAPE,
         Interpolated,
         PoSE,
+        Abacus,
+        WithinSegment,
+        SegmentIndex,
+        PositionCoupling,
         SinusoidalAxes,
     )
 }
@@ -89,7 +110,11 @@ __all__ = [
     "NTK",
     "SCALINGS",
     "SHAPE",
+    "TAPA",
+    "TUPE",
     "ALiBi",
+    "Abacus",
+    "AxialRoPE",
     "CoPE",
     "DeBERTa",
     "Dims",
@@ -99,16 +124,21 @@ __all__ = [
     "Geometry",
     "Grid",
     "HoPE",
+    "Huang",
     "Interpolated",
     "Learned",
     "Llama3",
     "LogScaling",
     "LongRoPE",
+    "MRoPE",
+    "MixedRoPE",
     "MusicTransformer",
     "NTKByParts",
     "PRoPE",
     "PaTH",
+    "PoPE",
     "PoSE",
+    "PositionCoupling",
     "PositionInterpolation",
     "PositionalEncoding",
     "Randomized",
@@ -116,6 +146,7 @@ __all__ = [
     "Resonance",
     "RoPE",
     "RoPEScaling",
+    "SegmentIndex",
     "SelfExtend",
     "Sequence",
     "Shaw",
@@ -127,6 +158,8 @@ __all__ = [
     "T5Bias",
     "TransformerXL",
     "Value",
+    "WithinSegment",
+    "XLNet",
     "XPos",
     "YaRN",
     "alibi_bias",

@@ -122,6 +122,17 @@ ROTARY = (
         "Su 2021; Chiang and Cholak 2022",
         "arXiv:2202.12172",
     ),
+    Method("PoPE", "pope", "Gopalakrishnan et al. 2025", "arXiv:2509.10534"),
+    Method("TAPA", "tapa", "Wang et al. 2025", "arXiv:2509.12635"),
+    Method("Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", "arXiv:2403.13298"),
+    Method("Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", "arXiv:2403.13298"),
+    Method("M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", "arXiv:2409.12191"),
+    Method(
+        "M-RoPE, interleaved",
+        "grid(width=4, height=4)|mrope(order='interleaved')",
+        "Qwen team 2025",
+        "github.com/QwenLM/Qwen3-VL",
+    ),
 )
 
 ADDITIVE = (
@@ -158,6 +169,35 @@ POSITIONS = (
     Method("CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", "arXiv:2106.03143"),
     Method("Position Interpolation, of positions", "interpolated(factor=4)|rope", "Chen et al. 2023", "arXiv:2306.15595"),
     Method("PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", "arXiv:2309.10400"),
+    Method(
+        "Abacus",
+        "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))|learned",
+        "McLeish et al. 2024",
+        "arXiv:2405.17399",
+        "the token ids of the digits are those of the task",
+    ),
+    Method(
+        "Position coupling",
+        "position_coupling(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12)|learned",
+        "Cho et al. 2024",
+        "arXiv:2405.20671",
+        "for additions; a summand written most significant digit first must enter a cache in one call",
+    ),
+    Method(
+        "BiPE-RoPE",
+        "within_segment(separators=(1, 2))|learned|segment_index(separators=(1, 2))|rope",
+        "He et al. 2024",
+        "arXiv:2401.16421",
+        "the token ids of the separators are those of the tokenizer",
+    ),
+    Method(
+        "BiPE-ALiBi",
+        "within_segment(separators=(1, 2))|learned|segment_index(separators=(1, 2))"
+        "|interpolated(factor=0.010416666666666666)|alibi",
+        "He et al. 2024",
+        "arXiv:2401.16421",
+        "the authors multiply the slopes by 96",
+    ),
 )
 
 NONE = (

@@ -1,0 +1,246 @@
+"""Rotary position embedding over several axes: axial, with mixed learned frequencies, and multimodal."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.rope import Layout, turn
+
+
+def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.ndarray, layout: Layout) -> Array:
+    """`rotate` where plane k of ``x [B, H, S, D]`` turns by ``positions[..., axes[k]] * frequencies[k]``; ``positions
+    [#B, S, A]``; ``axes``, ``frequencies [D/2]`` are known. Angles are exact at integer positions.
+    """
+    dtype = at_least_float32(x)
+    planes = [np.flatnonzero(axes == axis) for axis in range(positions.shape[-1])]
+    parts = [sincos(positions[..., axis], frequencies[k], dtype) for axis, k in enumerate(planes)]
+    order = np.argsort(np.concatenate(planes))
+    numpy = np if isinstance(positions, np.ndarray) else jnp
+    sin, cos = (numpy.concatenate(values, axis=-1)[..., order][:, None] for values in zip(*parts, strict=True))
+    return turn(x, sin, cos, layout)
+
+
+@dataclasses.dataclass(frozen=True)
+class AxialRoPE(PositionalEncoding):
+    """RoPE over the axes of an image or a film: each axis turns planes of its own::
+
+        plane k of axis a turns by p_a base^(-k / n),   k = 0 .. n-1,   n = D / (2 axes)
+
+    (Heo et al. 2024, section 3.2, "RoPE-Axial": base 100, since images are short.) Positions ``[#B, S, axes]``, slowest
+    axis first, as from `Grid`. As in the authors' code (naver-ai/rope-vit) the first n planes are those of the last
+    axis, the column, and the last n those of the first; the paper alternates them, which is a permutation of
+    dimensions. A position without a place in the image, such as a class token's, is the model's matter: the authors
+    rotate it by 0.
+
+    Raises ValueError in `check` if head_dim is no multiple of 2 axes.
+    """
+
+    axes: int = 2
+    base: float = 100.0
+    layout: Layout = "interleaved"
+
+    name = "axial_rope"
+    paper = "arXiv:2403.13298"
+    citation = (
+        "Heo, B., Park, S., Han, D., Yun, S. (2024). Rotary Position Embedding for Vision Transformer. ECCV. "
+        "arXiv:2403.13298."
+    )
+    shift_invariant = True
+
+    @property
+    def position_axes(self) -> int:
+        """``axes``."""
+        return self.axes
+
+    def check_fields(self) -> None:
+        """Refuses no axes, and a base that is not positive."""
+        if self.axes < 1:
+            raise ValueError(f"AxialRoPE.axes = {self.axes} must be at least 1: 2 for images, 3 for films")
+        if not self.base > 0:
+            raise ValueError(f"AxialRoPE.base = {self.base} must be positive: the paper has 100.0")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses planes that the axes cannot share evenly."""
+        if dims.head_dim % (2 * self.axes):
+            raise ValueError(
+                f"AxialRoPE shares planes of two dimensions evenly among axes = {self.axes}, so head_dim = "
+                f"{dims.head_dim} must be a multiple of {2 * self.axes}"
+            )
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, rotated by ``positions [#B, S, axes]``."""
+        share = q.shape[-1] // self.axes
+        axes = np.repeat(np.arange(self.axes)[::-1], share // 2)
+        return turn_by_axes(q, positions, axes, np.tile(vaswani_frequencies(share, self.base), self.axes), self.layout)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, axes]``."""
+        return self.encode_queries(params, k, positions, length)
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedRoPE(PositionalEncoding):
+    """RoPE over two axes whose planes turn by both, with learned frequencies::
+
+        plane k of head h turns by p_x f_x(h, k) + p_y f_y(h, k)
+
+    so that diagonals have planes too (Heo et al. 2024, section 3.3, "RoPE-Mixed"). Positions ``[#B, S, 2]``: row y,
+    column x, as from `Grid`. Parameters: ``frequencies [2, Hkv, D/2]``, x first, of each layer; initialised as in the
+    authors' code (naver-ai/rope-vit): per head a random angle u, and for k < D/4::
+
+        f_x = base^(-4k/D) (cos u, cos(u + pi/2)),   f_y = base^(-4k/D) (sin u, sin(u + pi/2))
+
+    The two halves of the planes are perpendicular directions. ``base`` is 10 in the authors' code. With grouped-query
+    heads the queries of a group share the frequencies of their key. Frequencies are learned, so angles are plain
+    products in at least float32.
+
+    Raises ValueError in `check` if head_dim is no multiple of 4.
+    """
+
+    base: float = 10.0
+    layout: Layout = "interleaved"
+
+    name = "mixed_rope"
+    paper = "arXiv:2403.13298"
+    citation = AxialRoPE.citation
+    shift_invariant = True
+    per_layer = True
+
+    @property
+    def position_axes(self) -> int:
+        """Rows and columns."""
+        return 2
+
+    def check_fields(self) -> None:
+        """Refuses a base that is not positive."""
+        if not self.base > 0:
+            raise ValueError(f"MixedRoPE.base = {self.base} must be positive: the authors' code has 10.0")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses planes that do not make two equal halves."""
+        if dims.head_dim % 4:
+            raise ValueError(
+                f"MixedRoPE has planes of two dimensions in two perpendicular directions, so head_dim = "
+                f"{dims.head_dim} must be a multiple of 4"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """Perpendicular pairs in a random direction per head."""
+        magnitude = vaswani_frequencies(dims.head_dim // 2, self.base)
+        angle = jax.random.uniform(key, (dims.num_kv_heads, 1), jnp.float32, maxval=2 * math.pi)
+        both = jnp.concatenate([angle, angle + math.pi / 2], axis=1)
+        both = jnp.repeat(both, len(magnitude), axis=1)
+        magnitude = np.tile(magnitude, 2)[None, None].astype(np.float32)
+        return {"frequencies": jnp.stack([jnp.cos(both), jnp.sin(both)]) * magnitude}
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, rotated by ``positions [#B, S, 2]``."""
+        frequencies = jnp.asarray(params["frequencies"])
+        dtype = at_least_float32(q, frequencies)
+        frequencies = jnp.repeat(frequencies.astype(dtype), q.shape[1] // frequencies.shape[1], axis=1)
+        row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
+        angles = column * frequencies[0][None, :, None] + row * frequencies[1][None, :, None]
+        return turn(q, jnp.sin(angles), jnp.cos(angles), self.layout)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, 2]``."""
+        return self.encode_queries(params, k, positions, length)
+
+
+@dataclasses.dataclass(frozen=True)
+class MRoPE(PositionalEncoding):
+    """Multimodal RoPE: the planes of one RoPE, dealt out to time, height and width::
+
+        plane k turns by p_a(k) base^(-2k/D),   a(k) the axis of plane k
+
+    (Wang et al. 2024, Qwen2-VL, section 2.1.) Positions ``[#B, S, 3]``: time, row, column, as from `Grid` with a height
+    for films; a text token has the same number three times, and then this is RoPE with the same base and layout.
+
+    Fields: ``order``: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so
+    that time has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as
+    Qwen3-VL. ``sections``: the number of planes per axis; None is the models' choice, (16, 24, 24) and (24, 20, 20) at
+    head_dim 128: a quarter for time and half of the rest each, or 5/16 for height and for width and the rest for time,
+    rounded. ``base`` 1e6 and ``layout`` "half" as there.
+
+    Raises ValueError in `check` if the sections do not make head_dim / 2 planes, or do not interleave.
+    """
+
+    sections: tuple[int, int, int] | None = None
+    order: Literal["blocks", "interleaved"] = "blocks"
+    base: float = 1e6
+    layout: Layout = "half"
+
+    name = "mrope"
+    paper = "arXiv:2409.12191"
+    citation = (
+        "Wang, P., Bai, S., Tan, S., Wang, S., Fan, Z., Bai, J., ... Lin, J. (2024). Qwen2-VL: Enhancing "
+        "Vision-Language Model's Perception of the World at Any Resolution. arXiv:2409.12191."
+    )
+    shift_invariant = True
+
+    @property
+    def position_axes(self) -> int:
+        """Time, height, width."""
+        return 3
+
+    def check_fields(self) -> None:
+        """Refuses negative sections and a base that is not positive."""
+        if self.sections is not None and min(self.sections) < 0:
+            raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
+        if not self.base > 0:
+            raise ValueError(f"MRoPE.base = {self.base} must be positive: Qwen2-VL has 1e6")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses sections that do not make up the planes of a head."""
+        self.axes(dims.head_dim)
+
+    def axes(self, head_dim: int) -> np.ndarray:
+        """The axis of each plane, ``[head_dim / 2]``.
+
+        >>> MRoPE(sections=(2, 1, 1)).axes(8).tolist()
+        [0, 0, 1, 2]
+        >>> MRoPE(sections=(3, 2, 1), order="interleaved").axes(12).tolist()
+        [0, 1, 2, 0, 1, 0]
+        """
+        planes = head_dim // 2
+        if self.sections is not None:
+            sections = self.sections
+        elif self.order == "blocks":
+            rest = planes - planes // 4
+            sections = planes // 4, rest - rest // 2, rest // 2
+        else:
+            side = 5 * planes // 16
+            sections = planes - 2 * side, side, side
+        if 2 * sum(sections) != head_dim:
+            raise ValueError(
+                f"MRoPE.sections = {sections} are {sum(sections)} planes of two dimensions, but head_dim = {head_dim} "
+                "has half as many as dimensions: choose sections that add up, or an even head_dim"
+            )
+        if self.order == "blocks":
+            return np.repeat(np.arange(3), sections)
+        if max(3 * sections[1] - 1, 3 * sections[2]) > planes:
+            raise ValueError(
+                f"MRoPE.sections = {sections} cannot alternate, since every third plane is at most one of height or of "
+                "width: give time the largest section, as Qwen3-VL's (24, 20, 20), or use order='blocks'"
+            )
+        axes = np.zeros(planes, int)
+        axes[1 : 3 * sections[1] : 3] = 1
+        axes[2 : 3 * sections[2] : 3] = 2
+        return axes
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, rotated by ``positions [#B, S, 3]``."""
+        head_dim = q.shape[-1]
+        return turn_by_axes(q, positions, self.axes(head_dim), vaswani_frequencies(head_dim, self.base), self.layout)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, 3]``."""
+        return self.encode_queries(params, k, positions, length)

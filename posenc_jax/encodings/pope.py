@@ -1,0 +1,88 @@
+"""PoPE: content in the magnitude, position in the phase (Gopalakrishnan et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+
+
+def clipped_phase(phase: Array) -> Array:
+    """``phase`` clipped to [-2 pi, 0]; its gradient is 1 there, ends included, and 0 outside, as in PyTorch.
+
+    `jnp.clip` would halve the gradient at the ends, where parameters start.
+    """
+    inside = (phase >= -2 * math.pi) & (phase <= 0)
+    return jnp.where(inside, phase, jax.lax.stop_gradient(jnp.clip(phase, -2 * math.pi, 0)))
+
+
+@dataclasses.dataclass(frozen=True)
+class PoPE(PositionalEncoding):
+    """Polar coordinates: each of the D components of a query or key is a complex number, whose magnitude is what the
+    content says and whose phase is where it stands::
+
+        q~_c = softplus(q_c) exp(i p_q theta_c),   k~_c = softplus(k_c) exp(i (p_k theta_c + delta_c))
+        logits = sum over c of softplus(q_c) softplus(k_c) cos((p_k - p_q) theta_c + delta_c) / sqrt(D)
+        theta_c = base^(-c/D),   c = 0 .. D-1
+
+    (Gopalakrishnan et al. 2025, equations 3 to 8; agrees with x-transformers' `PolarEmbedding`.) RoPE has half as many
+    frequencies, and there the angle between query and key within a plane shifts the phase. Encoded queries and keys
+    have 2 D components, real parts then imaginary parts; the scale is still 1/sqrt(D), and values stay as they are.
+
+    Parameter: ``delta [H, D]``, clipped to [-2 pi, 0] where it is used (`clipped_phase`; one that training moves out of
+    the interval gets no gradient any more, as in the code). Field ``delta_init``: "zero", which extrapolates better
+    according to the paper, or "uniform" over the interval.
+
+    Departure: delta is subtracted from the phase of the query instead of added to that of the key, which is the same
+    product; so each of H heads has its own where groups of them share a key.
+
+    >>> PoPE().encode_keys({}, jnp.zeros((1, 1, 1, 1)), jnp.array([[1]]), None).round(4)[0, 0, 0].tolist()
+    [0.37450000643730164, 0.583299994468689]
+    """
+
+    base: float = 10000.0
+    delta_init: Literal["zero", "uniform"] = "zero"
+
+    name = "pope"
+    paper = "arXiv:2509.10534"
+    citation = (
+        'Gopalakrishnan, A., Csordás, R., Schmidhuber, J., Mozer, M. C. (2025). Decoupling the "What" and "Where" '
+        "With Polar Coordinate Positional Embeddings. arXiv:2509.10534."
+    )
+    shift_invariant = True
+
+    def check_fields(self) -> None:
+        """Refuses a base that is not positive."""
+        if not self.base > 0:
+            raise ValueError(f"PoPE.base = {self.base} must be positive: the paper has 10000.0")
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """Zeros, or uniform over [-2 pi, 0]."""
+        shape = (dims.num_heads, dims.head_dim)
+        if self.delta_init == "zero":
+            return {"delta": jnp.zeros(shape, jnp.float32)}
+        return {"delta": jax.random.uniform(key, shape, jnp.float32, minval=-2 * math.pi, maxval=0.0)}
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, 2D]``."""
+        return self._encode(q, positions, jnp.asarray(params["delta"]))
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, 2D]``."""
+        return self._encode(k, positions, None)
+
+    def _encode(self, x: Array, positions: Array, delta: Array | None) -> Array:
+        dim, dtype = x.shape[-1], at_least_float32(x)
+        sin, cos = (a[:, None] for a in sincos(positions, vaswani_frequencies(2 * dim, self.base), dtype))
+        if delta is not None:  # the exact phase of the position, turned back by delta
+            delta = clipped_phase(delta.astype(at_least_float32(x, delta)))[None, :, None]
+            turned = jnp.sin(delta).astype(dtype), jnp.cos(delta).astype(dtype)
+            sin, cos = sin * turned[1] - cos * turned[0], cos * turned[1] + sin * turned[0]
+        magnitude = jax.nn.softplus(jnp.asarray(x).astype(dtype))
+        return jnp.concatenate([magnitude * cos, magnitude * sin], axis=-1).astype(x.dtype)
