@@ -181,10 +181,10 @@ class DynamicNTK(RoPEScaling):
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
         """``[#B, 1, F]``."""
         check_four_dimensions(self, dim)
-        plain = vaswani_frequencies(dim, base)
+        plain, exponents = vaswani_frequencies(dim, base), _ntk_exponents(dim)[None, None]
         beyond = jnp.maximum(jnp.asarray(length) - self.original_length, 0)[:, None, None]
         growth = self._growth(beyond.astype(at_least_float32(dtype)))
-        changed = plain.astype(growth.dtype) * growth ** _ntk_exponents(dim).astype(growth.dtype)
+        changed = plain[None, None].astype(growth.dtype) * growth ** exponents.astype(growth.dtype)
         return _where(beyond > 0, turns(changed), turns(plain))
 
 

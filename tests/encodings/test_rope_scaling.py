@@ -1,0 +1,235 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import (
+    NTK,
+    SCALINGS,
+    Dims,
+    DynamicNTK,
+    Llama3,
+    LongRoPE,
+    PositionInterpolation,
+    RoPE,
+    YaRN,
+    parse,
+    spec,
+)
+
+RANDOM = np.random.default_rng(0)
+DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
+LONG = LongRoPE((1, 1.5, 2, 2.5), (1, 2, 4, 8), factor=4, original_length=10)
+DYNAMIC = DynamicNTK(2, 10)
+
+
+def rotary(base, dim):
+    return np.array([base ** (-2 * k / dim) for k in range(dim // 2)])
+
+
+def base_of(frequencies, dim):
+    """The base with these frequencies, from the lowest."""
+    return frequencies[-1] ** (-dim / (dim - 2))
+
+
+def turned(x, positions, frequencies, m=1.0):
+    """``x [B, H, S, D]``, plane by plane, with the frequencies of each row."""
+    out = np.empty_like(x)
+    for b, h, s in np.ndindex(x.shape[:3]):
+        for k in range(x.shape[3] // 2):
+            z = complex(*x[b, h, s, 2 * k : 2 * k + 2])
+            z *= m * np.exp(1j * positions[b % len(positions)][s] * frequencies[b][k])
+            out[b, h, s, 2 * k : 2 * k + 2] = z.real, z.imag
+    return out
+
+
+def test_frequencies_of_linear_and_ntk():
+    plain = rotary(10000.0, 128)
+    np.testing.assert_allclose(PositionInterpolation(4).frequencies(10000.0, 128), plain / 4, rtol=1e-14)
+    found = NTK(4).frequencies(10000.0, 128)
+    assert round(base_of(found, 128), 2) == 40889.94
+    np.testing.assert_allclose(found, rotary(10000.0 * 4 ** (128 / 126), 128), rtol=1e-13)
+    assert found[0] == 1
+    np.testing.assert_allclose(found[-1], plain[-1] / 4, rtol=1e-13)
+
+
+def test_dynamic_ntk_grows_with_the_length_beyond_the_original_one_only():
+    scaling = DynamicNTK(2, 4096)
+    for length, base in [(8192, 30527.74), (16384, 72195.86), (4096, 10000.0), (100, 10000.0)]:
+        found = scaling.frequencies(10000.0, 128, length)
+        assert round(base_of(found, 128), 2) == base
+        assert found[0] == 1  # the highest frequency never changes
+    np.testing.assert_array_equal(scaling.frequencies(10000.0, 128), RoPE().frequencies(128))
+
+
+def test_llama3_keeps_blends_and_divides():
+    ratio = Llama3().frequencies(5e5, 128) / RoPE(base=5e5).frequencies(128)
+    assert (ratio[:29] == 1).all()
+    np.testing.assert_allclose(ratio[29:35], [0.82817, 0.64374, 0.49351, 0.37112, 0.27143, 0.19021], atol=5e-6)
+    np.testing.assert_allclose(ratio[35:], 1 / 8, rtol=1e-14)
+    assert len(ratio[35:]) == 29
+    # The settings are read: Llama 3.2 has factor 32, and bounds move with them.
+    np.testing.assert_allclose((Llama3(factor=32).frequencies(5e5, 128) / rotary(5e5, 128))[35:], 1 / 32, rtol=1e-14)
+    for fields in ({"low_freq_factor": 2}, {"high_freq_factor": 8}, {"original_length": 4096}):
+        assert (Llama3(**fields).frequencies(5e5, 128) != Llama3().frequencies(5e5, 128)).any()
+
+
+def test_longrope_reads_long_factors_strictly_above_the_original_length():
+    plain = rotary(10000.0, 8)
+    for length, factors in [(None, LONG.short_factors), (10, LONG.short_factors), (11, LONG.long_factors)]:
+        np.testing.assert_allclose(LONG.frequencies(10000.0, 8, length), plain / np.array(factors), rtol=1e-14)
+    assert round(LongRoPE((1,), (1,), factor=32, original_length=4096).magnitude, 6) == 1.190238
+    assert LongRoPE((1,), (1,), original_length=4096).magnitude == 1
+    assert LongRoPE((1,), (1,), factor=32, original_length=4096, attention_factor=1.5).magnitude == 1.5
+
+
+@pytest.mark.parametrize("scaling", [LONG, DYNAMIC], ids=["longrope", "dynamic_ntk"])
+@pytest.mark.parametrize("x64", [True, False])
+def test_every_row_has_the_frequencies_of_its_length(scaling, x64):
+    x = RANDOM.normal(size=(2, 1, 4, 8))
+    positions = np.array([[0, 1, 7, 10**6]])
+    # In float32 a frequency traced from a length is right to 5e-7 only: compare it near the origin.
+    near = np.s_[:, :, : 4 if x64 or isinstance(scaling, LongRoPE) else 3]
+
+    def check(encode, lengths):
+        if isinstance(scaling, LongRoPE):
+            m = math.sqrt(1 + math.log(4) / math.log(10))
+            sets = [scaling.long_factors if n > 10 else scaling.short_factors for n in lengths]
+            frequencies = [rotary(10000.0, 8) / np.array(factors) for factors in sets]
+        else:
+            m = 1.0
+            frequencies = [rotary(10000.0 * (2 * max(n, 10) / 10 - 1) ** (8 / 6), 8) for n in lengths]
+        want = turned(x, positions, frequencies, m)
+        got = encode(jnp.asarray(x, jnp.float64 if x64 else jnp.float32), np.array(lengths, np.int32))
+        assert got.dtype == (jnp.float64 if x64 else jnp.float32)
+        np.testing.assert_allclose(got[near], want[near], atol=1e-9 if x64 else 2e-5)
+
+    encoding = RoPE(scaling=scaling)
+    traced = jax.jit(lambda x, length, p: encoding.encode_keys({}, x, p, length))
+    known = jax.jit(lambda x: encoding.encode_queries({}, x, positions, np.array([11])))
+    with jax.enable_x64(x64):
+        for lengths in ([9, 9], [10, 10], [11, 11], [10, 11], [300, 3]):  # both sides of the switch and the switch
+            check(lambda x, length: traced(x, length, positions), lengths)
+        check(lambda x, _: known(x), [11, 11])
+
+
+def test_dynamic_ntk_up_to_the_original_length_is_rope_to_the_bit():
+    x = RANDOM.normal(size=(1, 2, 3, 8)).astype(np.float32)
+    positions = jnp.array([[1, 10**5, 10**9]])
+
+    def encoded(encoding):
+        return jax.jit(lambda length: encoding.encode_queries({}, x, positions, length))
+
+    for length in (1, 10):
+        got = encoded(RoPE(scaling=DYNAMIC))(jnp.array([length]))
+        np.testing.assert_array_equal(got, encoded(RoPE())(jnp.array([length])))
+
+
+# The rounding of float32 alone is 1e-5 here (norms of 8, m^2 of 2): it does not grow with the offset, as it would by
+# 1e-2 for each million positions if angles were plain float32 products.
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        DynamicNTK(2, 100),
+        YaRN(8, 4096),
+        LongRoPE(tuple(range(1, 33)), tuple(range(2, 34)), factor=8, original_length=100),
+    ],
+    ids=["dynamic_ntk", "yarn", "longrope"],
+)
+def test_offset_invariance_in_float32_at_any_offset_and_length(scaling):
+    q, k = (RANDOM.normal(size=(1, 1, 16, 64)).astype(np.float32) for _ in "qk")
+    encoding = RoPE(scaling=scaling)
+
+    @jax.jit
+    def logits(offset, length):
+        p = np.arange(16, dtype=np.int32)[None] + offset
+        q_r, k_r = encoding.encode_queries({}, q, p, length), encoding.encode_keys({}, k, p, length)
+        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r, precision="highest")
+
+    at = {n: np.asarray(logits(jnp.int32(n), jnp.array([1000]))) for n in (0, 10**3, 10**5, 10**7, 2**31 - 64)}
+    worst = {n: float(np.abs(value - at[0]).max()) for n, value in at.items()}
+    assert max(worst.values()) < 4e-5, worst
+    # A model that decodes to another length has other frequencies, for old and new tokens alike.
+    changed = np.abs(np.asarray(logits(jnp.int32(0), jnp.array([90]))) - at[0]).max()
+    assert (changed > 0.1) == (not isinstance(scaling, YaRN))
+
+
+def test_the_magnitude_multiplies_cosine_and_sine():
+    x = RANDOM.normal(size=(1, 1, 3, 8))
+    scaling = YaRN(8, 64, attention_factor=1.7)
+    positions = np.array([[0, 3, 50]])
+    with jax.enable_x64(True):
+        encoding = RoPE(scaling=scaling, rotary_dim=6)
+        got = jax.jit(lambda x: encoding.encode_queries({}, x, positions, None))(x)
+        np.testing.assert_allclose(got[..., :1, :6], 1.7 * x[..., :1, :6], atol=1e-12)  # at position 0
+        want = turned(x[..., :6], positions, [scaling.frequencies(10000.0, 6)], 1.7)
+        np.testing.assert_allclose(got[..., :6], want, atol=1e-12)
+        np.testing.assert_array_equal(got[..., 6:], x[..., 6:])  # what is not rotated is not scaled
+
+
+def test_a_rope_says_its_frequencies():
+    for scaling in (None, PositionInterpolation(2), LONG, DYNAMIC):
+        for length in (None, 5, 20):
+            found = RoPE(base=100.0, scaling=scaling).frequencies(8, length)
+            want = rotary(100.0, 8) if scaling is None else scaling.frequencies(100.0, 8, length)
+            np.testing.assert_allclose(found, want, rtol=1e-14)
+            assert found.dtype == np.float64
+    # They are spread over the rotated dimensions.
+    np.testing.assert_allclose(RoPE(rotary_dim=0.5, scaling=NTK(2)).frequencies(16)[-1], 10000.0 ** (-6 / 8) / 2)
+
+
+EXAMPLES = [
+    "linear(factor=2.0)",
+    "ntk(factor=2.0)",
+    "dynamic_ntk(factor=2.0, original_length=10)",
+    "ntk_by_parts(factor=2.0, original_length=10, form='code')",
+    "yarn(factor=8.0, original_length=4096)",
+    "longrope(short_factors=(1.0, 2.0), long_factors=(3.0, 4.0), factor=2.0, original_length=10)",
+    "llama3",
+    "resonance(inner=yarn(factor=8.0, original_length=4096, truncate=False))",
+    "p_rope(fraction=0.5)",
+    "hope(original_length=64)",
+]
+
+
+def test_every_scaling_is_a_string_and_back():
+    for text in EXAMPLES:
+        (encoding,) = parse(f"rope(scaling={text})")
+        assert spec(encoding) == f"rope(scaling={text})"
+        assert SCALINGS[text.split("(")[0]] is type(encoding.scaling)
+        assert type(encoding.scaling).citation
+    assert {text.split("(")[0] for text in EXAMPLES} == set(SCALINGS)
+    with pytest.raises(
+        ValueError, match=r"unknown value of RoPE.scaling 'yarm': did you mean 'yarn'\? \(it takes linear"
+    ):
+        parse("rope(scaling=yarm(8))")
+
+
+def test_settings_that_cannot_be():
+    for cls in (PositionInterpolation, NTK, DynamicNTK, YaRN, Llama3):
+        with pytest.raises(ValueError, match=rf"{cls.__name__}.factor = 0.5 must be at least 1: how many times longer"):
+            cls(factor=0.5)
+    for cls in (DynamicNTK, YaRN):
+        with pytest.raises(
+            ValueError, match=rf"{cls.__name__}.original_length = 0 must be given, and at least 2: the len"
+        ):
+            cls(factor=2)
+    with pytest.raises(
+        ValueError, match=r"LongRoPE.long_factors = \(\) must be positive numbers, one per rotated plane"
+    ):
+        LongRoPE((1,), (), original_length=10)
+    with pytest.raises(ValueError, match=r"LongRoPE.short_factors = \(1.0, 0.0\) must be positive"):
+        LongRoPE((1, 0), (1, 1), original_length=10)
+    with pytest.raises(ValueError, match=r"LongRoPE.attention_factor = 0.0 must be positive: it multiplies"):
+        LongRoPE((1,), (1,), original_length=10, attention_factor=0)
+    with pytest.raises(ValueError, match=r"low_freq_factor = 4.0 must be positive and below high_freq_factor = 4.0"):
+        Llama3(low_freq_factor=4)
+    with pytest.raises(
+        ValueError, match=r"LongRoPE.short_factors has 4 factors, but RoPE turns 3 planes \(6 dimensions\)"
+    ):
+        RoPE(scaling=LONG, rotary_dim=6).check(DIMS)
+    for scaling in (NTK(2), DYNAMIC):
+        with pytest.raises(ValueError, match=r"d = 2 rotated dimensions: rotate at least 4, or use linear"):
+            RoPE(scaling=scaling, rotary_dim=2).check(DIMS)
