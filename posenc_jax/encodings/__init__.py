@@ -11,6 +11,7 @@ from posenc_jax.encodings.axial_rope import AxialRoPE, MixedRoPE, MRoPE
 from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
 from posenc_jax.encodings.bipe import SegmentIndex, WithinSegment
 from posenc_jax.encodings.cape import CAPE
+from posenc_jax.encodings.carope import CARoPE
 from posenc_jax.encodings.cope import CoPE
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.fope import FoPE
@@ -32,6 +33,7 @@ from posenc_jax.encodings.rerope import ReRoPE
 from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
+from posenc_jax.encodings.selective_rope import SelectiveRoPE
 from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shape import SHAPE
 from posenc_jax.encodings.shaw import Shaw
@@ -87,6 +89,8 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         DeBERTa,
         CoPE,
         TUPE,
+        CARoPE,
+        SelectiveRoPE,
         FoX,
         PaTH,
         StickBreaking,
@@ -115,6 +119,7 @@ __all__ = [
     "ALiBi",
     "Abacus",
     "AxialRoPE",
+    "CARoPE",
     "CoPE",
     "DeBERTa",
     "Dims",
@@ -147,6 +152,7 @@ __all__ = [
     "RoPE",
     "RoPEScaling",
     "SegmentIndex",
+    "SelectiveRoPE",
     "SelfExtend",
     "Sequence",
     "Shaw",

@@ -154,6 +154,8 @@ DATA_DEPENDENT: tuple[Method, ...] = (
     Method("FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", "arXiv:2503.02130"),
     Method("PaTH", "path", "Yang et al. 2025", "arXiv:2505.16381"),
     Method("PaTH-FoX", "fox|path", "Yang et al. 2025", "arXiv:2505.16381"),
+    Method("CARoPE", "carope", "Veisi et al. 2025", "arXiv:2507.23083"),
+    Method("Selective RoPE", "selective_rope", "Movahedi et al. 2025", "arXiv:2511.17388"),
     Method("Stick-breaking attention", "stick_breaking", "Tan et al. 2024", "arXiv:2410.17980"),
     Method(
         "Stick-breaking attention, the rest to the query's token",

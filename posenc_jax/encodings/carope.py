@@ -1,0 +1,86 @@
+"""CARoPE: rotary frequencies that every token sets for itself, per head (Veisi et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.accumulated_phase import phase_scores
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.rope import Layout
+from posenc_jax.encodings.token_order import TokenOrder
+
+
+@dataclasses.dataclass(frozen=True)
+class CARoPE(PositionalEncoding):
+    """RoPE whose base frequency is a function of the token, so that each token moves the phases by its own steps::
+
+        phi_k(m) = sum_(t <= m) f(x_t)^k,   f(x) = 1 / (1 + softplus(x W + b)),   k = 0 .. D/2 - 1
+
+    per head (Veisi et al. 2025, section 2; x the block's input, which the paper calls the token's embedding). Plane k
+    of query and key is turned by its token's phi_k. With ``f = theta = base^(-2/D)`` for all tokens it is `RoPE`, whose
+    frequencies are theta^k; the fastest plane, k = 0, turns by one radian a token in both. Tokens are counted along
+    their sequence by slots: positions are not looked at.
+
+    Departure: the paper starts from RoPE and does not say how; W alone, which is all it has, cannot be a constant. Here
+    W starts at 0 and a bias b at the value of theta. Only a decoder's self-attention has it, as in the paper.
+
+    Fields: ``base`` of the RoPE that it starts from; ``layout`` of the planes, see `RoPE`. Parameters: ``weight``
+    ``[d_model, H]``, ``bias`` ``[H]``.
+
+    Raises ValueError in `check` if head_dim is odd, or 2: a single plane has no frequency to set.
+    """
+
+    base: float = 10000.0
+    layout: Layout = "interleaved"
+
+    name = "carope"
+    paper = "arXiv:2507.23083"
+    citation = (
+        "Veisi, A., Fartoot, D., Amirzadeh, H. (2025). Context-aware Rotary Position Embedding. arXiv:2507.23083."
+    )
+    shift_invariant = True
+    causal_only = True
+    per_layer = True
+    breaks = frozenset({"blocks"})  # phases need all tokens between query and key
+
+    position_axes = "any"
+
+    def check_fields(self) -> None:
+        """Refuses a base of 1 or less, whose frequency f cannot reach."""
+        if not self.base > 1:
+            raise ValueError(f"CARoPE.base = {self.base} must be above 1, for frequencies below 1: the paper has 10000")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses a head_dim that is odd or 2."""
+        if dims.head_dim % 2 or dims.head_dim < 4:
+            raise ValueError(
+                f"CARoPE turns planes of two dimensions, all but the first by tokens' frequencies, but head_dim = "
+                f"{dims.head_dim}: make it even and at least 4"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``weight``: zeros ``[d_model, H]``; ``bias``: ``[H]``, the inverse of f at ``base^(-2/D)``."""
+        step = self.base ** (2 / dims.head_dim) - 1  # softplus(b)
+        bias = step + np.log(-np.expm1(-step))
+        return {
+            "weight": jnp.zeros((dims.d_model, dims.num_heads), jnp.float32),
+            "bias": jnp.full((dims.num_heads,), bias, jnp.float32),
+        }
+
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, H]``: log f, in at least float32."""
+        dtype = at_least_float32(x)
+        weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
+        return -jnp.log1p(jax.nn.softplus(x.astype(dtype) @ weight + bias[None, None]))
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``."""
+        order = TokenOrder.of_keys(geometry)
+        dtype = at_least_float32(q, k)
+        exponents = np.arange(q.shape[-1] // 2, dtype=dtype)
+        frequencies = jnp.exp(order.arrange(terms.astype(dtype))[..., None] * exponents[None, None, None])
+        return phase_scores(q, k, order.restore(order.sums(frequencies)), geometry, self.layout)

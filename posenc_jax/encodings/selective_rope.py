@@ -1,0 +1,127 @@
+"""Selective RoPE: angles of rotation projected from the input (Movahedi et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.accumulated_phase import phase_scores
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.token_order import TokenOrder
+
+_EPSILON = 1e-6  # of the authors' L2 norm
+
+
+@dataclasses.dataclass(frozen=True)
+class SelectiveRoPE(PositionalEncoding):
+    """Every token turns the planes of each head by angles of its own, on top of all tokens before it::
+
+        phase_k(m) = base^(-2k/D) sum_(t <= m) a_tk,   a = conv(W2 W1 normalize(x))
+
+    Plane k, dimensions (k, D/2 + k), of query and key is turned by its token's phase_k (Movahedi et al. 2025; what is
+    here is their code, ``timurcarstensen/selective-rope``, with the settings of its configs). x is the block's input,
+    in H parts that are normalised each by itself, ``x / sqrt(|x|^2 + 1e-6)``; conv is a convolution over a token and
+    the ``kernel_size - 1`` before it, each channel by itself. Where RoPE has a = 1, tokens here may turn forwards,
+    backwards or not at all. Tokens follow each other by slots: positions are not looked at.
+
+    Fields: ``rank`` of the projection W2 W1, ``kernel_size``, ``base``. Three additions that the authors study, all off
+    in their configs: ``silu`` after the convolution; ``offset``, then ``a + exp(b)`` with b per head and plane starting
+    at 0, RoPE plus what is selected; ``gate``, then ``a sigmoid(g . normalize(x) + c)`` with one gate per head.
+
+    Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, H, D/2]``, ``kernel`` ``[kernel_size, H, D/2]`` (row s for
+    the token s back), with ``gate`` ``gate_weight`` ``[d_model, H]``, all N(0, 0.02^2) as in the authors' code, which
+    starts close to no rotation at all; and ``offset`` (b) ``[H, D/2]`` and ``gate_bias`` (c) ``[H]``, zeros. With
+    grouped queries each query head has its angles; the authors' code has as many key heads as query heads.
+
+    Raises ValueError in `check` if head_dim is odd or d_model does not divide into H parts.
+    """
+
+    rank: int = 32
+    kernel_size: int = 4
+    base: float = 500000.0
+    silu: bool = False
+    offset: bool = False
+    gate: bool = False
+
+    name = "selective_rope"
+    paper = "arXiv:2511.17388"
+    citation = (
+        "Movahedi, S., Carstensen, T., Afzal, A., Hutter, F., Orvieto, A., Cevher, V. (2026). Selective Rotary "
+        "Position Embedding. ICLR. arXiv:2511.17388."
+    )
+    shift_invariant = True
+    causal_only = True
+    per_layer = True
+    breaks = frozenset({"blocks"})  # phases need all tokens between query and key
+
+    position_axes = "any"
+
+    def check_fields(self) -> None:
+        """Refuses a rank, a kernel or a base that is not positive."""
+        for field, value in (("rank", 32), ("kernel_size", 4), ("base", 500000.0)):
+            if not getattr(self, field) > 0:
+                raise ValueError(
+                    f"SelectiveRoPE.{field} = {getattr(self, field)} must be positive: the authors have {value}"
+                )
+
+    def check(self, dims: Dims) -> None:
+        """Refuses an odd head_dim and a d_model without H equal parts."""
+        if dims.head_dim % 2:
+            raise ValueError(
+                f"SelectiveRoPE turns planes of two dimensions, but head_dim = {dims.head_dim} is odd: make it even"
+            )
+        if dims.d_model % dims.num_heads:
+            raise ValueError(
+                f"SelectiveRoPE normalises d_model = {dims.d_model} in num_heads = {dims.num_heads} parts: "
+                "d_model must be a multiple of num_heads"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``down``, ``up``, ``kernel`` and what ``offset`` and ``gate`` need; see the class."""
+        angles = (dims.num_heads, dims.head_dim // 2)
+        shapes: dict[str, tuple[int, ...]] = {
+            "down": (dims.d_model, self.rank),
+            "up": (self.rank, *angles),
+            "kernel": (self.kernel_size, *angles),
+        }
+        zeros: dict[str, tuple[int, ...]] = {}
+        if self.gate:
+            shapes |= {"gate_weight": (dims.d_model, dims.num_heads)}
+            zeros |= {"gate_bias": (dims.num_heads,)}
+        if self.offset:
+            zeros |= {"offset": angles}
+        return {
+            name: 0.02 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
+            for i, (name, shape) in enumerate(shapes.items())
+        } | {name: jnp.zeros(shape, jnp.float32) for name, shape in zeros.items()}
+
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+        """``projected`` ``[B, S, H, D/2]``, the angles before the convolution, and ``gate`` ``[B, S, H]``."""
+        dtype = at_least_float32(x)
+        p = {name: a.astype(dtype) for name, a in params.items()}
+        parts = x.astype(dtype).reshape(*x.shape[:2], p["up"].shape[1], -1)
+        parts = parts * jax.lax.rsqrt((parts * parts).sum(axis=-1, keepdims=True) + _EPSILON)
+        x = parts.reshape(x.shape)
+        terms = {"projected": jnp.einsum("bsr,rhd->bshd", x @ p["down"], p["up"])}
+        if self.gate:
+            terms["gate"] = jax.nn.sigmoid(x @ p["gate_weight"] + p["gate_bias"][None, None])
+        return terms
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``."""
+        dtype = at_least_float32(q, k)
+        order = TokenOrder.of_keys(geometry)
+        terms = {name: order.arrange(a.astype(dtype)) for name, a in terms.items()}
+        angles = order.convolve(terms["projected"], params["kernel"].astype(dtype))
+        if self.silu:
+            angles = jax.nn.silu(angles)
+        if self.offset:
+            angles = angles + jnp.exp(params["offset"].astype(dtype))[None, None]
+        if self.gate:
+            angles = angles * terms["gate"][..., None]
+        frequencies = vaswani_frequencies(q.shape[-1], self.base).astype(dtype)
+        phases = order.restore(order.sums(angles)) * frequencies[None, None, None]
+        return phase_scores(q, k, phases, geometry, "half")

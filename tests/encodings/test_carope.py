@@ -1,0 +1,61 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
+
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.carope import CARoPE
+from posenc_jax.encodings.rope import RoPE
+
+
+def turned(x, angles, layout):
+    out = np.zeros(len(x))
+    for plane, angle in enumerate(angles):
+        first, second = (2 * plane, 2 * plane + 1) if layout == "interleaved" else (plane, len(angles) + plane)
+        out[first] = x[first] * np.cos(angle) - x[second] * np.sin(angle)
+        out[second] = x[first] * np.sin(angle) + x[second] * np.cos(angle)
+    return out
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_logits_are_the_papers(layout):
+    encoding = CARoPE(layout=layout)
+    params = params_of(encoding)
+
+    def phases(b, h, i):
+        total = np.zeros(DIMS.head_dim // 2)
+        for t in sequence_of(b, i):
+            z = X[b, t] @ params["weight"][:, h] + params["bias"][h]
+            f = 1 / (np.log1p(np.exp(z)) + 1)
+            total += [f**plane for plane in range(DIMS.head_dim // 2)]
+        return total
+
+    def logit(b, h, i, j):
+        q = turned(Q[b, h, i], phases(b, h, i), layout)
+        return q @ turned(K[b, key_head(h), j], phases(b, h, j), layout) / np.sqrt(DIMS.head_dim)
+
+    check((encoding,), (params,), logit)
+
+
+@pytest.mark.parametrize(("base", "head_dim"), [(10000.0, 8), (10000.0, 64), (5e5, 4)])
+def test_starts_as_rope(base, head_dim):
+    """Whatever the tokens are."""
+    dims = Dims(12, 2, 1, head_dim, 1, 16)
+    encoding, geometry = CARoPE(base), Geometry.of_length(7, num_heads=2, causal=True)
+    q, x = noise(1, 2, 7, head_dim).astype(np.float32), noise(1, 7, 12).astype(np.float32)
+    k, v = noise(2, 1, 1, 7, head_dim).astype(np.float32)
+    params = encoding.init(jax.random.key(0), dims)
+    assert params["weight"].shape == (12, 2)
+    terms = encoding.token_terms(params, jnp.asarray(x), None)
+    got = attend(q, k, v, (encoding,), (params,), geometry, (terms,))
+    np.testing.assert_allclose(got, attend(q, k, v, (RoPE(base),), ({},), geometry), atol=2e-5)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"CARoPE.base = 1.0 must be above 1, for frequencies below 1"):
+        CARoPE(base=1)
+    for head_dim in (2, 5):
+        with pytest.raises(ValueError, match=f"head_dim = {head_dim}: make it even and at least 4"):
+            CARoPE().check(Dims(10, 1, 1, head_dim, 1, 16))

@@ -1,0 +1,96 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
+
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.selective_rope import SelectiveRoPE
+
+PLANES = DIMS.head_dim // 2
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def normalised(x):
+    parts = x.reshape(DIMS.num_heads, -1)
+    return np.concatenate([part / np.sqrt((part**2).sum() + 1e-6) for part in parts])
+
+
+def phases(encoding, params, b, h, i):
+    tokens, total = sequence_of(b, i), np.zeros(PLANES)
+    projected = [normalised(X[b, t]) @ params["down"] @ params["up"][:, h] for t in tokens]
+    for n, t in enumerate(tokens):
+        a = sum(params["kernel"][s, h] * projected[n - s] for s in range(encoding.kernel_size) if n >= s)
+        if encoding.silu:
+            a = a * sigmoid(a)
+        if encoding.offset:
+            a = a + np.exp(params["offset"][h])
+        if encoding.gate:
+            a = a * sigmoid(normalised(X[b, t]) @ params["gate_weight"][:, h] + params["gate_bias"][h])
+        total += a
+    return total * [encoding.base ** (-2 * plane / DIMS.head_dim) for plane in range(PLANES)]
+
+
+def turned(x, angles):
+    a, b = x[:PLANES], x[PLANES:]
+    return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)])
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        SelectiveRoPE(rank=3, base=20.0),
+        SelectiveRoPE(kernel_size=2, silu=True, offset=True, gate=True),
+        SelectiveRoPE(silu=True),
+    ],
+)
+def test_logits_are_those_of_the_authors_code(encoding):
+    params = params_of(encoding)
+
+    def logit(b, h, i, j):
+        q = turned(Q[b, h, i], phases(encoding, params, b, h, i))
+        return q @ turned(K[b, key_head(h), j], phases(encoding, params, b, h, j)) / np.sqrt(DIMS.head_dim)
+
+    check((encoding,), (params,), logit)
+
+
+def test_initialisation():
+    """Close to no rotation; with the offset, to RoPE."""
+    dims = Dims(64, 4, 2, 16, 1, 16)
+    params = SelectiveRoPE(offset=True, gate=True).init(jax.random.key(0), dims)
+    shapes = {name: p.shape for name, p in params.items()}
+    assert shapes == {
+        "down": (64, 32),
+        "up": (32, 4, 8),
+        "kernel": (4, 4, 8),
+        "gate_weight": (64, 4),
+        "gate_bias": (4,),
+        "offset": (4, 8),
+    }
+    assert 0.018 < float(params["down"].std()) < 0.022
+    geometry = Geometry.of_length(7, num_heads=4, causal=True)
+    q, x = noise(1, 4, 7, 16).astype(np.float32), noise(1, 7, 64).astype(np.float32)
+    k, v = noise(2, 1, 2, 7, 16).astype(np.float32)
+    for encoding, like in ((SelectiveRoPE(), ()), (SelectiveRoPE(offset=True), (RoPE(500000.0, "half"),))):
+        params = encoding.init(jax.random.key(0), dims)
+        terms = encoding.token_terms(params, jnp.asarray(x), None)
+        got = attend(q, k, v, (encoding,), (params,), geometry, (terms,))
+        np.testing.assert_allclose(got, attend(q, k, v, like, ({},) * len(like), geometry), atol=1e-3)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"SelectiveRoPE.rank = 0 must be positive: the authors have 32"):
+        SelectiveRoPE(rank=0)
+    with pytest.raises(ValueError, match=r"SelectiveRoPE.kernel_size = 0 must be positive: the authors have 4"):
+        SelectiveRoPE(kernel_size=0)
+    with pytest.raises(ValueError, match=r"SelectiveRoPE.base = 0.0 must be positive: the authors have 500000.0"):
+        SelectiveRoPE(base=0)
+    with pytest.raises(ValueError, match="planes of two dimensions, but head_dim = 3 is odd: make it even"):
+        SelectiveRoPE().check(Dims(6, 2, 2, 3, 1, 16))
+    with pytest.raises(ValueError, match="d_model = 9 in num_heads = 2 parts: d_model must be a multiple of num_heads"):
+        SelectiveRoPE().check(Dims(9, 2, 2, 4, 1, 16))
