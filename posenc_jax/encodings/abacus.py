@@ -1,0 +1,86 @@
+"""Abacus: the place of a digit in its number."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.draws import Per, draw_keys
+from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
+
+
+@dataclasses.dataclass(frozen=True)
+class Abacus(PositionalEncoding):
+    """Positions of digits within their number, for the elements after it in the slot::
+
+        a digit -> its place in the run of digits, 1, 2, 3, ...,   plus u ~ U{0, ..., max_offset} in training
+        any other token -> 0
+
+    (McLeish et al. 2024, section 3.1; the authors' abacus.py). The paper's embedding is
+    ``(Abacus(digits), Learned())``. With numbers written least significant digit first, which is what it is for, digits
+    of equal significance share a row. An element that shall see plain positions stands before it:
+    ``(RoPE(), Abacus(digits), Learned())``.
+
+    Packed sequences and padding end a number. A token's neighbours decide, so chunks with a cache look back into it.
+    The number of rows that a table needs is bounded by `mapped_max_len`, and `Learned` refuses a shorter one; in the
+    authors' code nothing guards its 1024 rows.
+
+    Fields: ``digits`` the token ids of the ten digits; ``max_offset`` the largest u, 99 in the authors' code (max_k);
+    ``per``: one u for a "batch", as in the authors' code, or for each "example".
+
+    >>> sequence = Sequence.of_length(6, tokens=jnp.array([[11, 3, 5, 12, 3, 10]]))
+    >>> Abacus(digits=tuple(range(1, 11))).map_positions(sequence, key=None, train=False).tolist()
+    [[0, 1, 2, 0, 1, 2]]
+    """
+
+    digits: tuple[int, ...]
+    max_offset: int = 99
+    per: Per = "batch"
+
+    name = "abacus"
+    paper = "arXiv:2405.17399"
+    citation = (
+        "McLeish, S., Bansal, A., Stein, A., Jain, N., Kirchenbauer, J., Bartoldson, B. R., Kailkhura, B., Bhatele, "
+        "A., Geiping, J., Schwarzschild, A., Goldstein, T. (2024). Transformers Can Do Arithmetic with the Right "
+        "Embeddings. NeurIPS 2024. arXiv:2405.17399."
+    )
+    shift_invariant = True
+    random = True
+
+    @property
+    def position_axes(self) -> Literal["any"]:
+        """Positions are not read."""
+        return "any"
+
+    def check_fields(self) -> None:
+        """Refuses no digits and a negative offset."""
+        check_ids("Abacus.digits", self.digits, "the ids of '0' to '9'")
+        if self.max_offset < 0:
+            raise ValueError(f"Abacus.max_offset = {self.max_offset} must not be negative: the paper has 99, 0 is none")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses digits that the vocabulary lacks."""
+        check_reading("Abacus.digits", self.digits, dims)
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """Places 0 .. max_len and the largest offset."""
+        return max_len + 1 + self.max_offset
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[B, S]`` int32."""
+        check_tokens("Abacus", sequence)
+
+        def places(whole: Sequence) -> Array:
+            segments, digit = kinds(whole, self.digits)
+            return place_in_run(digit, segments)
+
+        place = sequence.from_context(places)
+        if not train:
+            return place
+        keys = draw_keys(key, sequence, self.per, "Abacus")
+        offset = jax.vmap(lambda k: jax.random.randint(k, (), 0, self.max_offset + 1, jnp.int32))(keys)
+        return jnp.where(place > 0, place + offset[:, None], 0)

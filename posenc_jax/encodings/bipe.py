@@ -1,0 +1,115 @@
+"""BiPE: the place of a token in its segment of text, and the place of the segment."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_after
+
+
+class _BySeparators(PositionalEncoding):
+    """What the two levels share: a segment of text ends with a separator, which belongs to it.
+
+    Packed sequences and padding start anew. A token's neighbours decide, so chunks with a cache look back into it.
+    """
+
+    separators: tuple[int, ...]
+
+    paper = "arXiv:2401.16421"
+    citation = (
+        "He, Z., Feng, G., Luo, S., Yang, K., Wang, L., Xu, J., Zhang, Z., Yang, H., He, D. (2024). Two Stones Hit One "
+        "Bird: Bilevel Positional Encoding for Better Length Extrapolation. ICML 2024. arXiv:2401.16421."
+    )
+    shift_invariant = True
+
+    @property
+    def position_axes(self) -> Literal["any"]:
+        """Positions are not read."""
+        return "any"
+
+    def check_fields(self) -> None:
+        """Refuses no separators."""
+        check_ids(f"{type(self).__name__}.separators", self.separators, "the ids of '.' and of the end of a line")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses separators that the vocabulary lacks."""
+        check_reading(f"{type(self).__name__}.separators", self.separators, dims)
+
+
+@dataclasses.dataclass(frozen=True)
+class WithinSegment(_BySeparators):
+    """The place of each token in its segment of text, 0, 1, 2, ..., for the elements after it in the slot.
+
+    The lower level of bilevel encoding (He et al. 2024, section 3.2): an absolute encoding reads these places and
+    another the index of the segment, see `SegmentIndex`. BiPE-RoPE is the slot
+    ``(WithinSegment(separators), Learned(), SegmentIndex(separators), RoPE())``.
+
+    Definition as in `get_bilevel_ids` of the authors' code: a segment ends with a separator, there "." and the end of a
+    line, which has the last place in it; places from ``max_length - 1`` on are that place.
+
+    Fields: ``separators`` token ids; ``max_length`` the number of different places, 1024 in the authors' code, or None.
+
+    >>> sequence = Sequence.of_length(6, tokens=jnp.array([[3, 4, 1, 5, 1, 6]]))
+    >>> WithinSegment(separators=(1, 2)).map_positions(sequence, key=None, train=False).tolist()
+    [[0, 1, 2, 0, 1, 0]]
+    """
+
+    separators: tuple[int, ...]
+    max_length: int | None = 1024
+
+    name = "within_segment"
+
+    def check_fields(self) -> None:
+        """Refuses no separators and no places."""
+        super().check_fields()
+        if self.max_length is not None and self.max_length < 1:
+            raise ValueError(
+                f"WithinSegment.max_length = {self.max_length} must be at least 1, or None for as many places as tokens"
+            )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """``max_length`` at most."""
+        return max_len if self.max_length is None else min(max_len, self.max_length)
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[B, S]`` int32."""
+        check_tokens("WithinSegment", sequence)
+
+        def places(whole: Sequence) -> Array:
+            segments, separator = kinds(whole, self.separators)
+            return place_after(separator, segments)
+
+        place = sequence.from_context(places)
+        return place if self.max_length is None else jnp.minimum(place, self.max_length - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentIndex(_BySeparators):
+    """The number of each token's segment of text, 0, 1, 2, ..., for the elements after it in the slot.
+
+    The upper level of bilevel encoding (He et al. 2024, section 3.2), read by a relative encoding; see `WithinSegment`.
+    In BiPE-ALiBi the authors' code multiplies the slopes by 96, for which ``Interpolated(1 / 96)`` may stand between
+    this and `ALiBi`.
+
+    >>> sequence = Sequence.of_length(6, tokens=jnp.array([[3, 4, 1, 5, 1, 6]]))
+    >>> SegmentIndex(separators=(1, 2)).map_positions(sequence, key=None, train=False).tolist()
+    [[0, 0, 0, 1, 1, 2]]
+    """
+
+    separators: tuple[int, ...]
+
+    name = "segment_index"
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[B, S]`` int32."""
+        check_tokens("SegmentIndex", sequence)
+
+        def counts(whole: Sequence) -> Array:
+            segments, separator = kinds(whole, self.separators)
+            return count_before(separator, segments)
+
+        return sequence.from_context(counts)

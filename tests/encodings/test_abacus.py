@@ -1,0 +1,79 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Abacus, Dims, Learned, Sequence, check_slot
+
+KEY = jax.random.key(0)
+DIGITS = tuple(range(2, 12))
+
+
+def mapped(encoding, tokens, *, key=None, train=False, **fields):
+    tokens = np.asarray(tokens)
+    sequence = Sequence.of_length(tokens.shape[1], tokens=tokens, **fields)
+    return np.asarray(encoding.map_positions(sequence, key=key, train=train))
+
+
+def test_places_of_digits():
+    # "= 98 + 098 =" with digits as 2 + value; 12 and 13 are signs
+    tokens = [[13, 11, 10, 12, 2, 11, 10, 13], [2, 2, 2, 2, 1, 12, 2, 0]]
+    want = [[0, 1, 2, 0, 1, 2, 3, 0], [1, 2, 3, 4, 0, 0, 1, 0]]
+    got = mapped(Abacus(DIGITS), tokens)
+    assert got.tolist() == want
+    assert got.dtype == np.int32
+
+
+def test_packing_and_padding_end_a_number():
+    tokens, segments = [[3, 4, 5, 6, 7, 8]], np.array([[0, 1, 1, 2, 2, 0]])
+    assert mapped(Abacus(DIGITS), tokens, segment_ids=segments).tolist() == [[0, 1, 2, 1, 2, 0]]
+
+
+def test_a_chunk_looks_back():
+    tokens = np.array([[12, 3, 4, 5, 12, 6, 7]])
+    whole = Sequence.of_length(7, tokens=tokens)
+    full = mapped(Abacus(DIGITS), tokens)
+    for cut in range(1, 7):
+        past = dataclasses.replace(whole, segment_ids=(np.arange(7) <= cut)[None].astype(np.int32))
+        chunk = Sequence(np.array([[cut]]), np.array([7]), tokens[:, [cut]], context=past, slots=np.array([[cut]]))
+        assert Abacus(DIGITS).map_positions(chunk, key=None, train=False).tolist() == [[full[0, cut]]]
+
+
+def test_training_adds_one_offset_to_digits_of_the_batch():
+    tokens = [[13, 11, 10, 12, 2, 11, 10, 13], [2, 2, 2, 2, 1, 12, 2, 0]]
+    plain = mapped(Abacus(DIGITS), tokens)
+    offsets = []
+    for seed in range(60):
+        got = mapped(Abacus(DIGITS, max_offset=3), tokens, key=jax.random.key(seed), train=True)
+        assert (got[plain == 0] == 0).all()
+        offset = set((got - plain)[plain > 0].tolist())
+        assert len(offset) == 1
+        offsets += offset
+    assert set(offsets) == {0, 1, 2, 3}  # both ends, as random.randint
+    own = mapped(Abacus(DIGITS, per="example"), [[3]] * 5, key=KEY, train=True)
+    assert len(set(own[:, 0].tolist())) > 1
+
+
+def test_a_table_after_it_must_hold_all():
+    dims = Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=924, vocab_size=16)
+    check_slot((Abacus(DIGITS), Learned(1024)), dims)
+    with pytest.raises(ValueError, match=r"Learned.max_len = 1024, but 1025 positions occur: raise max_len to 1025"):
+        check_slot((Abacus(DIGITS), Learned(1024)), dataclasses.replace(dims, max_len=925))
+    largest = mapped(Abacus(DIGITS, max_offset=0), [[2] * 9]).max()
+    assert largest + 1 == Abacus(DIGITS, max_offset=0).mapped_max_len(9)
+
+
+def test_what_cannot_be():
+    dims = Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=9, vocab_size=11)
+    with pytest.raises(ValueError, match=r"Abacus.digits has token 11, but the vocabulary has ids 0 .. 10"):
+        Abacus(DIGITS).check(dims)
+    with pytest.raises(ValueError, match=r"Abacus.max_offset = -1 must not be negative: the paper has 99, 0 is none"):
+        Abacus(DIGITS, -1)
+    with pytest.raises(ValueError, match=r"Abacus.digits = \(1, 1\) must be different token ids"):
+        Abacus((1, 1))
+    with pytest.raises(ValueError, match="Abacus finds positions by token ids, and the sequence has none"):
+        Abacus(DIGITS).map_positions(Sequence.of_length(3), key=KEY, train=False)
+    with pytest.raises(ValueError, match="Abacus draws random positions: pass key="):
+        mapped(Abacus(DIGITS), jnp.ones((1, 2), int), train=True)

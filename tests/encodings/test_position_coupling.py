@@ -1,0 +1,92 @@
+import jax
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Dims, PositionCoupling, Sequence
+
+KEY = jax.random.key(0)
+COUPLING = PositionCoupling(digits=tuple(range(10)), plus=10, equals=11)
+IDS = {str(d): d for d in range(10)} | {"+": 10, "=": 11, "$": 12}
+
+
+def mapped(texts, encoding=COUPLING, *, key=None, train=False, **fields):
+    tokens = np.array([[IDS[c] for c in text] for text in texts])
+    sequence = Sequence.of_length(tokens.shape[1], tokens=tokens, **fields)
+    return np.asarray(encoding.map_positions(sequence, key=key, train=train))
+
+
+def oracle(text, start):
+    """As the authors' data set assigns positions to ``$a+b=c$`` with a reversed sum."""
+    a, rest = text.strip("$").split("+")
+    b, total = rest.split("=")
+    summand = lambda number: [start + len(number) - i for i in range(len(number))]  # noqa: E731
+    return [0, *summand(a), start, *summand(b), start, *(start + 1 + i for i in range(len(total))), 0]
+
+
+TEXTS = ["$653+049=2070$", "$7+99=601$$$$$", "$1234+5=9321$$"]
+
+
+def test_agrees_with_the_authors_rule():
+    want = [oracle(t.rstrip("$") + "$", 1) for t in TEXTS]
+    want = [row + [0] * (14 - len(row)) for row in want]
+    assert want[0] == [0, 4, 3, 2, 1, 4, 3, 2, 1, 2, 3, 4, 5, 0]
+    assert mapped(TEXTS).tolist() == want
+
+
+def test_summands_written_like_the_sum():
+    reversed_summands = PositionCoupling(COUPLING.digits, 10, 11, summands="least_significant_first")
+    assert mapped(["$356+940=2070$"], reversed_summands).tolist() == [[0, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 5, 0]]
+    assert reversed_summands.breaks == frozenset()
+    assert COUPLING.breaks == {"causality", "cached_decoding"}
+
+
+def test_more_summands():
+    assert mapped(["12+3+45=060"]).tolist() == [[3, 2, 1, 2, 1, 3, 2, 1, 2, 3, 4]]
+
+
+def test_packed_additions_are_apart():
+    text = "12+3=512+3=5"
+    got = mapped([text], segment_ids=np.array([[1] * 6 + [2] * 5 + [0]]))
+    assert got.tolist() == [[3, 2, 1, 2, 1, 2, 3, 2, 1, 2, 1, 0]]
+
+
+def test_training_moves_all_by_a_start_that_leaves_room():
+    encoding = PositionCoupling(COUPLING.digits, 10, 11, max_position=7)
+    rows = 4000
+    plain = mapped(TEXTS[:1])
+    fields = {"example_ids": np.arange(rows)}
+    got = mapped(TEXTS[:1] * rows, encoding, key=KEY, train=True, **fields)
+    assert (got[:, plain[0] == 0] == 0).all()
+    moved = (got - plain)[:, plain[0] > 0]
+    assert (moved == moved[:, :1]).all()
+    counts = np.bincount(moved[:, 0])
+    assert len(counts) == 3  # starts 1, 2, 3: the sum has 4 digits, and 3 + 4 = 7
+    assert ((counts - rows / 3) ** 2 / (rows / 3)).sum() < 13.9  # 0.1 % point of chi square, 2 degrees of freedom
+    assert got.max() == 7
+    short = PositionCoupling(COUPLING.digits, 10, 11, max_position=2)
+    assert mapped(TEXTS[:1], short, key=KEY, train=True).tolist() == plain.tolist()  # no room: as in evaluation
+
+
+def test_largest_position():
+    assert COUPLING.mapped_max_len(20) == 133
+    assert COUPLING.mapped_max_len(200) == 202
+    assert mapped(["1" * 9]).max() == 10 < COUPLING.mapped_max_len(9)
+
+
+def test_what_cannot_be():
+    dims = Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=9, vocab_size=11)
+    with pytest.raises(ValueError, match=r"PositionCoupling has token 11, but the vocabulary has ids 0 .. 10"):
+        COUPLING.check(dims)
+    for plus, equals in ((9, 11), (10, 10), (10, -1)):
+        with pytest.raises(
+            ValueError, match=rf"plus = {plus} and equals = {equals} must be two token ids from 0 on that"
+        ):
+            PositionCoupling(tuple(range(10)), plus, equals)
+    with pytest.raises(ValueError, match=r"PositionCoupling.digits = \(\) must be different token ids"):
+        PositionCoupling((), 1, 2)
+    with pytest.raises(ValueError, match=r"PositionCoupling.max_position = 1 must be at least 2"):
+        PositionCoupling((1,), 2, 3, max_position=1)
+    with pytest.raises(ValueError, match="PositionCoupling finds positions by token ids, and the sequence has none"):
+        COUPLING.map_positions(Sequence.of_length(3), key=KEY, train=False)
+    with pytest.raises(ValueError, match="PositionCoupling draws random positions: pass key="):
+        mapped(TEXTS, train=True)
