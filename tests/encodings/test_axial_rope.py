@@ -1,0 +1,152 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, RoPE
+
+RNG = np.random.default_rng(0)
+TOKENS = 5
+
+
+def dims(head_dim, kv_heads=2):
+    return Dims(d_model=32, num_heads=4, num_kv_heads=kv_heads, head_dim=head_dim, num_layers=1, max_len=16)
+
+
+def turned(x, angles, layout):
+    """One vector, plane by plane as complex numbers."""
+    out, planes = np.array(x), len(x) // 2
+    for k in range(planes):
+        a, b = (2 * k, 2 * k + 1) if layout == "interleaved" else (k, planes + k)
+        number = complex(x[a], x[b]) * np.exp(1j * angles[k])
+        out[a], out[b] = number.real, number.imag
+    return out
+
+
+def check(encoding, params, x, positions, angles_at, layout):
+    """Both hooks, in float64 and float32, with known and traced positions; ``angles_at(position, head)``."""
+    want = np.array(
+        [
+            [
+                [turned(x[b, h, s], angles_at(positions[b, s], h), layout) for s in range(TOKENS)]
+                for h in range(x.shape[1])
+            ]
+            for b in range(2)
+        ]
+    )
+    for dtype, array, tolerance in (
+        (np.float64, np.asarray, 1e-9),
+        (np.float64, jnp.asarray, 1e-9),
+        (np.float32, jnp.asarray, 2e-5),
+    ):
+        with jax.enable_x64(dtype == np.float64):
+            for encode in (encoding.encode_queries, encoding.encode_keys):
+                p = {name: np.asarray(value, dtype) for name, value in params.items()}
+                got = encode(p, jnp.asarray(x, dtype), array(positions), np.array([TOKENS]))
+                assert got.dtype == dtype
+                np.testing.assert_allclose(got, want, atol=tolerance)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_axial_planes_belong_to_one_axis(axes, layout):
+    """The authors' code: 100^(-4k/D) for k < D/4, columns first."""
+    positions = RNG.integers(0, 20, (2, TOKENS, axes)).astype(np.int32)
+    n = 2  # planes per axis
+
+    def angles(position, _):
+        return [position[axis] * 100 ** (-k / n) for axis in reversed(range(axes)) for k in range(n)]
+
+    x = RNG.normal(size=(2, 3, TOKENS, 2 * n * axes))
+    check(AxialRoPE(axes=axes, layout=layout), {}, x, positions, angles, layout)
+
+
+def test_mixed_planes_turn_by_both_axes():
+    positions = RNG.integers(0, 20, (2, TOKENS, 2)).astype(np.int32)
+    f_x, f_y = frequencies = RNG.normal(size=(2, 3, 4))
+
+    def angles(position, head):
+        return position[1] * f_x[head] + position[0] * f_y[head]
+
+    x = RNG.normal(size=(2, 3, TOKENS, 8))
+    check(MixedRoPE(), {"frequencies": frequencies}, x, positions, angles, "interleaved")
+
+
+def test_mixed_frequencies_start_in_two_perpendicular_directions():
+    f_x, f_y = MixedRoPE().init(jax.random.key(0), dims(16))["frequencies"]
+    assert f_x.shape == (2, 8)
+    magnitudes = np.hypot(f_x, f_y)
+    np.testing.assert_allclose(magnitudes, [[10 ** (-4 * k / 16) for k in range(4)] * 2] * 2, rtol=1e-6)
+    angles = np.arctan2(f_y, f_x)
+    np.testing.assert_allclose(np.ptp(angles[:, :4], axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose((angles[:, 4:] - angles[:, :4]) % (2 * np.pi), np.pi / 2, atol=1e-5)
+    assert abs(angles[0, 0] - angles[1, 0]) > 0.01
+
+
+def test_grouped_queries_turn_with_their_key():
+    params = {"frequencies": RNG.normal(size=(2, 2, 4)).astype(np.float32)}
+    x, positions = RNG.normal(size=(1, 2, 3, 8)).astype(np.float32), np.array([[[0, 1], [2, 3], [4, 5]]])
+    queries = MixedRoPE().encode_queries(params, np.repeat(x, 2, axis=1), positions, None)
+    np.testing.assert_array_equal(queries, np.repeat(MixedRoPE().encode_keys(params, x, positions, None), 2, axis=1))
+
+
+# transformers: cos.split(mrope_section * 2) taken from axis i % 3; apply_interleaved_mrope for Qwen3-VL.
+@pytest.mark.parametrize(
+    ("encoding", "head_dim", "axes"),
+    [
+        (MRoPE(), 128, [0] * 16 + [1] * 24 + [2] * 24),
+        (MRoPE(order="interleaved"), 128, [0, 1, 2] * 20 + [0] * 4),
+        (MRoPE(sections=(1, 0, 3)), 8, [0, 2, 2, 2]),
+        (MRoPE(sections=(3, 2, 1), order="interleaved"), 12, [0, 1, 2, 0, 1, 0]),
+        (MRoPE(), 8, [0, 1, 1, 2]),
+        (MRoPE(order="interleaved"), 8, [0, 1, 2, 0]),
+    ],
+)
+def test_sections_are_those_of_the_models(encoding, head_dim, axes):
+    assert encoding.axes(head_dim).tolist() == axes
+
+
+@pytest.mark.parametrize("order", ["blocks", "interleaved"])
+def test_mrope_deals_out_the_planes_of_one_rope(order):
+    encoding = MRoPE(sections=(3, 2, 1), order=order, base=100.0)
+    positions = RNG.integers(0, 20, (2, TOKENS, 3)).astype(np.int32)
+    axes = [0, 0, 0, 1, 1, 2] if order == "blocks" else [0, 1, 2, 0, 1, 0]
+
+    def angles(position, _):
+        return [position[axis] * 100 ** (-2 * k / 12) for k, axis in enumerate(axes)]
+
+    check(encoding, {}, RNG.normal(size=(2, 3, TOKENS, 12)), positions, angles, "half")
+
+
+def test_text_tokens_have_plain_rope():
+    x, positions = RNG.normal(size=(1, 2, 4, 8)).astype(np.float32), np.array([[0, 1, 7, 1000]])
+    want = RoPE(base=1e6, layout="half").encode_queries({}, x, positions, np.array([4]))
+    for order in ("blocks", "interleaved"):
+        got = MRoPE(order=order).encode_queries({}, x, np.stack([positions] * 3, axis=-1), None)
+        np.testing.assert_allclose(got, want, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda: AxialRoPE(axes=0), "AxialRoPE.axes = 0 must be at least 1: 2 for images, 3 for films"),
+        (lambda: AxialRoPE(base=0), "AxialRoPE.base = 0.0 must be positive: the paper has 100.0"),
+        (lambda: AxialRoPE(axes=3).check(dims(8)), "among axes = 3, so head_dim = 8 must be a multiple of 6"),
+        (lambda: MixedRoPE(base=-1), "MixedRoPE.base = -1.0 must be positive: the authors' code has 10.0"),
+        (lambda: MixedRoPE().check(dims(6)), "head_dim = 6 must be a multiple of 4"),
+        (lambda: MRoPE(base=0), "MRoPE.base = 0.0 must be positive: Qwen2-VL has 1e6"),
+        (lambda: MRoPE(sections=(5, -1, 0)), r"\(5, -1, 0\) must be numbers of planes: Qwen2-VL has \(16, 24, 24\)"),
+        (
+            lambda: MRoPE(sections=(2, 1, 2)).check(dims(8)),
+            r"\(2, 1, 2\) are 5 planes .* head_dim = 8 has half as many",
+        ),
+        (lambda: MRoPE().check(dims(7)), r"are 3 planes .* head_dim = 7 .* an even head_dim"),
+        (
+            lambda: MRoPE(sections=(1, 1, 2), order="interleaved").check(dims(8)),
+            r"\(1, 1, 2\) cannot alternate.*give time the largest section.*or use order='blocks'",
+        ),
+    ],
+)
+def test_refusals(refused, message):
+    with pytest.raises(ValueError, match=message):
+        refused()
