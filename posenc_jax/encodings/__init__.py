@@ -19,6 +19,7 @@ from posenc_jax.encodings.forgetting import FoX
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.huang import Huang
 from posenc_jax.encodings.interpolated import Interpolated
+from posenc_jax.encodings.kerple import KERPLE
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.music_transformer import MusicTransformer
@@ -81,6 +82,7 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         XPos,
         ALiBi,
         T5Bias,
+        KERPLE,
         Shaw,
         MusicTransformer,
         Huang,
@@ -131,6 +133,7 @@ __all__ = [
     "HoPE",
     "Huang",
     "Interpolated",
+    "KERPLE",
     "Learned",
     "Llama3",
     "LogScaling",

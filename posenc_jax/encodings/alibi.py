@@ -8,7 +8,8 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.distances import relative_on_device
 
 
 def alibi_slopes(num_heads: int) -> np.ndarray:
@@ -50,19 +51,22 @@ class ALiBi(PositionalEncoding):
         logits_ij += -slope_h |j - i|
 
     (Press et al. 2021, section 3; slopes for head counts that are no power of two: the authors' code, `alibi_slopes`).
-    Added after the 1/sqrt(D) scaling and not scaled itself; no parameters; fractional positions are fine. The authors'
+    Added after the 1/sqrt(D) scaling and not scaled itself; fractional positions are fine. The authors'
     code adds a row that depends on the key alone, which a softmax over the past cannot tell from this; here the bias is
     a function of both positions and so also holds unmasked, packed and padded.
 
     Under a causal mask this is the paper's bias. Without one it is symmetric, and alone cannot tell left from right.
-    Field ``past_offset``: 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
-    before the query counts as 0.5 nearer.
+    Fields: ``past_offset`` 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
+    before the query counts as 0.5 nearer. ``learned``: the slopes are trained, as their logarithms, so that they stay
+    positive, from the values above; one set per stack. This is the learned ALiBi in the code of Kazemnejad et al.
+    (2023, arXiv:2305.19466). Parameters, if learned: ``log_slopes [H]``.
 
     >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
     [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]
     """
 
     past_offset: float = 0.0
+    learned: bool = False
 
     name = "alibi"
     paper = "arXiv:2108.12409"
@@ -80,9 +84,11 @@ class ALiBi(PositionalEncoding):
                 "than the token itself: use 0 for the paper's bias, 0.5 to break its symmetry"
             )
 
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``log_slopes [H]`` if they are learned."""
+        return {"log_slopes": jnp.asarray(np.log(alibi_slopes(dims.num_heads)), jnp.float32)} if self.learned else {}
+
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``, see `alibi_bias`."""
-        # Device arrays on purpose: the difference of host arrays would put a Q x K constant into the program.
-        q_positions, k_positions = jnp.asarray(geometry.q_positions), jnp.asarray(geometry.k_positions)
-        relative = dataclasses.replace(geometry, q_positions=q_positions, k_positions=k_positions).relative
-        return alibi_bias(relative, alibi_slopes(geometry.num_heads), self.past_offset)
+        slopes = jnp.exp(params["log_slopes"]) if self.learned else alibi_slopes(geometry.num_heads)
+        return alibi_bias(relative_on_device(geometry), slopes, self.past_offset)

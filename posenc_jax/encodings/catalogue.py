@@ -137,7 +137,11 @@ ROTARY = (
 
 ADDITIVE = (
     Method("ALiBi", "alibi", "Press et al. 2021", "arXiv:2108.12409"),
+    Method("ALiBi with learned slopes", "alibi(learned=True)", "Kazemnejad et al. 2023", "arXiv:2305.19466"),
     Method("T5 bias", "t5", "Raffel et al. 2019", "arXiv:1910.10683"),
+    Method("KERPLE, logarithmic", "kerple", "Chi et al. 2022", "arXiv:2205.09921"),
+    Method("KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", "arXiv:2205.09921"),
+    Method("KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", "arXiv:2205.09921"),
 )
 
 RELATIVE = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
-from posenc_jax.encodings.base import Geometry, Sequence
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
 
 
 def geometry_of(q_positions, k_positions, causal=False):
@@ -65,3 +65,20 @@ def test_no_constant_of_all_pairs_in_the_program():
 def test_offset_out_of_range_is_refused():
     with pytest.raises(ValueError, match=r"past_offset = 1.5 must lie in 0 .. 1.*use 0 for the paper's bias, 0.5"):
         ALiBi(past_offset=1.5)
+
+
+def test_learned_slopes_start_as_the_fixed_ones_and_stay_positive():
+    dims = Dims(d_model=16, num_heads=6, num_kv_heads=6, head_dim=4, num_layers=1, max_len=16)
+    positions = np.array([[0, 3, 4]], np.int32)
+    geometry, learned = geometry_of(positions, positions), ALiBi(learned=True)
+    params = learned.init(jax.random.key(0), dims)
+    assert ALiBi().init(jax.random.key(0), dims) == {}
+    np.testing.assert_allclose(learned.bias(params, geometry), ALiBi().bias({}, geometry), rtol=1e-6)
+    # d/d(log slope) of -slope * distance is itself, and no step makes a slope negative.
+    slopes = [0.5, 3.0, 1e-4, 0.25, 7.0, 1.0]
+    with jax.enable_x64(True):
+        params = {"log_slopes": jnp.log(jnp.array(slopes))}
+        gradient = jax.grad(lambda params: learned.bias(params, geometry).sum())(params)["log_slopes"]
+        np.testing.assert_allclose(gradient, [-slope * 2 * (3 + 4 + 1) for slope in slopes], rtol=1e-12)
+        moved = learned.bias({"log_slopes": params["log_slopes"] - 100 * gradient}, geometry)
+        assert (moved[:, :, 0, 1:] < 0).all()

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import pytest
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.t5 import T5Bias, bucket_starts, t5_buckets, toeplitz
+from posenc_jax.encodings.t5 import T5Bias, bucket_starts, t5_buckets
 
 DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
 BIDIRECTIONAL_STARTS = {8: 8, 12: 9, 16: 10, 23: 11, 32: 12, 46: 13, 64: 14, 91: 15}
@@ -79,13 +80,6 @@ def test_a_fractional_distance_counts_as_the_whole_one_below():
     assert t5_buckets(jnp.asarray(relative), bidirectional=True).tolist() == want
 
 
-def test_toeplitz():
-    values = np.arange(2 * 6.0).reshape(2, 6)
-    want = [[[v[j - i + 2] for j in range(4)] for i in range(3)] for v in values]
-    np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 3, 4), want)
-    np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 1, 6)[:, 0], values)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("first_query", "num_queries", "num_keys"), [(0, 5, 5), (40, 3, 50), (7, 1, 4)])
 def test_bias_and_gradient_are_the_definition(causal, first_query, num_queries, num_keys):
@@ -142,11 +136,18 @@ def test_rows_with_their_own_positions():
 
 
 def test_no_program_holds_a_product_of_queries_keys_and_buckets():
-    """Contiguous positions need the distinct distances only, or the table's gradient costs a third of a step."""
+    """Contiguous positions read the table once per distance, others once per pair; buckets are no axis of any array."""
     geometry = Geometry.of_length(64, num_heads=3, causal=True)
-    text = jax.jit(jax.grad(lambda t: T5Bias().bias({"table": t}, geometry).sum())).lower(np.ones((3, 32))).as_text()
-    assert "127x32" in text
-    assert "64x64x32" not in text
+    for seen, reads in ((geometry, "127x"), (dataclasses.replace(geometry, contiguous=False), "4096x")):
+
+        def loss(table, q_positions, seen=seen):
+            moved = dataclasses.replace(seen, q_positions=q_positions)
+            return T5Bias(34, 128).bias({"table": table}, moved).sum()
+
+        program = jax.jit(jax.value_and_grad(loss)).lower(np.ones((3, 34), np.float32), np.arange(64)[None]).as_text()
+        (gather,) = [line for line in program.splitlines() if "stablehlo.gather" in line and "x34xf32" in line]
+        assert reads in gather
+        assert not re.search(r"(64x64|4096)x34x", program)
 
 
 def test_initialisation():

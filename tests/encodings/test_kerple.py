@@ -1,0 +1,110 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.kerple import KERPLE
+
+DIMS = Dims(d_model=16, num_heads=2000, num_kv_heads=2000, head_dim=4, num_layers=1, max_len=16)
+A, P, B = [0.3, 1.7, 0.004], [1.9, 0.002, 2.6], [0.5, 0.25, 1.5]
+
+
+def geometry_of(q_positions, k_positions, causal=False, contiguous=False):
+    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
+    return Geometry.between(*sides, num_heads=3, causal=causal, contiguous=contiguous)
+
+
+def value(kernel, a, p, b, distance):
+    """The equations, with the parameters as the authors' code clips them before use."""
+    if kernel == "nemo":
+        return -b * math.log(1 + a * distance**p)
+    a, p = max(a, 0.01), max(p, 0.01)
+    if kernel == "log":
+        return -p * math.log(1 + a * distance)
+    return -a * distance ** min(p, 2.0) if distance else 0.0
+
+
+@pytest.mark.parametrize("kernel", ["log", "power", "nemo"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_bias_is_the_formula(kernel, causal):
+    q_positions, k_positions = np.array([[3, 7], [0, 90_000]]), np.array([[0, 3, 4], [0, 1, 89_999]])
+    want = np.zeros((2, 3, 2, 3))
+    for n, h, i, j in np.ndindex(want.shape):
+        want[n, h, i, j] = value(kernel, A[h], P[h], B[h], float(abs(q_positions[n, i] - k_positions[n, j])))
+    params = {"a": jnp.array(A), "p": jnp.array(P)} | ({"b": jnp.array(B)} if kernel == "nemo" else {})
+    small = [p.astype(np.int32) for p in (q_positions, k_positions)]
+    got = KERPLE(kernel).bias(params, geometry_of(*small, causal))
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, want, rtol=2e-5)
+    with jax.enable_x64(True):
+        exact = {name: jnp.asarray({"a": A, "p": P, "b": B}[name]) for name in params}
+        got = KERPLE(kernel).bias(exact, geometry_of(*small, causal))
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+        line = np.arange(5)[None]
+        whole, parts = (KERPLE(kernel).bias(exact, geometry_of(line, line, causal, c)) for c in (False, True))
+        np.testing.assert_allclose(parts, whole, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["log", "power", "nemo"])
+def test_gradients_at_distance_0_and_beyond_the_range(kernel):
+    """Gradients as of the clipped values: never zero for being clipped, never NaN for 0 times log 0."""
+    positions = np.arange(3)[None]
+    with jax.enable_x64(True):
+        params = {"a": jnp.array(A), "p": jnp.array(P), "b": jnp.array(B)}
+        loss = lambda params: KERPLE(kernel).bias(params, geometry_of(positions, positions)).sum()  # noqa: E731
+        gradient = jax.grad(loss)(params)
+
+        def total(h, **changed):
+            at = {"a": A[h], "p": P[h], "b": B[h]} | changed
+            return sum(value(kernel, **at, distance=float(abs(i - j))) for i in range(3) for j in range(3))
+
+        for h in range(3):
+            # Inside the range by differences; beyond it, the slope at its edge, from within.
+            edges = {"a": (0.01, None), "p": (0.01, 2.0 if kernel == "power" else None)} if kernel != "nemo" else {}
+            for name in ("a", "p", "b") if kernel == "nemo" else ("a", "p"):
+                x = {"a": A, "p": P, "b": B}[name][h]
+                low, high = edges.get(name, (None, None))
+                left, right = x - 1e-6, x + 1e-6
+                if low is not None and x < low:
+                    left, right = low, low + 1e-6
+                if high is not None and x > high:
+                    left, right = high - 1e-6, high
+                slope = (total(h, **{name: right}) - total(h, **{name: left})) / (right - left)
+                assert gradient[name][h] == pytest.approx(slope, rel=1e-3)
+                assert slope != 0
+
+
+def test_softplus_reaches_no_edge_and_starts_where_clipping_starts():
+    for kernel in ("log", "power"):
+        clipped = KERPLE(kernel).init(jax.random.key(0), DIMS)
+        encoding = KERPLE(kernel, constraint="softplus")
+        params = encoding.init(jax.random.key(0), DIMS)
+        for got, want in zip(encoding.constrained(params), (clipped["a"], clipped["p"]), strict=True):
+            np.testing.assert_allclose(got, np.clip(want, 0.011, None if kernel == "log" else 1.999), atol=1e-3)
+        far = {name: jnp.full_like(p, s) for (name, p), s in zip(params.items(), (-50.0, 50.0), strict=True)}
+        a, p = encoding.constrained(far)
+        assert float(a[0]) == pytest.approx(0.01)
+        assert float(p[0]) == pytest.approx(50.01 if kernel == "log" else 2.0)
+
+
+def test_initialisation():
+    params = KERPLE().init(jax.random.key(0), DIMS)
+    for x, largest in ((params["a"], 1), (params["p"], 2)):
+        assert x.shape == (2000,)
+        assert 0 <= x.min() < 0.01 * largest
+        assert 0.99 * largest < x.max() < largest
+        assert float(x.mean()) == pytest.approx(largest / 2, abs=0.03 * largest)
+    assert abs(np.corrcoef(params["a"], params["p"])[0, 1]) < 0.1
+    dims = Dims(d_model=16, num_heads=4, num_kv_heads=4, head_dim=4, num_layers=1, max_len=16)
+    nemo = KERPLE("nemo").init(jax.random.key(0), dims)
+    assert {name: p.tolist() for name, p in nemo.items()} == {
+        **{"a": [1.0] * 4, "p": [1.0] * 4, "b": [0.25, 0.0625, 0.015625, 0.00390625]}
+    }
+
+
+def test_a_constraint_without_meaning_is_refused():
+    with pytest.raises(ValueError, match=r"constraint = 'softplus' has no meaning for kernel 'nemo'.*leave it out"):
+        KERPLE("nemo", constraint="softplus")
