@@ -21,6 +21,7 @@ from posenc_jax.encodings.huang import Huang
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.kerple import KERPLE
 from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.learned_fourier import LearnedFourier
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
@@ -107,12 +108,14 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         SegmentIndex,
         PositionCoupling,
         SinusoidalAxes,
+        LearnedFourier,
     )
 }
 
 __all__ = [
     "CAPE",
     "ENCODINGS",
+    "KERPLE",
     "NTK",
     "SCALINGS",
     "SHAPE",
@@ -133,8 +136,8 @@ __all__ = [
     "HoPE",
     "Huang",
     "Interpolated",
-    "KERPLE",
     "Learned",
+    "LearnedFourier",
     "Llama3",
     "LogScaling",
     "LongRoPE",
