@@ -102,7 +102,7 @@ class FoPE(PositionalEncoding):
         scale = self.gain * math.sqrt(2 / (planes * (count + dims.num_kv_heads)))
         shape = (dims.num_kv_heads, count, planes)
         return {
-            name: identity + scale * jax.random.normal(k, shape, jnp.float32)
+            name: identity[None] + scale * jax.random.normal(k, shape, jnp.float32)
             for name, k in zip(("sin", "cos"), jax.random.split(key), strict=True)
         }
 

@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.phase import (
+    fixed_point,
+    sincos,
+    sincos_of_turns,
+    tensor2tensor_frequencies,
+    turns,
+    vaswani_frequencies,
+)
 
 PI = "3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679"
 FREQUENCIES = np.concatenate([vaswani_frequencies(32), [-0.3, 7.5, 123456.789, -1e15, 2 * math.pi, 1e-30, 0.0]])
@@ -98,6 +105,29 @@ def test_learned_frequencies_are_a_plain_product_with_gradients():
     np.testing.assert_allclose(sin[0], np.sin(np.outer(np.arange(3), [0.5, 2.0])), atol=1e-6)
     gradient = jax.grad(lambda w: sincos(positions, w)[1].sum())(w)
     np.testing.assert_allclose(gradient, [-sum(p * math.sin(p * f) for p in range(3)) for f in (0.5, 2.0)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_frequencies_made_while_the_program_runs_have_exact_phases(x64):
+    frequencies = np.concatenate([vaswani_frequencies(16), [0.0, 7.5]])
+    positions = np.array([[0, 1, -1, 2**31 - 1], [5, -(2**31), 65537, 10**9]], np.int32)
+    by_row = np.stack([frequencies, frequencies / 3])
+
+    @jax.jit
+    def traced(p, w):
+        made = turns(w[:, None])  # one set of frequencies for each row
+        return made, sincos_of_turns(p, made, w.dtype)
+
+    with jax.enable_x64(x64):
+        (high, low, _), (sin, cos) = traced(positions, by_row.astype(np.float64 if x64 else np.float32))
+        assert sin.dtype == cos.dtype == (jnp.float64 if x64 else jnp.float32)
+    words = [[int(h) << 32 | int(w) for h, w in zip(*pair)] for pair in zip(high[:, 0], low[:, 0])]
+    want = [[w % 2**64 for w in row] for row in [fixed_point(row).tolist() for row in by_row]]
+    np.testing.assert_allclose(np.array(words) / 2.0**64, np.array(want) / 2.0**64, rtol=1e-15 if x64 else 2.5e-7)
+    for row, place in np.ndindex(positions.shape):
+        turned = [int(positions[row, place]) * w % 2**64 / 2**64 for w in words[row]]
+        np.testing.assert_allclose(sin[row, place], np.sin(2 * np.pi * np.array(turned)), atol=1e-9 if x64 else 3e-7)
+        np.testing.assert_allclose(cos[row, place], np.cos(2 * np.pi * np.array(turned)), atol=1e-9 if x64 else 3e-7)
 
 
 def test_fixed_point_rounds_to_the_nearest_and_wraps():

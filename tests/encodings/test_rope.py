@@ -5,7 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, RoPE, half_permutation, rotate, vaswani_frequencies
+from posenc_jax.encodings import (
+    Dims,
+    PRoPE,
+    RoPE,
+    YaRN,
+    convert_layout,
+    half_permutation,
+    rotate,
+    vaswani_frequencies,
+)
 
 RANDOM = np.random.default_rng(0)
 DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
@@ -83,23 +92,42 @@ def test_layouts_are_equal_up_to_a_permutation():
         np.testing.assert_array_equal(x[..., order][..., np.argsort(order)], x)
 
 
-def test_permuted_projections_give_the_same_logits():
-    x, w_q, w_k = RANDOM.normal(size=(5, 6)), RANDOM.normal(size=(6, 2, 8)), RANDOM.normal(size=(6, 2, 8))
-    b_q = RANDOM.normal(size=(2, 8))
+@pytest.mark.parametrize(
+    ("rotary_dim", "scaling"), [(None, None), (6, None), (None, YaRN(8, 64)), (6, PRoPE(0.5)), (None, PRoPE(0.5))]
+)
+def test_converted_projections_give_the_same_logits(rotary_dim, scaling):
+    x, w_q, w_k = RANDOM.normal(size=(5, 6)), RANDOM.normal(size=(6, 2 * 8)), RANDOM.normal(size=(6, 2 * 8))
+    b_q = RANDOM.normal(size=2 * 8)
     p = np.arange(5)[None] * 3
+    fields = {"rotary_dim": rotary_dim, "scaling": scaling}
 
     def logits(encoding, w_q, b_q, w_k):
-        q, k = ((np.einsum("sm,mhd->hsd", x, w) + b)[None] for w, b in ((w_q, b_q[:, None]), (w_k, 0)))
+        q, k = ((x @ w + b).reshape(1, 5, 2, 8).swapaxes(1, 2) for w, b in ((w_q, b_q), (w_k, 0)))
         q, k = encoding.encode_queries({}, q, p, None), encoding.encode_keys({}, k, p, None)
-        return jnp.einsum("bhqd,bhkd->bhqk", q, k)
+        return np.einsum("bhqd,bhkd->bhqk", q, k)
 
-    order = half_permutation(8)
     with jax.enable_x64(True):
-        here = logits(RoPE(), w_q, b_q, w_k)
-        there = logits(RoPE(layout="half"), w_q[..., order], b_q[..., order], w_k[..., order])
+        here = logits(RoPE(**fields), w_q, b_q, w_k)
+        converted = [convert_layout(w, 8, "half", rotary_dim) for w in (w_q, b_q, w_k)]
+        there = logits(RoPE(layout="half", **fields), *converted)
         np.testing.assert_allclose(here, there, atol=1e-10)
-        wrong = logits(RoPE(layout="half"), w_q, b_q, w_k)
+        wrong = logits(RoPE(layout="half", **fields), w_q, b_q, w_k)
     assert np.abs(here - wrong).max() > 0.1
+    for w, other in zip((w_q, b_q, w_k), converted):
+        np.testing.assert_array_equal(convert_layout(other, 8, "interleaved", rotary_dim), w)
+    heads = convert_layout(w_q.reshape(6, 2, 8), 8, "half", rotary_dim)
+    np.testing.assert_array_equal(heads.reshape(6, 16), converted[0])
+    with pytest.raises(ValueError, match=r"shape \(16, 6\) is no multiple of head_dim = 8: it must hold whole heads"):
+        convert_layout(w_q.T, 8, "half")
+
+
+def test_a_layout_is_the_same_at_the_output_as_at_the_input():
+    x = RANDOM.normal(size=(1, 1, 3, 8)).astype(np.float32)
+    p = np.array([[1, 2, 3]])
+    for layout, still in (("interleaved", [4, 5, 6, 7]), ("half", [2, 3, 6, 7])):
+        got = np.asarray(RoPE(layout=layout, scaling=PRoPE(0.5)).encode_queries({}, x, p, None))
+        np.testing.assert_array_equal(got[..., still], x[..., still])
+        assert (np.delete(got, still, -1) != np.delete(x, still, -1)).all()
 
 
 def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles():

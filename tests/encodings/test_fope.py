@@ -1,0 +1,120 @@
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import Dims, FoPE, RoPE
+
+RANDOM = np.random.default_rng(0)
+DIMS = Dims(d_model=64, num_heads=4, num_kv_heads=2, head_dim=16, num_layers=2, max_len=64)
+
+
+def series(wave, p, frequencies, matrix, k):
+    return sum(matrix[j][k] * wave(p * frequencies[j]) for j in range(len(frequencies)))
+
+
+def paper(x, p, frequencies, sin_matrix, cos_matrix, rest):
+    """One vector, in the half layout."""
+    out, half = list(x), len(x) // 2
+    for k in range(half):
+        if k < len(sin_matrix[0]):
+            sin = series(math.sin, p, frequencies, sin_matrix, k)
+            cos = series(math.cos, p, frequencies, cos_matrix, k)
+        else:
+            sin, cos = rest, 1.0
+        a, b = x[k], x[k + half]
+        out[k], out[k + half] = a * cos - b * sin, b * cos + a * sin
+    return out
+
+
+@pytest.mark.parametrize(("padding", "rest"), [("ones", 1.0), ("identity", 0.0)])
+def test_the_papers_formula_by_head(padding, rest):
+    encoding = FoPE(original_length=100, padding=padding)
+    frequencies = [w for w in (10000.0 ** (-k / 8) for k in range(8)) if w >= 2 * math.pi / 100]
+    assert len(frequencies) == 3
+    params = {name: RANDOM.normal(size=(2, 3, 3)) for name in ("sin", "cos")}
+    q, k = RANDOM.normal(size=(1, 4, 3, 16)), RANDOM.normal(size=(1, 2, 3, 16))
+    positions = np.array([[0, 3, 77]])
+    for encode, x, group in ((encoding.encode_queries, q, 2), (encoding.encode_keys, k, 1)):
+        want = np.empty_like(x)
+        for h, s in np.ndindex(x.shape[1:3]):
+            matrices = (params[name][h // group] for name in ("sin", "cos"))
+            want[0, h, s] = paper(x[0, h, s], positions[0, s], frequencies, *matrices, rest)
+        with jax.enable_x64(True):
+            got = jax.jit(lambda params, x, p, encode=encode: encode(params, x, p, None))(params, x, positions)
+            assert got.dtype == jnp.float64
+            np.testing.assert_allclose(got, want, atol=1e-12)
+        narrow = jax.tree.map(np.float32, params)
+        got = encode(narrow, x.astype(np.float32), positions, None)
+        np.testing.assert_allclose(got, want, atol=2e-5)
+
+
+# (head_dim, length) -> frequencies kept and planes, as the authors' configurations come out.
+@pytest.mark.parametrize(
+    ("head_dim", "length", "count", "planes"), [(64, 512, 16, 16), (64, 1024, 18, 16), (8, 7, 1, 1)]
+)
+def test_initial_matrices(head_dim, length, count, planes):
+    dims = dataclasses.replace(DIMS, head_dim=head_dim, num_heads=16, num_kv_heads=16)
+    quiet = FoPE(original_length=length, gain=0).init(jax.random.key(0), dims)
+    step = math.ceil(count / planes)
+    want = np.zeros((16, count, planes))
+    for k in range(planes):
+        if k * step < count:
+            want[:, k * step, k] = 1
+    for name in ("sin", "cos"):
+        np.testing.assert_array_equal(quiet[name], want)
+    noise = [FoPE(original_length=length).init(jax.random.key(1), dims)[name] - want for name in ("sin", "cos")]
+    assert np.abs(noise[0] - noise[1]).max() > 0
+    # torch's fans of an array [H, F, G] are F G and H G.
+    want = 0.3 * math.sqrt(2 / (count * planes + 16 * planes))
+    if count > 1:
+        np.testing.assert_allclose([np.std(n) for n in noise], want, rtol=0.05)
+    assert np.abs([n.mean() for n in noise]).max() < want
+
+
+def test_without_noise_the_kept_planes_are_those_of_rope():
+    encoding = FoPE(original_length=100, gain=0, padding="identity")
+    x = RANDOM.normal(size=(1, 2, 5, 16)).astype(np.float32)
+    positions = np.array([[0, 1, 2, 50, 99]])
+    got = encoding.encode_keys(encoding.init(jax.random.key(0), DIMS), x, positions, None)
+    rope = RoPE(layout="half").encode_keys({}, x, positions, None)
+    turned, still = [0, 1, 2, 8, 9, 10], [3, 4, 5, 6, 7, 11, 12, 13, 14, 15]
+    np.testing.assert_allclose(got[..., turned], np.asarray(rope)[..., turned], atol=1e-6)
+    np.testing.assert_array_equal(got[..., still], x[..., still])
+
+
+def test_the_authors_padding_doubles_the_logits_of_the_other_planes():
+    q, k = RANDOM.normal(size=(2, 1, 1, 1, 16)).astype(np.float32)
+    for part in (q, k):
+        part[..., [0, 1, 2, 8, 9, 10]] = 0  # the planes with a series
+    dims = dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1)
+    encoding = FoPE(original_length=100)
+    params = encoding.init(jax.random.key(0), dims)
+    q_e, k_e = (
+        encoding.encode_queries(params, q, np.array([[3]]), None),
+        encoding.encode_keys(params, k, np.array([[9]]), None),
+    )
+    np.testing.assert_allclose((q_e * k_e).sum(), 2 * (q * k).sum(), rtol=1e-5)
+
+
+def test_matrices_are_frozen_unless_learnable():
+    assert FoPE().frozen == {"sin", "cos"}
+    assert FoPE(learnable=True).frozen == frozenset()
+    assert set(FoPE().init(jax.random.key(0), DIMS)) == {"sin", "cos"}
+
+
+def test_settings_that_cannot_be():
+    with pytest.raises(ValueError, match=r"FoPE.base = 1.0 must exceed 1"):
+        FoPE(base=1)
+    with pytest.raises(
+        ValueError, match=r"FoPE.original_length = 6 must be at least 7, or no frequency completes a turn"
+    ):
+        FoPE(original_length=6)
+    with pytest.raises(ValueError, match=r"FoPE.gain = -0.1 must not be below 0"):
+        FoPE(gain=-0.1)
+    for head_dim in (2, 9):
+        with pytest.raises(ValueError, match=rf"head_dim = {head_dim}: it must be even and at least 4"):
+            FoPE().check(dataclasses.replace(DIMS, head_dim=head_dim))
