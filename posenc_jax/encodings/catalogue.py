@@ -43,6 +43,7 @@ ABSOLUTE = (
         "tatp22 2020",
         "github.com/tatp22/multidim-positional-encoding",
     ),
+    Method("Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", "arXiv:2106.02795"),
 )
 
 ROTARY = (
@@ -173,7 +174,7 @@ POSITIONS = (
     Method("Randomized positions", "randomized|rope", "Ruoss et al. 2023", "arXiv:2305.16843"),
     Method("SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", "arXiv:2109.05644"),
     Method("CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", "arXiv:2106.03143"),
-    Method("Position Interpolation, of positions", "interpolated(factor=4)|rope", "Chen et al. 2023", "arXiv:2306.15595"),
+    Method("Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", "arXiv:2306.15595"),
     Method("PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", "arXiv:2309.10400"),
     Method(
         "Abacus",
