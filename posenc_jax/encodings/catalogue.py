@@ -148,9 +148,13 @@ ADDITIVE = (
 RELATIVE = (
     Method("Shaw", "shaw", "Shaw et al. 2018", "arXiv:1803.02155"),
     Method("Music Transformer", "music_transformer", "Huang et al. 2018", "arXiv:1809.04281"),
+    Method("Huang's method 4", "huang", "Huang et al. 2020", "arXiv:2009.13658"),
     Method("Transformer-XL", "transformer_xl", "Dai et al. 2019", "arXiv:1901.02860"),
+    Method("XLNet", "xlnet", "Yang et al. 2019", "arXiv:1906.08237"),
     Method("DeBERTa", "deberta", "He et al. 2020", "arXiv:2006.03654"),
     Method("DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", "arXiv:2006.03654"),
+    Method("TUPE-A", "tupe", "Ke et al. 2020", "arXiv:2006.15595"),
+    Method("TUPE-R", "tupe(relative=True)", "Ke et al. 2020", "arXiv:2006.15595"),
     Method("CoPE", "cope", "Golovneva et al. 2024", "arXiv:2405.18719", "counts attended keys; reads no positions"),
 )
 

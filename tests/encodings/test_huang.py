@@ -1,0 +1,42 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.huang import Huang
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_logits_are_those_of_the_formula(known):
+    """(q + a) . (k + a) - a . a less q . k, over sqrt(D): 3 queries, 7 keys, a row with gaps and packing."""
+    positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 9]])
+    table, q, k = RNG.normal(size=(7, 4)), RNG.normal(size=(2, 4, 3, 4)), RNG.normal(size=(2, 4, 7, 4))
+    with jax.enable_x64(True):
+        keys = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7))
+        queries = dataclasses.replace(keys, positions=keys.positions[:, 4:])
+        geometry = Geometry.between(queries, keys, num_heads=4)
+        got = Huang(3).content_bias({"table": table}, jnp.asarray(q), jnp.asarray(k), geometry, None)
+        assert got.dtype == jnp.float64
+    for b, h, i, j in np.ndindex(got.shape):
+        a = table[min(max(int(positions[b, j]) - int(positions[b, 4 + i]), -3), 3) + 3]
+        query, key = q[b, h, i], k[b, h, j]
+        assert float(got[b, h, i, j]) == pytest.approx(((query + a) @ (key + a) - a @ a - query @ key) / 2, abs=1e-12)
+
+
+def test_initialisation_and_refusals():
+    dims = Dims(256, 4, 4, 64, 1, 100)
+    params = Huang().init(jax.random.key(0), dims)
+    assert params["table"].shape == (199, 64)
+    assert 0.019 < float(params["table"].std()) < 0.021
+    assert Huang(16).init(jax.random.key(0), dims)["table"].shape == (33, 64)
+    with pytest.raises(ValueError, match=r"Huang.max_distance = 0 must be at least 1.*None takes the model's max_len"):
+        Huang(0)
+    sequence = Sequence(np.array([[0.0, 0.5]], np.float32), np.array([2]))
+    q = np.ones((1, 4, 2, 64), np.float32)
+    with pytest.raises(ValueError, match="Huang reads a table by whole distances, got float32: use integer positions"):
+        Huang().content_bias(params, q, q, Geometry.between(sequence, sequence, num_heads=4), None)

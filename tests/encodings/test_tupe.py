@@ -1,0 +1,131 @@
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.tupe import TUPE
+
+DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=12)
+RNG = np.random.default_rng(0)
+
+
+def bucket(relative, num_buckets, max_distance):
+    """T5's bucket of one relative position, both directions."""
+    side = num_buckets // 2
+    start, n, exact = (side if relative > 0 else 0), abs(relative), side // 2
+    if n < exact:
+        return start + n
+    return start + min(exact + int(math.log(n / exact) / math.log(max_distance / exact) * (side - exact)), side - 1)
+
+
+def normalised(params, row):
+    row = params["table"][row]
+    return (row - row.mean()) / np.sqrt(row.var() + 1e-5) * params["norm_scale"] + params["norm_offset"]
+
+
+def correlation(params, head, query_row, key_row):
+    """(LN(p_i) U_Q) . (LN(p_j) U_K) / sqrt(2 D)."""
+    query, key = (
+        params["projections"][role, head] @ normalised(params, row) + params["offsets"][role, head]
+        for role, row in enumerate((query_row, key_row))
+    )
+    return query @ key / math.sqrt(2 * len(query))
+
+
+def position_terms(encoding, params, head, i, j):
+    """Of a query at position i and a key at position j."""
+    if encoding.untie_cls and i == 0:
+        special = correlation(params, head, 0, 0)
+        return special + (params["buckets"][head, encoding.num_buckets // 2] if encoding.relative else 0)
+    if encoding.untie_cls and j == 0:
+        special = correlation(params, head, 1, 1)
+        return special + (params["buckets"][head, encoding.num_buckets] if encoding.relative else 0)
+    terms = correlation(params, head, i + 1, j + 1)
+    if encoding.relative:
+        terms += params["buckets"][head, bucket(j - i, encoding.num_buckets, encoding.max_distance)]
+    return terms
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    "encoding", [TUPE(), TUPE(True, num_buckets=8, max_distance=6), TUPE(True, False, 8, 6)], ids=["A", "R", "R-tied"]
+)
+def test_attention_is_the_papers(encoding, known):
+    """Queries are tokens 3 to 6 of 7; the second row packs two sequences, the later one begins at token 3."""
+    positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 5, 11]])
+    segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
+    q, (k, v) = RNG.normal(size=(2, 4, 4, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
+    with jax.enable_x64(True):
+        params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+        sequence = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7), segment_ids=segments)
+        queries = dataclasses.replace(sequence, positions=sequence.positions[:, 3:], segment_ids=segments[:, 3:])
+        for causal in (True, False):
+            slots = {"q_slots": np.arange(3, 7)[None], "k_slots": np.arange(7)[None]}
+            geometry = Geometry.between(queries, sequence, num_heads=4, causal=causal, **slots)
+            got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
+            visible = np.asarray(geometry.mask)[:, 0]
+            for b, h, i in np.ndindex(2, 4, 4):
+                scores = [
+                    q[b, h, i] @ k[b, h // 2, j] / math.sqrt(8)
+                    + position_terms(encoding, params, h, int(positions[b, 3 + i]), int(positions[b, j]))
+                    for j in range(7)
+                ]
+                weights = np.where(visible[b, i], np.exp(scores), 0)
+                np.testing.assert_allclose(got[b, h, i], weights / weights.sum() @ v[b, h // 2], atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_contiguous_positions_give_the_same_bias(causal):
+    encoding = TUPE(True, num_buckets=8, max_distance=6)
+    params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    geometry = Geometry.of_length(9, num_heads=4, causal=causal)
+    with jax.enable_x64(True):
+        want = encoding.bias(params, dataclasses.replace(geometry, contiguous=False))
+        np.testing.assert_allclose(encoding.bias(params, geometry), want, atol=1e-12)
+
+
+def test_beyond_the_table():
+    """An error if known, NaN if traced, but not for padding; or the nearest row."""
+    params = TUPE(max_len=4).init(jax.random.key(0), DIMS)
+    assert params["table"].shape == (5, 6)
+    outside = Sequence(np.array([[3, 4, -1]]), np.array([2]), segment_ids=np.array([[1, 1, 0]]))
+    geometry = Geometry.between(outside, outside, num_heads=4)
+    with pytest.raises(
+        ValueError, match=r"position 4 is outside TUPE's table of positions 0 \.\. 3: raise max_len, or"
+    ):
+        TUPE(max_len=4).bias(params, geometry)
+    traced = dataclasses.replace(
+        geometry, q_positions=jnp.asarray(outside.positions), k_positions=np.array([[1, 2, 3]])
+    )
+    finite = np.isfinite(TUPE(max_len=4).bias(params, traced)).all(axis=(0, 1, 3))
+    assert finite.tolist() == [True, False, True]
+    clamped = TUPE(max_len=4, beyond="clamp").bias(params, geometry)
+    inside = dataclasses.replace(outside, positions=np.array([[3, 3, 0]]))
+    want = TUPE(max_len=4).bias(params, Geometry.between(inside, inside, num_heads=4))
+    np.testing.assert_allclose(clamped[:, :, :2, :2], want[:, :, :2, :2], atol=1e-6)
+
+
+def test_initialisation():
+    params = TUPE(relative=True).init(jax.random.key(0), Dims(64, 2, 2, 32, 1, 100))
+    shapes = {"table": (101, 64), "projections": (2, 2, 32, 64), "buckets": (2, 33)}
+    rest = {"norm_scale": (64,), "norm_offset": (64,), "offsets": (2, 2, 32)}
+    assert {name: p.shape for name, p in params.items()} == shapes | rest
+    for name in shapes:
+        assert 0.016 < float(params[name].std()) < 0.024
+    assert (params["norm_scale"] == 1).all()
+    assert "buckets" not in TUPE().init(jax.random.key(0), DIMS)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"TUPE.max_len = 0 must be at least 1, or None for the model's own"):
+        TUPE(max_len=0)
+    with pytest.raises(ValueError, match=r"TUPE.max_len = 4, but 12 positions occur: raise max_len to 12, or.*clamp"):
+        TUPE(max_len=4).check(DIMS)
+    TUPE(max_len=4, beyond="clamp").check(DIMS)
+    with pytest.raises(ValueError, match=r"TUPE: .*num_buckets = 7 must be even and at least 4"):
+        TUPE(relative=True, num_buckets=7)

@@ -1,0 +1,85 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.xlnet import XLNet
+
+DIMS = Dims(d_model=6, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
+RNG = np.random.default_rng(0)
+
+
+def paper(encoding, params, q, k, q_positions, k_positions, q_types, k_types):
+    """All terms but q . k, over sqrt(D): pair by pair."""
+    B, H, Q, D = q.shape
+    d_model = params["projection"].shape[-1]
+    out = np.zeros((B, H, Q, k.shape[2]))
+    for b, h, i, j in np.ndindex(out.shape):
+        distance = float(q_positions[b, i]) - float(k_positions[b, j])
+        if encoding.clamp_len is not None:
+            distance = max(-encoding.clamp_len, min(encoding.clamp_len, distance))
+        angles = [distance / 10000 ** (2 * m / d_model) for m in range(d_model // 2)]
+        relative = params["projection"][h] @ np.concatenate([np.sin(angles), np.cos(angles)])
+        score = params["u"][h] @ k[b, h, j] + (q[b, h, i] + params["v"][h]) @ relative
+        if q_types is not None:
+            other = int(q_types[b][i] != k_types[b][j])
+            score += (q[b, h, i] + params["w"][h]) @ params["segments"][other, h]
+        out[b, h, i, j] = score / np.sqrt(D)
+    return out
+
+
+@pytest.mark.parametrize("clamp_len", [None, 3])
+@pytest.mark.parametrize("typed", [True, False])
+def test_logits_are_the_papers(clamp_len, typed):
+    """More keys than queries, a row with gaps; three types, of which only equality counts; known and traced."""
+    encoding = XLNet(clamp_len)
+    params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    q, k = RNG.normal(size=(2, 2, 3, 4)), RNG.normal(size=(2, 2, 7, 4))
+    positions = np.array([np.arange(7), [3, 4, 9, 40, 41, 900, 901]], np.int32)
+    types = np.array([[0, 0, 0, 1, 1, 2, 0], [5, 1, 1, 1, 5, 5, 0]]) if typed else None
+    want = paper(encoding, params, q, k, positions[:, 4:], positions, types[:, 4:] if typed else None, types)
+
+    def terms(params, q, k, positions):
+        keys = Sequence(positions, np.array([7, 7]), token_types=types)
+        queries = dataclasses.replace(keys, positions=positions[:, 4:], token_types=types[:, 4:] if typed else None)
+        return encoding.content_bias(params, q, k, Geometry.between(queries, keys, num_heads=2), None)
+
+    with jax.enable_x64(True):
+        for lift in (lambda f: f, jax.jit):
+            got = lift(terms)(params, jnp.asarray(q), jnp.asarray(k), positions)
+            assert got.dtype == jnp.float64
+            np.testing.assert_allclose(got, want, atol=1e-9)
+    got = jax.jit(terms)(*jax.tree.map(lambda x: x.astype(np.float32), (params, q, k)), positions)
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, want, atol=2e-5)
+
+
+def test_no_types_weigh_like_equal_types():
+    params = {name: RNG.normal(size=p.shape) for name, p in XLNet().init(jax.random.key(0), DIMS).items()}
+    q, k, v = RNG.normal(size=(3, 1, 2, 5, 4))
+    outputs = []
+    with jax.enable_x64(True):
+        for types in (None, np.ones((1, 5), np.int32), np.array([[0, 0, 1, 1, 1]])):
+            sequence = Sequence.of_length(5, token_types=types)
+            geometry = Geometry.between(sequence, sequence, num_heads=2, causal=True)
+            out = attend(jnp.asarray(q), jnp.asarray(k), jnp.asarray(v), (XLNet(),), (params,), geometry)
+            outputs.append(np.asarray(out))
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-12)
+    assert np.abs(outputs[0] - outputs[2]).max() > 0.01
+
+
+def test_initialisation_and_refusals():
+    params = XLNet().init(jax.random.key(0), Dims(256, 4, 4, 64, 1, 16))
+    shapes = {"u": (4, 64), "v": (4, 64), "w": (4, 64), "projection": (4, 64, 256), "segments": (2, 4, 64)}
+    assert {name: p.shape for name, p in params.items()} == shapes
+    for p in params.values():
+        assert 0.017 < float(p.std()) < 0.023
+    assert len({float(p.ravel()[0]) for p in params.values()}) == 5
+    with pytest.raises(ValueError, match=r"XLNet.clamp_len = 0 must be at least 1.*None does not clamp"):
+        XLNet(0)
+    with pytest.raises(ValueError, match="XLNet splits d_model = 13 into sines and cosines: use an even d_model"):
+        XLNet().check(Dims(13, 1, 1, 13, 1, 16))
