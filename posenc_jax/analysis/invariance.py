@@ -92,8 +92,10 @@ class Program:
             out, shown = run(encodings, params, seen, terms)
         if not own_softmax:
             _, shown = run((*encodings, _Reveal()), (*params, {}), (*seen, seen[-1]), (*terms, None))
+        mask = seen[0].mask
         assert shown is not None
-        return jnp.where(seen[0].mask, shown, 0), out if adds else None
+        assert mask is not None
+        return jnp.where(mask, shown, 0), out if adds else None
 
 
 def shift_errors(program: Program) -> dict[str, dict[str, float]]:

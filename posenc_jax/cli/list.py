@@ -9,12 +9,13 @@ import re
 import shutil
 import sys
 import textwrap
+import types
 import typing
 from typing import Any
 
 USAGE = """usage: posenc list [encodings | tasks | NAME]
 
-What there is, in short; or all about one encoding or task."""
+What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec), value or task."""
 
 # What an encoding acts on, in words.
 _PLACES = {
@@ -23,9 +24,13 @@ _PLACES = {
     "encode_queries": "queries",
     "encode_keys": "keys",
     "bias": "logits (by position)",
+    "score": "the product of queries and keys",
     "content_bias": "logits (by content)",
+    "adjust_logits": "the sum of logits and biases",
+    "normalize": "the softmax",
     "value_term": "values",
 }
+_UNSEEN = {"token_terms"}  # serve the other hooks
 
 
 def main(arguments: list[str]) -> int:
@@ -35,28 +40,78 @@ def main(arguments: list[str]) -> int:
         return 0
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.encodings import ENCODINGS
+    from posenc_jax.encodings.catalogue import CATALOGUE
 
-    known: dict[str, Any] = {**ENCODINGS, **TASKS}
-    words = ["encodings", "tasks", *known]
-    wrong = next((word for word in arguments if word not in words), None)
-    if wrong is not None or len(arguments) > 1:
-        wrong = wrong or arguments[1]
-        near = difflib.get_close_matches(wrong, words, n=1)
+    values = {word: cls for word, cls in _values(ENCODINGS.values()).items() if word not in ENCODINGS}
+    words: dict[str, Any] = {**values, **TASKS, **ENCODINGS}
+    methods = {method.name: method for family in CATALOGUE.values() for method in family}
+    asked = arguments[0] if arguments else ""
+    if asked in words and len(arguments) == 1:
+        print(_details(words[asked], methods))
+        return 0
+    method = next((m for name, m in methods.items() if name.lower() == asked.lower()), None)
+    if method is not None and len(arguments) == 1:
+        print(_method_details(method, words))
+        return 0
+    kind_of_list = not arguments or asked in ("encodings", "tasks")
+    if not kind_of_list or len(arguments) > 1:
+        known = kind_of_list or asked in words or method is not None
+        wrong = arguments[1] if known else asked
+        near = difflib.get_close_matches(wrong, ["encodings", "tasks", *words, *methods], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         print(f"posenc: there is no encoding or task {wrong!r}{hint} `posenc list` shows all.", file=sys.stderr)
         return 2
-    if arguments and arguments[0] in known:
-        print(_details(known[arguments[0]]))
-        return 0
-    if arguments != ["tasks"]:
+    if asked != "tasks":
         print("Encodings. Join them with | in the order in which they act; nope is none.\n")
-        print("\n\n".join(_entry(cls, _encoding_facts(cls)) for cls in ENCODINGS.values()))
-    if not arguments:
+        for family, rows in CATALOGUE.items():
+            if rows:
+                print(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
+        print("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
+        if values:
+            print("\nand the values of their fields:\n" + _wrap(", ".join(sorted(values)), "  "))
+    if not asked:
         print()
-    if arguments != ["encodings"]:
+    if asked != "encodings":
         print("Tasks.\n")
         print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
     return 0
+
+
+def _row(method: Any) -> str:
+    """Name and paper of a row of the catalogue, and below them its string."""
+    first = _wrap(f"{method.name} ({method.paper})", "  ", "    ")
+    return f"{first}\n{_wrap(method.spec, ' ' * 6, ' ' * 8)}"
+
+
+def _method_details(method: Any, words: dict[str, Any]) -> str:
+    """A row of the catalogue, then the encodings and values that it is made of."""
+    lines = [method.name, _wrap(f"string: {method.spec}", "  "), _wrap(f"paper: {method.paper}, {method.link}", "  ")]
+    lines += [_wrap(f"note: {method.note}", "  ")] if method.note else []
+    made_of = [words[word] for word in _words_of(method.spec) if word in words]
+    return "\n".join([*lines, *(f"\n{_details(cls, {})}" for cls in made_of)])
+
+
+def _words_of(spec: str) -> list[str]:
+    """The words of a spec that may name encodings and values, each once; strings in it aside."""
+    return list(dict.fromkeys(re.findall(r"[a-z_]\w*(?!\w|=)", re.sub(r"'[^']*'", "", spec))))
+
+
+def _values(classes: typing.Iterable[Any]) -> dict[str, Any]:
+    """The values that fields of encodings take, by word, values of values too."""
+    found: dict[str, Any] = {}
+    for cls in classes:
+        for kind in typing.get_type_hints(cls).values():
+            inner = {c.name: c for c in _members(kind) if hasattr(c, "name") and c.name not in found}
+            found |= inner
+            found |= {word: c for word, c in _values(inner.values()).items() if word not in found}
+    return found
+
+
+def _members(annotation: Any) -> list[type]:
+    """The value classes that an annotation allows, at any depth."""
+    if isinstance(annotation, type):
+        return [annotation] if dataclasses.is_dataclass(annotation) else []
+    return [cls for member in typing.get_args(annotation) for cls in _members(member)]
 
 
 def _entry(cls: Any, facts: str) -> str:
@@ -68,20 +123,39 @@ def _entry(cls: Any, facts: str) -> str:
     return "\n".join([f"  {cls.name}", *wrapped])
 
 
-def _details(cls: Any) -> str:
-    lines = [f"{cls.name}({_fields(cls)})", "", inspect.getdoc(cls) or "", "", "Fields and their types:"]
+def _details(cls: Any, methods: dict[str, Any]) -> str:
+    """Fields, docstring, places, citation; the rows of the catalogue that use it."""
+    lines = [_wrap(f"{cls.name}({_fields(cls)})", "", "    "), "", _narrowed(inspect.getdoc(cls) or ""), ""]
     hints = typing.get_type_hints(cls)
-    lines += [f"  {field.name}: {_type(hints[field.name])}" for field in dataclasses.fields(cls)]
-    lines += ["", _wrap(cls.citation, "")]
+    fields = [_wrap(f"{field.name}: {_type(hints[field.name])}", "  ", "      ") for field in dataclasses.fields(cls)]
+    lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
+    lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
+    lines.append(_wrap(cls.citation, ""))
+    using = [f"{method.name}: {method.spec}" for method in methods.values() if cls.name in _words_of(method.spec)]
+    lines += ["", "In the catalogue:", *(_wrap(line, "  ", "      ") for line in using)] if using else []
     return "\n".join(lines)
+
+
+def _narrowed(doc: str) -> str:
+    """A docstring in lines of the terminal's width: prose and items of lists wrap, formulas and examples stay."""
+    parts = []
+    for paragraph in doc.split("\n\n"):
+        if paragraph.startswith((" ", ">>>")):
+            parts.append(paragraph)
+        else:
+            items = re.split(r"\n(?=- )", paragraph)
+            parts.append("\n".join(_wrap(" ".join(i.split()), "", "  " if i.startswith("- ") else "") for i in items))
+    return "\n\n".join(parts)
 
 
 def _encoding_facts(cls: Any) -> str:
     try:
-        places = [_PLACES.get(hook, hook) for hook in (*_PLACES, *cls.HOOKS) if hook in cls().acts_on]
+        hooks = [hook for hook in (*_PLACES, *cls.HOOKS) if hook not in _UNSEEN]
+        places = [_PLACES.get(hook, hook) for hook in hooks if hook in cls().acts_on]
     except (TypeError, ValueError):  # a required field
         places = ["what its fields say"]
-    facts = ["acts on " + ", ".join(dict.fromkeys(places))]
+    facts = ["Acts on " + ", ".join(dict.fromkeys(places))]
+    facts += ["shift invariant"] * cls.shift_invariant
     facts += ["parameters per layer"] * cls.per_layer
     facts += ["causal only"] * cls.causal_only
     facts += ["does not extrapolate"] * (not cls.extrapolates)
@@ -104,12 +178,21 @@ def _fields(cls: Any) -> str:
 
 
 def _type(kind: Any) -> str:
-    members = typing.get_args(kind)
-    if typing.get_origin(kind) is typing.Literal:
+    """An annotation as a user writes its values."""
+    origin, members = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
         return " or ".join(map(repr, members))
-    return getattr(kind, "__name__", str(kind)) if not members else str(kind).replace("typing.", "")
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_type, members))
+    if origin is tuple:
+        return f"tuple of {_type(members[0])}" if Ellipsis in members else f"({', '.join(map(_type, members))})"
+    if kind is type(None):
+        return "None"
+    return str(getattr(kind, "name", None) or getattr(kind, "__name__", kind))
 
 
-def _wrap(text: str, indent: str) -> str:
+def _wrap(text: str, first: str, rest: str | None = None) -> str:
+    """Lines of the terminal's width, of 40 to 120 characters."""
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    rest = first if rest is None else rest
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

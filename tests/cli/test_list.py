@@ -1,27 +1,81 @@
 """``posenc list`` and ``posenc --help``."""
 
+import pytest
+
 from posenc_jax.cli import COMMANDS, main
 from posenc_jax.data.tasks import TASKS
-from posenc_jax.encodings import ENCODINGS
+from posenc_jax.encodings import ENCODINGS, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+
+METHODS = [method for family in CATALOGUE.values() for method in family]
 
 
-def test_all_encodings_and_tasks_are_listed(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_whole_catalogue_by_family_and_all_tasks(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
     assert main(["list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    entries = [line.strip() for line in lines if line.startswith("  ") and not line.startswith("    ")]
-    assert entries == [*ENCODINGS, *TASKS]
-    assert max(map(len, lines)) <= 100
-    assert "::" not in "".join(lines)
+    text = capsys.readouterr().out
+    encodings, _, tasks = text.partition("\nTasks.\n")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "::" not in text
+    assert [line for line in lines if line in CATALOGUE] == [family for family, rows in CATALOGUE.items() if rows]
+    together = "".join(encodings.split())
+    places = [together.find("".join(f"{m.name} ({m.paper}) {m.spec}".split())) for m in METHODS]
+    assert min(places) > 0
+    assert places == sorted(places)
+    words = encodings.split("for `posenc list WORD`:")[1].replace(",", " ").split()
+    assert set(ENCODINGS) <= set(words)
+    assert {"yarn", "llama3"} <= set(words)
+    assert [line.strip() for line in tasks.splitlines() if line.startswith("  ") and line[2] != " "] == list(TASKS)
 
 
-def test_one_in_full(capsys):
+def test_names_of_the_catalogue_are_unique():
+    names = [method.name.lower() for method in METHODS]
+    assert len(names) == len(set(names))
+
+
+def test_an_encoding_in_full(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["list", "rope"]) == 0
     text = capsys.readouterr().out
+    together = " ".join(text.split())
     assert text.startswith("rope(base=10000.0, layout='interleaved', rotary_dim=None, scaling=None)\n")
-    assert ENCODINGS["rope"].__doc__.splitlines()[0] in text
+    assert ENCODINGS["rope"].__doc__.split("::")[0].strip() in together
+    assert "q'_i = R(i) q_i,  k'_j = R(j) k_j," in text  # a formula keeps its line
     assert "  layout: 'interleaved' or 'half'\n" in text
+    assert "ntk or dynamic_ntk" in together
+    assert "Acts on queries, keys; shift invariant" in text
     assert "arXiv:2104.09864" in text
+    assert "  Partial RoPE: rope(rotary_dim=0.25, layout='half')\n" in text
+
+
+def test_a_value_in_full(capsys):
+    assert main(["list", "yarn"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("yarn(factor=1.0, ")
+    assert "  ramp_space: 'index' or 'rotations'\n" in text
+    assert "arXiv:2309.00071" in text
+    assert "  YaRN: rope(scaling=yarn(factor=8, original_length=512))\n" in text
+
+
+@pytest.mark.parametrize("name", ["SHAPE", "partial rope", "3-D sinusoidal", "DroPE"])
+def test_a_row_of_the_catalogue_in_full(capsys, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "120")
+    (method,) = (m for m in METHODS if m.name.lower() == name.lower())
+    assert main(["list", name]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    head = f"{method.name} string: {method.spec} paper: {method.paper}, {method.link}"
+    assert text.startswith(head + (f" note: {method.note}" if method.note else ""))
+    for element in parse(method.spec):
+        assert f" {element.name}(" in text
+        assert " ".join(element.citation.split()) in text
+
+
+def test_every_row_and_every_word_has_details(capsys):
+    for name in [*ENCODINGS, *(method.name for method in METHODS)]:
+        assert main(["list", name]) == 0
+        assert len(capsys.readouterr().out) > 40
 
 
 def test_one_kind(capsys):
@@ -29,6 +83,28 @@ def test_one_kind(capsys):
     text = capsys.readouterr().out
     assert "even_pairs" in text
     assert "sinusoidal" not in text
+    assert main(["list", "encodings"]) == 0
+    text = capsys.readouterr().out
+    assert "even_pairs" not in text
+    assert "sinusoidal" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "near"),
+    [
+        (["rop"], "'rop'", "'rope'"),
+        (["Partial Rope!"], "'Partial Rope!'", "'Partial RoPE'"),
+        (["yrn"], "'yrn'", "'yarn'"),
+        (["tasks", "extra"], "'extra'", ""),
+        (["rope", "extra"], "'extra'", ""),
+    ],
+)
+def test_unknown_names(capsys, words, wrong, near):
+    assert main(["list", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"posenc: there is no encoding or task {wrong}")
+    assert f"did you mean {near}?" in captured.err or not near
 
 
 def test_help(capsys):
