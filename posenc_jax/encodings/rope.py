@@ -98,9 +98,10 @@ class RoPE(PositionalEncoding):
     - ``rotary_dim``: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
       fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
       Hugging Face.
-    - ``scaling``: other frequencies, and a magnitude for cosine and sine, by one of the classes of `rope_scaling`,
-      `yarn` and `rope_selection`, as in ``rope(scaling=yarn(factor=8, original_length=4096))``. Those that depend on
-      the length take the real length of the whole sequence; keys are encoded at use, so a cache knows no old base.
+    - ``scaling``: other frequencies, and a magnitude for cosine and sine: linear, ntk, dynamic_ntk, longrope and llama3
+      (module `rope_scaling`), ntk_by_parts and yarn (`yarn`), p_rope, hope and resonance (`rope_selection`), as in
+      ``rope(scaling=yarn(factor=8, original_length=4096))``. Those that depend on the length take the real length of
+      the whole sequence; keys are encoded at use, so a cache knows no old base.
 
     Raises ValueError in `check` if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
 

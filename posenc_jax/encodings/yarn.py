@@ -30,7 +30,7 @@ def plane_of_rotations(rotations: float, base: float, dim: int, original_length:
         k = d ln(L / (2 pi r)) / (2 ln base)
 
     >>> [round(plane_of_rotations(r, 10000.0, 128, 4096), 2) for r in (32, 1)]
-    [20.95, 45.03]
+    [20.94, 45.03]
     """
     if base <= 1:
         raise ValueError(f"a ramp over planes needs falling frequencies, but RoPE.base = {base}: use one above 1")
