@@ -1,0 +1,72 @@
+"""Every mapping of positions before every encoding: it works, or one message says why it cannot."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import (
+    Dims,
+    Sequence,
+    attend,
+    embed,
+    geometries,
+    init_slot,
+    layer_params,
+    parse,
+    token_terms,
+)
+from posenc_jax.encodings.catalogue import CATALOGUE
+
+TOKENS = 5
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=4, head_dim=8, num_layers=1, max_len=16, vocab_size=16)
+WRAPPERS = {
+    "randomized(16)": np.integer,
+    "randomized(16, per='example')": np.integer,
+    "shape(4)": np.integer,
+    "pose(16)": np.integer,
+    "cape": np.floating,
+    "interpolated(4)": np.floating,
+}
+ROWS = [
+    method.spec
+    for family, methods in CATALOGUE.items()
+    for method in methods
+    if family not in ("none", "positions") and not method.spec.startswith("grid")
+]
+
+
+def run(slot):
+    """A training pass of one attention layer, without compiling it as a whole."""
+    sequence = Sequence.of_length(
+        TOKENS, tokens=np.arange(2 * TOKENS, dtype=np.int32).reshape(2, TOKENS), token_types=np.zeros((1, TOKENS), int)
+    )
+    params = layer_params(slot, init_slot(jax.random.key(0), slot, DIMS), 0)
+    key = jax.random.key(1)
+    x = embed(slot, params, jnp.ones((2, TOKENS, DIMS.d_model)), sequence, key=key, train=True)
+    seen = geometries(slot, sequence, sequence, num_heads=4, causal=True, key=key, train=True)
+    q = x.reshape(2, TOKENS, 4, 8).swapaxes(1, 2)
+    return attend(q, q, q, slot, params, seen, token_terms(slot, params, x, sequence)), seen[-1].q_positions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_mappings_stand_before_every_encoding(wrapper):
+    refused = []
+    for row in ROWS:
+        slot = parse(f"{wrapper}|{row}")
+        try:
+            out, positions = run(slot)
+        except ValueError as error:
+            fractions = WRAPPERS[wrapper] is np.floating
+            assert fractions or "axes" in str(error) or "maps" in str(error), f"{wrapper}|{row}: {error}"
+            refused.append((row, str(error)))
+            continue
+        # CAPE's positions leave 0 .. L-1, where a table without another policy says NaN.
+        outside = wrapper == "cape" and row == "learned"
+        assert np.isfinite(out).all() != outside, f"{wrapper}|{row}"
+        assert jnp.issubdtype(positions.dtype, WRAPPERS[wrapper]), f"{wrapper}|{row}"
+    assert len(refused) < len(ROWS) / 2
+    for row, message in refused:
+        whole_numbers = any(element.integer_positions for element in parse(row))
+        assert whole_numbers or "axes" in message, f"{wrapper}|{row}: {message}"
