@@ -14,8 +14,14 @@ from posenc_jax.encodings.cape import CAPE
 from posenc_jax.encodings.carope import CARoPE
 from posenc_jax.encodings.cope import CoPE
 from posenc_jax.encodings.deberta import DeBERTa
+from posenc_jax.encodings.floater import FLOATER
 from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.forgetting import FoX
+from posenc_jax.encodings.grape_a import GRAPEA
+from posenc_jax.encodings.grape_ap import GRAPEAP
+from posenc_jax.encodings.grape_m import GRAPEM
+from posenc_jax.encodings.grape_m_context import GRAPEMContext
+from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.huang import Huang
 from posenc_jax.encodings.interpolated import Interpolated
@@ -70,6 +76,11 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
+        GRAPEAP,
+        GRAPEA,
+        GRAPEMContext,
+        GRAPEMPlanes,
+        GRAPEM,
         TAPA,
         PoPE,
         MRoPE,
@@ -109,12 +120,17 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         PositionCoupling,
         SinusoidalAxes,
         LearnedFourier,
+        FLOATER,
     )
 }
 
 __all__ = [
     "CAPE",
     "ENCODINGS",
+    "FLOATER",
+    "GRAPEA",
+    "GRAPEAP",
+    "GRAPEM",
     "KERPLE",
     "NTK",
     "SCALINGS",
@@ -131,6 +147,8 @@ __all__ = [
     "DynamicNTK",
     "FoPE",
     "FoX",
+    "GRAPEMContext",
+    "GRAPEMPlanes",
     "Geometry",
     "Grid",
     "HoPE",

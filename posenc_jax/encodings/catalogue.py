@@ -44,6 +44,13 @@ ABSOLUTE = (
         "github.com/tatp22/multidim-positional-encoding",
     ),
     Method("Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", "arXiv:2106.02795"),
+    Method(
+        "FLOATER",
+        "floater",
+        "Liu et al. 2020",
+        "arXiv:2003.09229",
+        "solved position by position: slow; the authors add it to a model with sinusoidal positions",
+    ),
 )
 
 ROTARY = (
@@ -134,6 +141,11 @@ ROTARY = (
         "Qwen team 2025",
         "github.com/QwenLM/Qwen3-VL",
     ),
+    Method("GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", "arXiv:2512.07805"),
+    Method("GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", "arXiv:2512.07805"),
+    Method("GRAPE-M, contextual phase", "grape_m_context", "Zhang et al. 2025", "arXiv:2512.07805"),
+    Method("GRAPE-A", "grape_a", "Zhang et al. 2025", "arXiv:2512.07805"),
+    Method("GRAPE-AP", "grape_ap", "Zhang et al. 2025", "arXiv:2512.07805"),
 )
 
 ADDITIVE = (

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.distances import relative_on_device
 from posenc_jax.encodings.rope import RoPE
 
 
@@ -21,13 +22,6 @@ def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_nea
         return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
 
     return jnp.where(is_near[:, None], product(*near), product(*far))
-
-
-def distances(geometry: Geometry) -> Array:
-    """``[#B, Q, K]`` query minus key position, on the device: the difference of host arrays would put a constant of
-    that size into the program.
-    """
-    return jnp.asarray(geometry.q_positions)[:, :, None] - jnp.asarray(geometry.k_positions)[:, None, :]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,4 +78,4 @@ class ReRoPE(PositionalEncoding):
             (self.rope.encode_queries(params, q, at_q, length), self.rope.encode_keys(params, k, at_k, length))
             for at_q, at_k in ((q_positions, k_positions), (q_far, k_far))
         )
-        return selected_product(near, far, jnp.abs(distances(geometry)) < self.window)
+        return selected_product(near, far, jnp.abs(relative_on_device(geometry)) < self.window)

@@ -6,7 +6,8 @@ import dataclasses
 from typing import Literal
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.rerope import distances, selected_product
+from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
 
 
@@ -65,4 +66,4 @@ class SelfExtend(PositionalEncoding):
                 (geometry.q_positions // g + shift, geometry.k_positions // g),
             )
         )
-        return selected_product(near, far, distances(geometry) < w)
+        return selected_product(near, far, -relative_on_device(geometry) < w)

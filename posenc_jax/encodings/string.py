@@ -6,7 +6,8 @@ import dataclasses
 import math
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.rerope import distances, selected_product
+from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
 
 
@@ -74,4 +75,5 @@ class String(PositionalEncoding):
         keys = self.rope.encode_keys(params, k, geometry.k_positions, length)
         near = self.rope.encode_queries(params, q, at_q, length)
         far = self.rope.encode_queries(params, q, at_q - self.offset + self.window, length)
-        return self.attention_factor**2 * selected_product((near, keys), (far, keys), distances(geometry) < self.offset)
+        is_near = -relative_on_device(geometry) < self.offset
+        return self.attention_factor**2 * selected_product((near, keys), (far, keys), is_near)

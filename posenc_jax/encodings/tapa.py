@@ -9,7 +9,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.rerope import distances
+from posenc_jax.encodings.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TAPA(PositionalEncoding):
         else:
             of_q, of_k = (x[..., split:].astype(dtype).sum(axis=-1) for x in (q, k))
             phi = (of_q[..., None] + of_k[..., None, :]) * (q.shape[-1] - split) ** -0.5
-        distance = jnp.abs(distances(geometry)).astype(dtype)
+        distance = jnp.abs(relative_on_device(geometry)).astype(dtype)
         # The derivative of a power below 1 is infinite at 0, where learned positions could ask for it.
         power = jnp.where(distance == 0, 0, jnp.where(distance == 0, 1, distance) ** self.alpha)
         return product(slice(split)) * jnp.cos(2 * math.pi * power[:, None] * phi)

@@ -1,0 +1,71 @@
+"""Additive GRAPE: linear biases whose slopes depend on query and key (Zhang et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.alibi import alibi_slopes
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.grape_m import GRAPEM
+
+
+@dataclasses.dataclass(frozen=True)
+class GRAPEA(PositionalEncoding):
+    """Additive GRAPE: ALiBi with slopes that query and key modulate::
+
+        logits_ij += -(i - j) omega_h (softplus(v_h . q_i / sqrt(D)) + softplus(u_h . k_j / sqrt(D)))
+        omega_h = softplus(w_h) slope_h,   |u_h| = |v_h| = 1,   slope_h ALiBi's
+
+    (Zhang et al. 2025, section 4.1; the authors' code ``llama-mha-grape-a-querykeygated``, ``-keygated`` and
+    ``-querygated``, whose softplus and fixed slopes the paper's equations do not show.) Of distances before the query
+    only; defined under a causal mask.
+
+    Field ``gate``: "both", or one of the two terms, "key" or "query". Parameters per layer: ``omega [H]`` is w, which
+    starts at softplus(w) = 1; ``query`` and ``key`` ``[H, D]`` are v and u, of random direction; their length is
+    divided out.
+
+    In the paper's algebra the bias is a unipotent action; constant gates are ALiBi, and gates that are summed along the
+    sequence the Forgetting Transformer (`FoX`).
+    """
+
+    gate: Literal["both", "key", "query"] = "both"
+
+    name = "grape_a"
+    paper = "arXiv:2512.07805"
+    citation = GRAPEM.citation
+    shift_invariant = True
+    causal_only = True
+    per_layer = True
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """See the class."""
+        params = {"omega": jnp.full((dims.num_heads,), math.log(math.expm1(1.0)), jnp.float32)}
+        for index, side in enumerate(("query", "key")):
+            if self.gate in ("both", side):
+                shape = (dims.num_heads, dims.head_dim)
+                vectors = jax.random.normal(jax.random.fold_in(key, index), shape, jnp.float32)
+                params[side] = vectors * dims.head_dim**-0.5
+        return params
+
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+        """``[B, H, Q, K]``, see the class."""
+        dtype = at_least_float32(q, k)
+        rate: Array = 0
+        for side, x in (("query", q), ("key", k)):
+            if side in params:
+                direction = jnp.asarray(params[side]).astype(dtype)
+                # As torch's normalize: divided by the length, or by 1e-6 where it is shorter.
+                length = jnp.sqrt(jnp.maximum((direction**2).sum(axis=-1, keepdims=True), 1e-12))
+                inner = jnp.einsum("bhsd,hd->bhs", x.astype(dtype), direction / length, precision="highest")
+                gates = jax.nn.softplus(inner * x.shape[-1] ** -0.5)
+                rate = rate + (gates[..., None] if side == "query" else gates[:, :, None])
+        slopes = alibi_slopes(geometry.num_heads).astype(dtype)
+        omega = jax.nn.softplus(jnp.asarray(params["omega"]).astype(dtype)) * slopes
+        past = jnp.maximum(-relative_on_device(geometry), 0).astype(dtype)
+        return -past[:, None] * omega[None, :, None, None] * rate

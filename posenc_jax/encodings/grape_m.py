@@ -1,0 +1,83 @@
+"""Multiplicative GRAPE with commuting planes: RoPE whose frequencies are learned (Zhang et al. 2025)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.rope import Layout, turn
+
+
+def check_planes(encoding: PositionalEncoding, dims: Dims) -> None:
+    """ValueError for a head_dim that is odd."""
+    if dims.head_dim % 2:
+        raise ValueError(f"{encoding} turns planes of two dimensions, so head_dim = {dims.head_dim} must be even")
+
+
+@dataclasses.dataclass(frozen=True)
+class GRAPEM(PositionalEncoding):
+    """Multiplicative GRAPE with commuting planes: RoPE whose frequencies are learned::
+
+        q'_i = G(i) q_i,  k'_j = G(j) k_j,  G(n) = exp(n sum over k of theta_k L_k),  L_k the generator of plane k
+
+    (Zhang et al. 2025, section 3.1; the authors' code ``llama-mha-grape-m-nonctx``.) Planes are pairs of coordinates:
+    an orthogonal basis of planes, which the paper allows to be learned too, would only be another basis for W_q and
+    W_k. General generators: `GRAPEMPlanes`; steps that depend on the tokens: `GRAPEMContext`.
+
+    Fields: ``base`` of the frequencies at the start; ``shared`` by all heads, as in the code's experiments, or one set
+    per key head; ``scale``: the parameter is ``log_frequencies = scale log(theta)``, so that a step of the optimizer
+    changes log(theta) 16 times less (``grape_log_freq_scale``); ``layout`` as in `RoPE`. Each layer has frequencies of
+    its own. Angles are plain products in at least float32.
+
+    Departures: the code turns by the negative angle, which is the layout with the two dimensions of each plane
+    exchanged, and applies its RMSNorm of queries and keys after the rotation, which is the model's matter here.
+    """
+
+    base: float = 10000.0
+    shared: bool = True
+    scale: float = 16.0
+    layout: Layout = "half"
+
+    name = "grape_m"
+    paper = "arXiv:2512.07805"
+    citation = (
+        "Zhang, Y., Chen, Z., Liu, Y., Qin, Z., Yuan, H., Xu, K., Yang, Y., Gu, Q., Yao, A. C.-C. (2026). Group "
+        "Representational Position Encoding. ICLR. arXiv:2512.07805."
+    )
+    shift_invariant = True
+    per_layer = True
+
+    def check_fields(self) -> None:
+        """Refuses settings that are not positive."""
+        for field, usual in (("base", 10000.0), ("scale", 16.0)):
+            if not getattr(self, field) > 0:
+                raise ValueError(
+                    f"GRAPEM.{field} = {getattr(self, field)} must be positive: the authors' code has {usual}"
+                )
+
+    def check(self, dims: Dims) -> None:
+        """Refuses an odd head_dim."""
+        check_planes(self, dims)
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``log_frequencies``: ``[1, D/2]``, or ``[Hkv, D/2]``."""
+        logs = self.scale * np.log(vaswani_frequencies(dims.head_dim, self.base))
+        heads = 1 if self.shared else dims.num_kv_heads
+        return {"log_frequencies": jnp.tile(jnp.asarray(logs, jnp.float32)[None], (heads, 1))}
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
+        logs = jnp.asarray(params["log_frequencies"])
+        dtype = at_least_float32(q, logs)
+        frequencies = jnp.exp(logs.astype(dtype) / self.scale)
+        frequencies = jnp.repeat(frequencies, q.shape[1] // len(logs), axis=0)
+        angles = jnp.asarray(positions).astype(dtype)[:, None, :, None] * frequencies[None, :, None]
+        return turn(q, jnp.sin(angles), jnp.cos(angles), self.layout)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
+        return self.encode_queries(params, k, positions, length)

@@ -1,0 +1,110 @@
+"""Additive GRAPE: gated slopes and path integrals."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import GRAPEA, GRAPEAP, ALiBi, Dims, Geometry, Sequence
+
+RNG = np.random.default_rng(0)
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
+SLOPES = [0.0625, 0.00390625]  # ALiBi's for two heads
+
+
+def softplus(x):
+    return math.log1p(math.exp(x))
+
+
+@pytest.mark.parametrize("gate", ["both", "key", "query"])
+def test_slopes_are_gated(gate):
+    q, k = RNG.normal(size=(1, 2, 3, 8)), RNG.normal(size=(1, 2, 4, 8))
+    omega, u, v = RNG.normal(size=2), RNG.normal(size=(2, 8)), RNG.normal(size=(2, 8))
+    q_at, k_at = np.array([[4, 9, 30]]), np.array([[0, 4, 9, 30]])
+    params = {"omega": omega} | {side: value for side, value in (("key", u), ("query", v)) if gate in ("both", side)}
+    want = np.zeros((2, 3, 4))
+    for h, i, j in np.ndindex(want.shape):
+        rate = 0.0
+        if gate in ("both", "query"):
+            rate += softplus(v[h] / np.linalg.norm(v[h]) @ q[0, h, i] / math.sqrt(8))
+        if gate in ("both", "key"):
+            rate += softplus(u[h] / np.linalg.norm(u[h]) @ k[0, h, j] / math.sqrt(8))
+        want[h, i, j] = -max(q_at[0, i] - k_at[0, j], 0) * softplus(omega[h]) * SLOPES[h] * rate
+    geometry = Geometry(q_at, k_at, np.array([[1, 2, 3]]), np.arange(4)[None], np.array([4]), causal=True, num_heads=2)
+    for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
+        with jax.enable_x64(dtype == np.float64):
+            p = {name: value.astype(dtype) for name, value in params.items()}
+            got = GRAPEA(gate).content_bias(p, jnp.asarray(q, dtype), jnp.asarray(k, dtype), geometry, None)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got[0], want, atol=tolerance)
+
+
+def test_constant_gates_are_alibi():
+    """Queries and keys of zero: softplus(0) = ln 2 each, and softplus(w) starts at 1."""
+    geometry = Geometry.of_length(5, num_heads=4, causal=True)
+    zeros = jnp.zeros((1, 4, 5, 8))
+    params = GRAPEA().init(jax.random.key(0), DIMS)
+    assert params["query"].shape == params["key"].shape == (4, 8)
+    assert "query" not in GRAPEA("key").init(jax.random.key(0), DIMS)
+    got = GRAPEA().content_bias(params, zeros, zeros, geometry, None)
+    past = np.tril(np.ones((5, 5)))
+    np.testing.assert_allclose(got, 2 * math.log(2) * np.asarray(ALiBi().bias({}, geometry)) * past, rtol=1e-6)
+
+
+@pytest.mark.parametrize("normalized", ["keys", "both"])
+def test_paths_are_summed_from_key_to_query(normalized):
+    """Two sequences packed into a row, with padding between them, in mixed slots."""
+    encoding = GRAPEAP(size=4, normalized=normalized)
+    slots, segments = np.array([[3, 0, 5, 1, 4, 2]]), np.array([[1, 1, 2, 0, 2, 1]])
+    positions = np.array([[2, 0, 1, 0, 0, 1]])
+    with jax.enable_x64(True):
+        params = {"weight": RNG.normal(size=(5, 2, 4))}
+        x, q, k = (jnp.asarray(RNG.normal(size=(1, *shape))) for shape in ((6, 5), (2, 6, 8), (2, 6, 8)))
+        tokens = Sequence(positions, np.array([6]), segment_ids=segments)
+        terms = encoding.token_terms(params, x, tokens)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_slots=slots, k_slots=slots)
+        got = encoding.content_bias(params, q, k, geometry, terms)
+        part = dataclasses.replace(
+            geometry, q_slots=slots[:, 2:4], q_segments=segments[:, 2:4], q_positions=positions[:, 2:4]
+        )
+        np.testing.assert_allclose(
+            encoding.content_bias(params, q[:, :, 2:4], k, part, terms), got[:, :, 2:4], atol=1e-12
+        )
+    p = np.einsum("sm,mhp->hsp", x[0], params["weight"])
+
+    def unit(vector):
+        return vector / math.sqrt(np.mean(vector**2))
+
+    def edge(h, t, token):
+        numbers = unit(p[h, token])
+        numbers = (numbers[:2] + 1j * numbers[2:]) * np.exp(-1j * positions[0, token])
+        of_query = p[h, t] if normalized == "keys" else unit(p[h, t])
+        inner = of_query @ np.concatenate([numbers.real, numbers.imag]) / 4
+        return SLOPES[h] * -softplus(-inner)
+
+    for i in range(6):
+        for j in range(6):
+            if segments[0, i] == segments[0, j] != 0 and slots[0, j] <= slots[0, i]:
+                between = [
+                    token
+                    for token in range(6)
+                    if segments[0, token] == segments[0, i] and slots[0, j] < slots[0, token] <= slots[0, i]
+                ]
+                for h in range(2):
+                    want = sum(edge(h, i, token) for token in between)
+                    np.testing.assert_allclose(got[0, h, i, j], want, atol=1e-9)
+
+
+def test_initial_projection():
+    weight = GRAPEAP().init(jax.random.key(0), dataclasses.replace(DIMS, d_model=1024))["weight"]
+    assert weight.shape == (1024, 4, 8)
+    np.testing.assert_allclose(np.std(weight), 0.5 / 32, rtol=0.02)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_refuses_a_size_without_planes(size):
+    with pytest.raises(ValueError, match=rf"GRAPEAP.size = {size} must be even and at least 2.*experiments have 8"):
+        GRAPEAP(size=size)

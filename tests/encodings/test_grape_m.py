@@ -1,0 +1,161 @@
+"""Multiplicative GRAPE: commuting planes, general planes, phases that the tokens move."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import GRAPEM, Dims, Geometry, GRAPEMContext, GRAPEMPlanes, RoPE, Sequence
+
+RNG = np.random.default_rng(0)
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
+
+
+def turned(x, angles):
+    """One vector in the half layout, plane by plane as complex numbers."""
+    planes = len(x) // 2
+    numbers = (x[:planes] + 1j * x[planes:]) * np.exp(1j * np.asarray(angles))
+    return np.concatenate([numbers.real, numbers.imag])
+
+
+def exponential(matrix):
+    """exp(matrix) by squaring exp(matrix / 2^s), from its power series."""
+    squarings = 20
+    small, term, total = matrix / 2**squarings, np.eye(len(matrix)), np.eye(len(matrix))
+    for n in range(1, 10):
+        term = term @ small / n
+        total = total + term
+    for _ in range(squarings):
+        total = total @ total
+    return total
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_frequencies_are_the_exponentials_of_the_scaled_parameters(shared):
+    encoding = GRAPEM(shared=shared)
+    logs = RNG.normal(size=(1 if shared else 2, 4)) * 20
+    x, positions = RNG.normal(size=(1, 4, 3, 8)), np.array([[0, 2, 11]])
+    for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
+        with jax.enable_x64(dtype == np.float64):
+            params = {"log_frequencies": logs.astype(dtype)}
+            q = encoding.encode_queries(params, jnp.asarray(x, dtype), positions, None)
+            k = encoding.encode_keys(params, jnp.asarray(x[:, ::2], dtype), positions, None)
+        for got, heads in ((q, range(4)), (k, range(0, 4, 2))):
+            assert got.dtype == dtype
+            for i, h in enumerate(heads):
+                frequencies = np.exp(logs[0 if shared else h // 2] / 16)
+                for s in range(3):
+                    want = turned(x[0, h, s], positions[0, s] * frequencies)
+                    np.testing.assert_allclose(got[0, i, s], want, atol=tolerance)
+
+
+def test_training_starts_at_rope():
+    x, positions = RNG.normal(size=(1, 4, 3, 8)).astype(np.float32), np.array([[0, 2, 11]])
+    want = RoPE(layout="half").encode_queries({}, x, positions, np.array([12]))
+    params = GRAPEM(shared=False).init(jax.random.key(0), DIMS)
+    assert params["log_frequencies"].shape == (2, 4)
+    np.testing.assert_allclose(params["log_frequencies"][0], 16 * np.log(10000) * -np.arange(4) / 4, rtol=1e-6)
+    np.testing.assert_allclose(GRAPEM().encode_queries(params, x, positions, None), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("planes", [1, 3, None])
+def test_general_planes_are_the_matrix_exponential(planes):
+    """Planes that neither commute nor are normalised; one plane also by the closed form of section 2.3."""
+    m = planes or 4
+    a, b, logs = RNG.normal(size=(2, m, 8)), RNG.normal(size=(2, m, 8)), RNG.normal(size=(2, m)) / 2
+    x, positions = RNG.normal(size=(1, 4, 3, 8)), np.array([[0, 1, -7]])
+    with jax.enable_x64(True):
+        params = {"a": a, "b": b, "log_frequencies": logs}
+        got = GRAPEMPlanes(planes=planes).encode_queries(params, jnp.asarray(x), positions, None)
+        keys = GRAPEMPlanes(planes=planes).encode_keys(params, jnp.asarray(x[:, ::2]), positions, None)
+    np.testing.assert_allclose(keys, got[:, ::2], atol=1e-12)
+    for h in range(4):
+        g = h // 2
+        generator = sum(np.exp(w) * (np.outer(u, v) - np.outer(v, u)) for w, u, v in zip(logs[g], a[g], b[g]))
+        for s in range(3):
+            n = positions[0, s]
+            np.testing.assert_allclose(got[0, h, s], exponential(n * generator) @ x[0, h, s], atol=1e-9)
+            if m == 1:
+                u, v, omega = a[g, 0], b[g, 0], np.exp(logs[g, 0])
+                plane, size = np.outer(u, v) - np.outer(v, u), math.sqrt(u @ u * (v @ v) - (u @ v) ** 2)
+                z = n * omega * size
+                closed = np.eye(8) + math.sin(z) / size * plane + (1 - math.cos(z)) / size**2 * plane @ plane
+                np.testing.assert_allclose(got[0, h, s], closed @ x[0, h, s], atol=1e-9)
+
+
+def test_general_planes_start_orthonormal_at_the_frequencies_of_rope():
+    params = GRAPEMPlanes(planes=3).init(jax.random.key(0), DIMS)
+    frame = np.concatenate([params["a"], params["b"]], axis=1)
+    np.testing.assert_allclose(frame @ np.swapaxes(frame, 1, 2), np.eye(6)[None].repeat(2, axis=0), atol=1e-6)
+    np.testing.assert_allclose(np.exp(params["log_frequencies"]), [[1, 0.1, 0.01]] * 2, rtol=1e-6)
+    x = RNG.normal(size=(1, 2, 3, 8)).astype(np.float32)
+    gradient = jax.grad(
+        lambda p: (GRAPEMPlanes(planes=3).encode_keys(p, x, np.array([[0, 1, 2]]), None) * np.float32(0.1)).sum()
+    )(params)
+    assert all(np.isfinite(g).all() and g.any() for g in jax.tree.leaves(gradient))
+
+
+def test_phases_are_sums_over_the_tokens_before():
+    """Two sequences packed into a row, with padding between them, in mixed slots."""
+    encoding = GRAPEMContext()
+    d_model, slots = 5, np.array([[3, 0, 5, 1, 4, 2]])
+    segments = np.array([[1, 1, 2, 0, 2, 1]])
+    with jax.enable_x64(True):
+        params = {"log_frequencies": RNG.normal(size=4), "weight": 30 * RNG.normal(size=d_model), "bias": np.array(2.0)}
+        x, q, k = (RNG.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
+        tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments)
+        terms = encoding.token_terms(params, jnp.asarray(x), tokens)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_slots=slots, k_slots=slots)
+        got = encoding.score(params, jnp.asarray(q), jnp.asarray(k), geometry, terms)
+        part = dataclasses.replace(geometry, q_slots=slots[:, 2:4], q_segments=segments[:, 2:4])
+        np.testing.assert_allclose(
+            encoding.score(params, jnp.asarray(q[:, :, 2:4]), jnp.asarray(k), part, terms), got[:, :, 2:4], atol=1e-12
+        )
+    omega = 1 / (1 + np.exp(-(x[0] @ params["weight"] + 2.0) / 16))
+    np.testing.assert_allclose(terms[0], omega, atol=1e-12)
+
+    def phase(t):
+        return sum(omega[s] for s in range(6) if segments[0, s] == segments[0, t] and slots[0, s] < slots[0, t])
+
+    for i in range(6):
+        for j in range(6):
+            if segments[0, i] == segments[0, j] != 0 and slots[0, j] <= slots[0, i]:
+                for h in range(2):
+                    angles = [at * np.exp(params["log_frequencies"]) for at in (phase(i), phase(j))]
+                    want = turned(q[0, h, i], angles[0]) @ turned(k[0, h, j], angles[1]) / math.sqrt(8)
+                    np.testing.assert_allclose(got[0, h, i, j], want, atol=1e-9)
+
+
+def test_initial_steps():
+    params = GRAPEMContext().init(jax.random.key(0), dataclasses.replace(DIMS, d_model=4096))
+    np.testing.assert_allclose(np.std(params["weight"]), 0.5 / 64, rtol=0.05)
+    omega = GRAPEMContext().token_terms(params, jnp.zeros((1, 1, 4096)), None)
+    np.testing.assert_allclose(omega, 1 / (1 + math.exp(6.907255 / 16)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda: GRAPEM(base=0), "GRAPEM.base = 0.0 must be positive: the authors' code has 10000.0"),
+        (lambda: GRAPEM(scale=0), "GRAPEM.scale = 0.0 must be positive: the authors' code has 16.0"),
+        (lambda: GRAPEMContext(scale=-1), "GRAPEMContext.scale = -1.0 must be positive: the authors' code has 16.0"),
+        (lambda: GRAPEMPlanes(base=0), "GRAPEMPlanes.base = 0.0 must be positive: RoPE has 10000.0"),
+        (lambda: GRAPEMPlanes(planes=0), "GRAPEMPlanes.planes = 0 must be at least 1, or None for head_dim / 2"),
+        (
+            lambda: GRAPEMPlanes(planes=5).check(DIMS),
+            "planes = 5 span 10 dimensions, but head_dim = 8: at most 4 planes fit",
+        ),
+    ],
+)
+def test_refusals(refused, message):
+    with pytest.raises(ValueError, match=message):
+        refused()
+
+
+@pytest.mark.parametrize("encoding", [GRAPEM(), GRAPEMPlanes(), GRAPEMContext()])
+def test_refuses_an_odd_head_dim(encoding):
+    with pytest.raises(ValueError, match="planes of two dimensions, so head_dim = 7 must be even"):
+        encoding.check(dataclasses.replace(DIMS, head_dim=7))
