@@ -1,0 +1,152 @@
+"""FLOATER: position vectors that flow along a learned differential equation."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.learned import read_rows
+
+_CHUNK = 32  # positions integrated at a time
+_QUERY, _KEY, _VALUE = range(3)
+
+
+def flow(params: Params, time: Array, state: Array) -> Array:
+    """The velocity ``h(t, p) = [relu([p, t] W_1 + b_1), t] W_2 + b_2`` of a state ``[d]``."""
+
+    def affine(x: Array, weight: Array, bias: Array) -> Array:
+        return jnp.matmul(x, weight[:-1], precision="highest") + time * weight[-1] + bias
+
+    return affine(jax.nn.relu(affine(state, params["w_1"], params["b_1"])), params["w_2"], params["b_2"])
+
+
+@dataclasses.dataclass(frozen=True)
+class FLOATER(PositionalEncoding):
+    """Vectors per position, added to queries, keys and values of every layer, that solve a learned equation::
+
+        q_i + p^q(i step),   k_j + p^k(j step),   v_j + p^v(j step)
+        p(t) = p(0) + integral of h(s, p(s)) ds from 0 to t,   h as in `flow`, one for the three of a layer
+
+    (Liu et al. 2020, section 3, equation 8 and the position-aware biases; the authors' code, flow_func_linear and
+    FlowAttention). All of h and p(0) is trained. Solved by the classical Runge-Kutta method of order 4 in ``substeps``
+    equal steps per position; the gradient is that of these steps (the authors integrate an adjoint equation backwards).
+
+    Departures: h is one per layer, as in the paper's equation, where the authors share it between layers. They also
+    solve only in every 400th update and use the old vectors in between, which is not done, and add the vectors to a
+    model with sinusoidal positions, for which `Sinusoidal` may stand in the slot. With fewer key than query heads, keys
+    take the first entries of their vector.
+
+    Positions are solved one after the other, up to the largest there is: expect it to be slow, in decoding above all.
+    An equation may grow exponentially along positions, and rounding grows with it: so `breaks` names ``precision``.
+    Fractional positions blend their neighbours' vectors; negative ones (padding on the left) count as 0, and positions
+    from ``max_len`` on give NaN.
+
+    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there; ``max_len`` positions at
+    most. Raises ValueError in `check` for a longer model.
+    """
+
+    step: float = 0.01
+    substeps: int = 5
+    max_len: int = 1024
+
+    name = "floater"
+    paper = "arXiv:2003.09229"
+    citation = (
+        "Liu, X., Yu, H.-F., Dhillon, I., Hsieh, C.-J. (2020). Learning to Encode Position for Transformer with "
+        "Continuous Dynamical Model. ICML 2020. arXiv:2003.09229."
+    )
+    per_layer = True
+    breaks = frozenset({"precision"})
+
+    def check_fields(self) -> None:
+        """Refuses steps that do not advance."""
+        if not self.step > 0:
+            raise ValueError(f"FLOATER.step = {self.step} must be positive: the authors' code has 0.01")
+        for field in ("substeps", "max_len"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"FLOATER.{field} = {getattr(self, field)} must be at least 1")
+
+    def check(self, dims: Dims) -> None:
+        """Refuses a model with more positions than are solved."""
+        if dims.max_len > self.max_len:
+            raise ValueError(
+                f"FLOATER.max_len = {self.max_len}, but {dims.max_len} positions occur: raise max_len to {dims.max_len}"
+            )
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """``start [3, H*D]``, the vectors p(0) of queries, keys and values; ``w_1``, ``w_2`` ``[H*D + 1, H*D]`` (the
+        last row for the time) and ``b_1``, ``b_2`` ``[H*D]``. Initial values as in the authors' code.
+        """
+        width = dims.num_heads * dims.head_dim
+        keys = jax.random.split(key, 3)
+        bound = (6 / ((dims.num_layers + 3) * width)) ** 0.5  # Xavier's, of all layers' vectors [3, num_layers, width]
+        glorot = jax.nn.initializers.glorot_normal()
+        return {
+            "start": jax.random.uniform(keys[0], (3, width), jnp.float32, -bound, bound),
+            "w_1": glorot(keys[1], (width + 1, width), jnp.float32),
+            "b_1": jnp.zeros((width,), jnp.float32),
+            "w_2": glorot(keys[2], (width + 1, width), jnp.float32),
+            "b_2": jnp.zeros((width,), jnp.float32),
+        }
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``, with the vectors added."""
+        return self._add(params, q, positions, _QUERY)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]``, with the vectors added."""
+        return self._add(params, k, positions, _KEY)
+
+    def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array:
+        """``[B, H, Q, D]``: the weighted sum of the vectors of the values."""
+        vectors = self.vectors(params, geometry.k_positions, _VALUE, at_least_float32(weights))
+        vectors = vectors.reshape(*vectors.shape[:2], weights.shape[1], -1)
+        vectors = jnp.broadcast_to(vectors, (weights.shape[0], *vectors.shape[1:]))
+        return jnp.einsum("bhqk,bkhd->bhqd", weights.astype(vectors.dtype), vectors, precision="highest")
+
+    def vectors(self, params: Params, positions: Array, which: int, dtype) -> Array:
+        """``[#B, S, H*D]``: the vectors of queries (0), keys (1) or values (2) at ``positions [#B, S]``."""
+        params = {name: value.astype(at_least_float32(dtype, value)) for name, value in params.items()}
+        known = isinstance(positions, np.ndarray)
+        positions = positions.clip(0, None)
+        needed = (np if known else jnp).ceil(positions.max(initial=0)).astype(np.int32) + 1
+        chunks = -(-(min(int(needed), self.max_len) if known else self.max_len) // _CHUNK)
+
+        @jax.checkpoint
+        def solve(state: Array, first: Array) -> tuple[Array, Array]:
+            """From the state at position ``first`` on: that after the chunk, and those of its positions."""
+            return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, jnp.arange(_CHUNK))
+
+        def skip(state: Array, first: Array) -> tuple[Array, Array]:
+            return state, jnp.zeros((_CHUNK, *state.shape), state.dtype)
+
+        def chunk(state: Array, first: Array) -> tuple[Array, Array]:
+            return solve(state, first) if known else jax.lax.cond(first < needed, solve, skip, state, first)
+
+        _, table = jax.lax.scan(chunk, params["start"][which], _CHUNK * jnp.arange(chunks))
+        return read_rows(table.reshape(-1, table.shape[-1])[: self.max_len], positions)
+
+    def _add(self, params: Params, x: Array, positions: Array, which: int) -> Array:
+        """``x [B, heads, S, D]`` plus the vectors, in its dtype."""
+        vectors = self.vectors(params, positions, which, x.dtype)
+        heads, head_dim = x.shape[1], x.shape[3]
+        vectors = vectors[..., : heads * head_dim].reshape(*vectors.shape[:2], heads, head_dim).swapaxes(1, 2)
+        return (x.astype(vectors.dtype) + vectors).astype(x.dtype)
+
+    def _advance(self, params: Params, state: Array, position: Array) -> Array:
+        """From the state at a position to that at the next: ``substeps`` Runge-Kutta steps."""
+        h = self.step / self.substeps
+
+        def substep(p: Array, i: Array) -> tuple[Array, None]:
+            t = (position * self.substeps + i).astype(p.dtype) * h
+            k_1 = flow(params, t, p)
+            k_2 = flow(params, t + h / 2, p + h / 2 * k_1)
+            k_3 = flow(params, t + h / 2, p + h / 2 * k_2)
+            k_4 = flow(params, t + h, p + h * k_3)
+            return p + h / 6 * (k_1 + 2 * k_2 + 2 * k_3 + k_4), None
+
+        return jax.lax.scan(substep, state, jnp.arange(self.substeps))[0]

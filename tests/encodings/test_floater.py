@@ -1,0 +1,133 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import FLOATER, Dims, Geometry, attend, init_slot
+
+DIMS = Dims(d_model=4, num_heads=2, num_kv_heads=2, head_dim=2, num_layers=3, max_len=64)
+RNG = np.random.default_rng(0)
+ENCODING = FLOATER(step=0.1, substeps=2, max_len=64)
+PARAMS = {name: RNG.normal(size=a.shape) / 2 for name, a in ENCODING.init(jax.random.key(0), DIMS).items()}
+
+
+def velocity(t, p):
+    x = np.append(p, t)
+    hidden = np.maximum([x @ PARAMS["w_1"][:, m] for m in range(4)] + PARAMS["b_1"], 0)
+    x = np.append(hidden, t)
+    return np.array([x @ PARAMS["w_2"][:, m] for m in range(4)]) + PARAMS["b_2"]
+
+
+def path(which, count, step=0.1, substeps=2):
+    """Vectors of the first positions, [count, 4], by Runge and Kutta's classical tableau."""
+    p, t, h, found = PARAMS["start"][which], 0.0, step / substeps, []
+    for i in range(count * substeps):
+        if i % substeps == 0:
+            found.append(p)
+        slopes = []
+        for c in (0, 0.5, 0.5, 1):
+            slopes.append(velocity(t + c * h, p + c * h * slopes[-1] if slopes else p))
+        p = p + h * np.dot([1, 2, 2, 1], slopes) / 6
+        t += h
+    return np.array(found)
+
+
+def test_agrees_with_runge_and_kutta():
+    x = RNG.normal(size=(1, 2, 40, 2))
+    positions = np.arange(40, dtype=np.int32)[None]
+    with jax.enable_x64(True):
+        params = jax.tree.map(jnp.asarray, PARAMS)
+        for encode, which in ((ENCODING.encode_queries, 0), (ENCODING.encode_keys, 1)):
+            want = x + path(which, 40).reshape(1, 40, 2, 2).swapaxes(1, 2)
+            for p in (positions, jnp.asarray(positions)):
+                np.testing.assert_allclose(encode(params, jnp.asarray(x), p, None), want, rtol=1e-9)
+        weights = RNG.random((1, 2, 3, 40))
+        geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, np.array([40]))
+        want = np.einsum("bhqk,khd->bhqd", weights, path(2, 40).reshape(40, 2, 2))
+        np.testing.assert_allclose(ENCODING.value_term(params, jnp.asarray(weights), geometry), want, rtol=1e-9)
+    single = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), PARAMS)
+    got = ENCODING.vectors(single, positions, 0, jnp.bfloat16)
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got[0], path(0, 40), rtol=2e-5, atol=2e-5)
+
+
+def test_solves_the_equation():
+    # With identity matrices and a positive state, h(t, p) = p / 2 + 0.3 t: the solution is known.
+    start, a, c = np.array([1.0, 2.0, 0.5, 3.0]), 0.5, 0.3
+    time = np.zeros((1, 4))
+    params = {
+        "start": np.stack([start] * 3),
+        "w_1": np.concatenate([np.eye(4), time]),
+        "b_1": np.zeros(4),
+        "w_2": np.concatenate([a * np.eye(4), time + c]),
+        "b_2": np.zeros(4),
+    }
+    with jax.enable_x64(True):
+        got = FLOATER(step=0.2).vectors(jax.tree.map(jnp.asarray, params), np.array([[0, 1, 5, 33]]), 1, jnp.float64)
+    for row, p in zip(np.asarray(got)[0], (0, 1, 5, 33)):
+        t = 0.2 * p
+        want = (start + c / a**2) * math.exp(a * t) - c / a * t - c / a**2
+        np.testing.assert_allclose(row, want, rtol=1e-7)
+
+
+def test_positions_at_the_ends():
+    params = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), PARAMS)
+    positions = np.array([[-3, 0, 31, 32, 63, 64, 700]])
+    for p in (positions, jnp.asarray(positions)):
+        got = np.asarray(ENCODING.vectors(params, p, 0, jnp.float32))[0]
+        np.testing.assert_array_equal(got[0], got[1])
+        assert np.isfinite(got[:5]).all()
+        assert np.isnan(got[5:]).all()
+    # What is not solved is not used: rows up to the largest position do not depend on it.
+    few = ENCODING.vectors(params, jnp.array([[3, 7]]), 0, jnp.float32)
+    many = ENCODING.vectors(params, jnp.array([[3, 7, 60]]), 0, jnp.float32)
+    np.testing.assert_array_equal(few, many[:, :2])
+
+
+def test_gradient():
+    with jax.enable_x64(True):
+        params = jax.tree.map(jnp.asarray, PARAMS)
+        positions = jnp.array([[1, 34]])
+
+        @jax.jit
+        def loss(params):
+            return (ENCODING.vectors(params, positions, 2, jnp.float64) ** 2).sum()
+
+        gradient = jax.jit(jax.grad(loss))(params)
+        for name in params:
+            direction = jnp.asarray(RNG.normal(size=params[name].shape))
+            up, down = (loss(params | {name: params[name] + e * direction}) for e in (1e-6, -1e-6))
+            assert float((gradient[name] * direction).sum()) == pytest.approx(float(up - down) / 2e-6, rel=1e-5)
+
+
+def test_initial_values_one_set_for_each_layer():
+    layers = init_slot(jax.random.key(0), (ENCODING,), DIMS)[0]
+    assert len(layers) == 3
+    shapes = {"start": (3, 4), "w_1": (5, 4), "b_1": (4,), "w_2": (5, 4), "b_2": (4,)}
+    assert jax.tree.map(jnp.shape, layers[1]) == shapes
+    wide = FLOATER().init(jax.random.key(0), Dims(512, 8, 8, 64, num_layers=6, max_len=64))
+    bound = math.sqrt(6 / (9 * 512))
+    assert 0.99 * bound < float(jnp.abs(wide["start"]).max()) <= bound
+    assert float(wide["w_1"].std()) == pytest.approx(math.sqrt(2 / (513 + 512)), rel=0.01)
+
+
+def test_grouped_keys():
+    dims = Dims(d_model=4, num_heads=2, num_kv_heads=1, head_dim=2, num_layers=1, max_len=64)
+    params = ENCODING.init(jax.random.key(0), dims)
+    q, k, v = (jnp.asarray(RNG.normal(size=(1, h, 3, 2)), jnp.float32) for h in (2, 1, 1))
+    geometry = Geometry.of_length(3, num_heads=2)
+    keys = ENCODING.encode_keys(params, k, geometry.k_positions, None)
+    vectors = ENCODING.vectors(params, geometry.k_positions, 1, q.dtype)
+    np.testing.assert_array_equal(keys[0, 0], k[0, 0] + vectors[0, :, :2])
+    assert attend(q, k, v, (ENCODING,), (params,), geometry).shape == (1, 2, 3, 2)
+
+
+def test_what_cannot_be():
+    with pytest.raises(ValueError, match=r"FLOATER.step = 0.0 must be positive: the authors' code has 0.01"):
+        FLOATER(step=0)
+    with pytest.raises(ValueError, match=r"FLOATER.substeps = 0 must be at least 1"):
+        FLOATER(substeps=0)
+    with pytest.raises(ValueError, match=r"FLOATER.max_len = 32, but 64 positions occur: raise max_len to 64"):
+        FLOATER(max_len=32).check(DIMS)
