@@ -108,13 +108,13 @@ class MusicTransformer(PositionalEncoding):
         }
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
-        """``[B, H, Q, K]``: ``q_i . E / sqrt(D)``. By the skew, keys after the query get anything finite."""
+        """``[B, H, Q, K]``: ``q_i . E / sqrt(D)``. By the skew, 0 for keys after the query."""
         dtype = at_least_float32(q)
         q, table = q.astype(dtype) * q.shape[-1] ** -0.5, params["keys"].astype(dtype)
         if _square(geometry):
             part = _past(table, q.shape[2])
             products = q @ _per_head(part).swapaxes(-1, -2)
-            return skew(jnp.pad(products, [(0, 0)] * 3 + [(q.shape[2] - part.shape[-2], 0)]))
+            return jnp.tril(skew(jnp.pad(products, [(0, 0)] * 3 + [(q.shape[2] - part.shape[-2], 0)])))
         part, rows, inside = _read(table, geometry)
         products = q @ _per_head(part).swapaxes(-1, -2)
         return jnp.where(inside[:, None], pick(products, rows), 0)
