@@ -32,7 +32,8 @@ class LogScaling(PositionalEncoding):
 
     Positions count from 0; before 0 a query counts one key.
 
-    >>> LogScaling(4).encode_queries({}, np.ones((1, 1, 3, 1)), np.array([[0, 3, 15]]), None)[0, 0, :, 0].tolist()
+    >>> q, positions = np.ones((1, 1, 3, 1), np.float32), np.array([[0, 3, 15]])
+    >>> LogScaling(training_length=4).encode_queries({}, q, positions, None).ravel().tolist()
     [1.0, 1.0, 2.0]
     """
 

@@ -48,7 +48,9 @@ class ReRoPE(PositionalEncoding):
 
     name = "rerope"
     paper = "https://kexue.fm/archives/9708"
-    citation = "Su, J. (2023). Rectified Rotary Position Embeddings. https://github.com/bojone/rerope."
+    citation = (
+        "Su, J. (2023). Rectified Rotary Position Embeddings. https://kexue.fm/archives/9708, github.com/bojone/rerope."
+    )
     shift_invariant = True
     causal_only = True
 
