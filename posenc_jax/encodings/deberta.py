@@ -90,7 +90,8 @@ class DeBERTa(PositionalEncoding):
     Parameters: ``table`` (P) ``[2 max_distance or 2 num_buckets, d_model]``; ``key_projection`` and
     ``query_projection`` ``[H, D, d_model]`` with ``key_offset`` (v2) and ``query_offset`` ``[H, D]``; for v2
     ``norm_scale`` and ``norm_offset`` ``[d_model]``. Normal with std 0.02, offsets 0, as in the authors' code.
-    Positions must be integers.
+    Positions must be integers. Known positions cost products with the rows that occur, traced ones (packing, a cache)
+    with the whole table.
     """
 
     version: Literal["v1", "v2"] = "v1"
