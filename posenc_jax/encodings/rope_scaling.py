@@ -153,7 +153,7 @@ class DynamicNTK(RoPEScaling):
 
     Up to L it is plain RoPE, to the bit. The form of Hugging Face; implementations that take the longest allowed length
     for l are static and also change short inputs. Frequencies of length > L are traced, in at least float32: right to
-    5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
     """
 
     factor: float = 1.0
