@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
 from posenc_jax.encodings.draws import draw_keys
-from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_in_run
+from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, count_before, kinds, largest, place_in_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PositionCoupling(PositionalEncoding):
     for the elements after it in the slot, `Learned` in the paper (Cho et al. 2024, section 3.1). Relied on is the
     authors' code, AdditionDatasetWithCoupledPositions with a reversed sum, where the least significant digit has the
     least position. Its form for more than two summands follows the same rule. There n is the length of the sum, which
-    the longest number is.
+    the longest number is. So in training every token has a part in the range of s.
 
     How many digits follow decides the position of a summand's digit that is written most significant first. So, by the
     nature of the method, such a summand must enter a cache in one call, and `breaks` names ``causality`` and
@@ -99,13 +99,13 @@ class PositionCoupling(PositionalEncoding):
             falling = place_in_run(digit, segments, from_end=True)
             in_sum = count_before(equals, segments) > 0
             place = rising if self.summands == "least_significant_first" else jnp.where(in_sum, rising, falling)
-            longest = jnp.broadcast_to(rising.max(axis=1, keepdims=True), rising.shape)
-            return jnp.stack([jnp.where(digit | sign, place, -1), longest], axis=-1)
+            return jnp.stack([jnp.where(digit | sign, place, -1), largest(rising, segments)], axis=-1)
 
         place, longest = jnp.moveaxis(sequence.from_context(significance_and_longest), -1, 0)
         start = jnp.ones((1, 1), jnp.int32)
         if train:
             keys = draw_keys(key, sequence, "example", "PositionCoupling")
-            last = jnp.maximum(self.max_position - longest[:, 0], 1)
-            start = jax.vmap(lambda k, n: jax.random.randint(k, (), 1, n + 1, jnp.int32))(keys, last)[:, None]
+            last = jnp.maximum(self.max_position - longest, 1)
+            draw = jax.vmap(lambda k, n: jax.random.randint(k, (), 1, n + 1, jnp.int32), in_axes=(None, 0))
+            start = jax.vmap(draw)(keys, last)  # from one key: equal for tokens with equal ranges
         return jnp.where(place >= 0, place + start, 0)

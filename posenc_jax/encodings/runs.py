@@ -53,6 +53,20 @@ def place_after(marks: Array, segments: Array) -> Array:
     return _since(_before(marks, False) | (_before(segments, 0) != segments))
 
 
+def largest(values: Array, segments: Array) -> Array:
+    """The largest of the values of each token's packed sequence, ``[B, S]``; values are integers from 0 to S.
+
+    >>> largest(jnp.array([[1, 3, 0, 2, 1]]), jnp.array([[1, 1, 1, 2, 2]])).tolist()
+    [[3, 3, 3, 2, 2]]
+    """
+
+    def so_far(values: Array, segments: Array) -> Array:
+        order = jnp.cumsum(_before(segments, 0) != segments, axis=1, dtype=jnp.int32) * (values.shape[1] + 1)
+        return jax.lax.cummax(order + values, axis=1) - order
+
+    return jnp.maximum(so_far(values, segments), so_far(values[:, ::-1], segments[:, ::-1])[:, ::-1])
+
+
 def check_reading(name: str, ids: tuple[int, ...], dims: Dims) -> None:
     """Refuses token ids that the model's vocabulary lacks; ``name`` is that of the field."""
     if dims.vocab_size and max(ids) >= dims.vocab_size:

@@ -67,6 +67,16 @@ def test_training_moves_all_by_a_start_that_leaves_room():
     assert mapped(TEXTS[:1], short, key=KEY, train=True).tolist() == plain.tolist()  # no room: as in evaluation
 
 
+def test_training_with_packed_additions():
+    encoding = PositionCoupling(COUPLING.digits, 10, 11, max_position=9)
+    segments = np.array([[1] * 6 + [2] * 6])
+    for seed in range(5):
+        options = {"key": jax.random.key(seed), "train": True}
+        together = mapped(["12+3=5123+4="], encoding, segment_ids=segments, **options)
+        apart = [mapped([text], encoding, **options)[0].tolist() for text in ("12+3=5", "123+4=")]
+        assert together.tolist() == [apart[0] + apart[1]]
+
+
 def test_largest_position():
     assert COUPLING.mapped_max_len(20) == 133
     assert COUPLING.mapped_max_len(200) == 202

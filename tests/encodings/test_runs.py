@@ -9,6 +9,7 @@ from posenc_jax.encodings.runs import (
     check_tokens,
     count_before,
     kinds,
+    largest,
     place_after,
     place_in_run,
 )
@@ -53,6 +54,16 @@ def test_counts_and_places_between_marks():
     assert counts.max() > 3
     np.testing.assert_array_equal(count_before(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), counts)
     np.testing.assert_array_equal(place_after(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), places)
+
+
+def test_largest_of_a_packed_sequence():
+    values = np.random.default_rng(1).integers(0, 13, MEMBER.shape)
+    want = np.zeros_like(values)
+    for b in range(len(values)):
+        for segment in set(SEGMENTS[b].tolist()):
+            members = SEGMENTS[b] == segment
+            want[b, members] = values[b, members].max()
+    np.testing.assert_array_equal(largest(jnp.asarray(values), jnp.asarray(SEGMENTS)), want)
 
 
 def test_kinds_are_of_real_tokens():
