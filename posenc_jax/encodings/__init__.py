@@ -13,7 +13,9 @@ from posenc_jax.encodings.bipe import SegmentIndex, WithinSegment
 from posenc_jax.encodings.cape import CAPE
 from posenc_jax.encodings.carope import CARoPE
 from posenc_jax.encodings.cope import CoPE
+from posenc_jax.encodings.dape import DAPE
 from posenc_jax.encodings.deberta import DeBERTa
+from posenc_jax.encodings.fire import FIRE
 from posenc_jax.encodings.floater import FLOATER
 from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.forgetting import FoX
@@ -41,6 +43,7 @@ from posenc_jax.encodings.rerope import ReRoPE
 from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
+from posenc_jax.encodings.sandwich import Sandwich
 from posenc_jax.encodings.selective_rope import SelectiveRoPE
 from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shape import SHAPE
@@ -76,24 +79,27 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Sinusoidal,
         Learned,
         RoPE,
-        GRAPEAP,
-        GRAPEA,
-        GRAPEMContext,
-        GRAPEMPlanes,
-        GRAPEM,
-        TAPA,
-        PoPE,
-        MRoPE,
-        MixedRoPE,
-        AxialRoPE,
-        FoPE,
-        String,
-        SelfExtend,
-        ReRoPE,
-        LogScaling,
         XPos,
+        PoPE,
+        TAPA,
+        AxialRoPE,
+        MixedRoPE,
+        MRoPE,
+        GRAPEM,
+        GRAPEMPlanes,
+        GRAPEMContext,
+        GRAPEA,
+        GRAPEAP,
+        LogScaling,
+        ReRoPE,
+        SelfExtend,
+        String,
+        FoPE,
         ALiBi,
         T5Bias,
+        DAPE,
+        FIRE,
+        Sandwich,
         KERPLE,
         Shaw,
         MusicTransformer,
@@ -126,7 +132,9 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
 
 __all__ = [
     "CAPE",
+    "DAPE",
     "ENCODINGS",
+    "FIRE",
     "FLOATER",
     "GRAPEA",
     "GRAPEAP",
@@ -175,6 +183,7 @@ __all__ = [
     "Resonance",
     "RoPE",
     "RoPEScaling",
+    "Sandwich",
     "SegmentIndex",
     "SelectiveRoPE",
     "SelfExtend",

@@ -155,6 +155,11 @@ ADDITIVE = (
     Method("KERPLE, logarithmic", "kerple", "Chi et al. 2022", "arXiv:2205.09921"),
     Method("KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", "arXiv:2205.09921"),
     Method("KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", "arXiv:2205.09921"),
+    Method("Sandwich", "sandwich", "Chi et al. 2022", "arXiv:2212.10356"),
+    Method("FIRE", "fire", "Li et al. 2023", "arXiv:2310.04418"),
+    Method("FIRE-S", "fire(per_layer=False)", "Li et al. 2023", "arXiv:2310.04418", "one set for all layers"),
+    Method("DAPE", "kerple|dape", "Zheng et al. 2024", "arXiv:2405.14722", "after ALiBi or FIRE as well"),
+    Method("DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
 )
 
 RELATIVE = (

@@ -37,7 +37,7 @@ class KERPLE(PositionalEncoding):
         kernel "power":  logits_ij += -a_h |j - i|^p_h,    p_h <= 2
         kernel "nemo":   logits_ij += -b_h ln(1 + a_h |j - i|^p_h)
 
-    (Chi et al. 2022, section 4 and equations 5 and 6.) Added after the 1/sqrt(D) scaling; one set per stack, as in the
+    (Chi et al. 2022, section 4, and the authors' code.) Added after the 1/sqrt(D) scaling; one set per stack, as in the
     authors' code; symmetric where there is no causal mask. "nemo" is what NVIDIA's NeMo has under this name: b from
     ALiBi's slopes, a = p = 1 at the start, all learned, nothing constrained (so ``1 + a |j - i|^p`` may turn negative,
     and the bias NaN, where training drives a below 0).

@@ -1,0 +1,134 @@
+"""DAPE: biases that adapt to the logits they are added to (Zheng et al. 2024)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.token_order import TokenOrder
+
+
+@dataclasses.dataclass(frozen=True)
+class DAPE(PositionalEncoding):
+    """A perceptron over the heads of a pair reads its logits and its biases, and adds to their sum::
+
+        logits = A + B + f([A; B]),   A = q_i . k_j / sqrt(D),   f: 2H -> width -> LeakyReLU(0.01) -> H
+
+    (Zheng et al. 2024, section 3.) B is the sum of the biases of the other elements of the slot, so ``kerple|dape`` is
+    the paper's DAPE-Kerple, and ALiBi and FIRE go with it as well. Content biases of other elements count as part of A,
+    and A is what an element with `score` makes it.
+
+    With a ``kernel_size`` k above 1 both layers of f are convolutions over k neighbouring keys, of one query (Zheng et
+    al. 2024, "DAPE V2", arXiv:2410.04798; its DAPE_1x3 has k = 3). Keys that a query does not see count as zero: later
+    ones under a causal mask, as in the authors' code (``tril``), and so do padding and other segments of a row, which
+    that code does not know. Neighbours are those in the order of slots within a segment. At keys before the first the
+    hidden layer is zero, the padding of the authors' second convolution; at the keys after a query it is what the first
+    convolution makes of the zeros there. Departure: in the authors' code the end of the array also counts as padding of
+    the second convolution, so its last k // 2 rows differ from the same rows of a longer sequence; here no row depends
+    on the length. Without a causal mask, which the authors always have, both ends are padding.
+
+    It needs all logits as an array, and ``width`` numbers for each pair besides: no fused attention.
+
+    Fields: ``width``; ``kernel_size``; ``with_bias`` False: f reads A alone, for slots without a bias, as after RoPE in
+    the authors' code (``rope|dape(with_bias=False)``). Parameters, a set per layer, uniform within 1 / sqrt(inputs) as
+    in torch: ``weight_0 [k, 2H, width]``, ``bias_0``, ``weight_1 [k, width, H]``, ``bias_1``.
+
+    Two heads, one pair; f adds to the first head what bias of the second exceeds 0.
+
+    >>> w_0, w_1 = jnp.zeros((1, 4, 1)).at[0, 3].set(1.0), jnp.zeros((1, 1, 2)).at[0, 0, 0].set(1.0)
+    >>> params = {"weight_0": w_0, "bias_0": jnp.zeros(1), "weight_1": w_1, "bias_1": jnp.zeros(2)}
+    >>> logits, bias = (jnp.array(x).reshape(1, 2, 1, 1) for x in ([5.0, 6.0], [0.25, 0.5]))
+    >>> DAPE(width=1).adjust_logits(params, logits, bias, Geometry.of_length(1, num_heads=2)).ravel().tolist()
+    [5.75, 6.5]
+    """
+
+    width: int = 32
+    kernel_size: int = 1
+    with_bias: bool = True
+
+    name = "dape"
+    paper = "arXiv:2405.14722"
+    citation = (
+        "Zheng, C., Gao, Y., Shi, H., Huang, M., Li, J., Xiong, J., Ren, X., Ng, M., Jiang, X., Li, Z., Li, Y. (2024). "
+        "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation. NeurIPS. arXiv:2405.14722."
+    )
+    shift_invariant = True
+    per_layer = True
+
+    position_axes = "any"
+
+    def check_fields(self) -> None:
+        """Refuses an even or empty neighbourhood and a perceptron without hidden units."""
+        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
+            raise ValueError(
+                f"DAPE.kernel_size = {self.kernel_size} must be odd and at least 1, a key and as many on either side: "
+                "use 1 for DAPE, 3 for DAPE V2"
+            )
+        if self.width < 1:
+            raise ValueError(f"DAPE.width = {self.width} must be at least 1: the paper has 32 hidden units")
+
+    def init(self, key: Array, dims: Dims) -> Params:
+        """Two layers, of ``kernel_size`` keys each."""
+        params = {}
+        sizes = ((1 + self.with_bias) * dims.num_heads, self.width, dims.num_heads)
+        for i in range(2):
+            limit = 1 / math.sqrt(self.kernel_size * sizes[i])
+            keys = jax.random.split(jax.random.fold_in(key, i))
+            shape = (self.kernel_size, sizes[i], sizes[i + 1])
+            params[f"weight_{i}"] = jax.random.uniform(keys[0], shape, jnp.float32, -limit, limit)
+            params[f"bias_{i}"] = jax.random.uniform(keys[1], shape[2:], jnp.float32, -limit, limit)
+        return params
+
+    def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
+        """``[B, H, Q, K]``: ``logits + bias + f([logits; bias])``.
+
+        Raises:
+          ValueError: if the slot has no bias for f to read.
+        """
+        if self.with_bias and bias is None:
+            raise ValueError(
+                "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', "
+                "or set with_bias to False"
+            )
+        params = {name: p.astype(logits.dtype) for name, p in params.items()}
+        inputs = jnp.concatenate([logits, jnp.broadcast_to(bias, logits.shape)], axis=1) if self.with_bias else logits
+        mixed = self._pair(params, inputs) if self.kernel_size == 1 else self._neighbours(params, inputs, geometry)
+        return logits + mixed if bias is None else logits + bias + mixed
+
+    def _pair(self, params: Params, x: Array) -> Array:
+        """f of each pair: ``[B, H, Q, K]`` from ``[B, 2H, Q, K]``."""
+        for i in range(2):
+            x = jnp.einsum("bcqk,cd->bdqk", x, params[f"weight_{i}"][0], precision="highest")
+            x = x + params[f"bias_{i}"][None, :, None, None]
+            x = jax.nn.leaky_relu(x) if i == 0 else x
+        return x
+
+    def _neighbours(self, params: Params, x: Array, geometry: Geometry) -> Array:
+        """f of each pair and those of the keys around it, in the order of slots: ``[B, H, Q, K]``."""
+        side, order = self.kernel_size // 2, TokenOrder.of_keys(geometry)
+        hidden_counts = None
+        if geometry.mask is not None:
+            seen = jnp.broadcast_to(geometry.mask, (x.shape[0], 1, *x.shape[2:]))
+            x = jnp.where(seen, x, 0)
+            # The places after the last are later than any query.
+            hidden_counts = jnp.pad(
+                order.arrange(seen, axis=3), ((0, 0), (0, 0), (0, 0), (0, side)), constant_values=geometry.causal
+            )
+        if geometry.causal:
+            places = jnp.arange(x.shape[3] + side)[None, None, None]
+            hidden_counts = hidden_counts | (places > order.of_queries(geometry)[:, None, :, None])
+        hidden = jax.nn.leaky_relu(_convolve(order.arrange(x, axis=3), params, 0, (side, 2 * side)))
+        if hidden_counts is None:
+            hidden_counts = (jnp.arange(x.shape[3] + side) < x.shape[3])[None, None, None]
+        return order.restore(_convolve(jnp.where(hidden_counts, hidden, 0), params, 1, (side, 0)), axis=3)
+
+
+def _convolve(x: Array, params: Params, layer: int, padding: tuple[int, int]) -> Array:
+    """A layer over neighbouring keys: ``[B, D, Q, K']`` from ``[B, C, Q, K]``."""
+    kernel = params[f"weight_{layer}"].transpose(2, 1, 0)[:, :, None]  # [D, C, 1, k]
+    y = jax.lax.conv_general_dilated(x, kernel, (1, 1), ((0, 0), padding), precision="highest")
+    return y + params[f"bias_{layer}"][None, :, None, None]

@@ -1,0 +1,66 @@
+"""Sandwich: the inner products of sinusoidal positions as a bias (Chi et al. 2022)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.phase import sincos
+
+
+@dataclasses.dataclass(frozen=True)
+class Sandwich(PositionalEncoding):
+    """What is left of sinusoidal positions in a logit when everything but their inner product is taken away::
+
+        logits_ij += (sum_(m=1)^(D/2) cos((i - j) base^(-2m/D)) - D/2) / (8h/H),    h = 1 .. H
+
+    (Chi et al. 2022, "Dissecting Transformer Length Extrapolation via the Lens of Receptive Field Analysis".) Added
+    after the 1/sqrt(D) scaling; no parameters; symmetric where there is no causal mask; for any head count.
+    The authors published no code: that m starts at 1 (the sinusoid's frequencies start at m = 0), the -D/2 that makes
+    the bias 0 at distance 0 (a constant that no softmax sees), and the slopes by head are those of NVIDIA's NeMo.
+
+    The sum is the inner product of two vectors of sines and cosines, one for each token, so it needs no array over
+    pairs and frequencies; phases are exact at integer positions.
+
+    Fields: ``width`` D, 128 for all models in the paper; NeMo has the model's head_dim. ``base`` of the frequencies.
+
+    >>> bias = Sandwich().bias({}, Geometry.of_length(101, num_heads=8))
+    >>> [f"{bias[0, 0, 0, distance]:.4f}" for distance in (1, 10, 100)]
+    ['-1.4466', '-19.3409', '-33.3189']
+    """
+
+    width: int = 128
+    base: float = 10000.0
+
+    name = "sandwich"
+    paper = "arXiv:2212.10356"
+    citation = (
+        "Chi, T.-C., Fan, T.-H., Rudnicky, A. I., Ramadge, P. J. (2023). Dissecting Transformer Length Extrapolation "
+        "via the Lens of Receptive Field Analysis. ACL. arXiv:2212.10356."
+    )
+    shift_invariant = True
+
+    def check_fields(self) -> None:
+        """Refuses a width without sines and cosines in pairs, and a base that is not positive."""
+        if self.width < 2 or self.width % 2:
+            raise ValueError(
+                f"Sandwich.width = {self.width} must be even and at least 2, since sines and cosines come in pairs: "
+                "the paper has 128"
+            )
+        if self.base <= 0:
+            raise ValueError(f"Sandwich.base = {self.base} must be positive: the paper has 10000.0")
+
+    def bias(self, params: Params, geometry: Geometry) -> Array:
+        """``[#B, H, Q, K]``, in float32, or float64 where 64-bit types are enabled."""
+        dtype = jnp.result_type(float)
+        frequencies = self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
+        q, k = (
+            jnp.concatenate(sincos(positions, frequencies, dtype), axis=-1)
+            for positions in (geometry.q_positions, geometry.k_positions)
+        )
+        total = jnp.einsum("bqm,bkm->bqk", q, k, precision="highest") - self.width / 2
+        heads = np.arange(1, geometry.num_heads + 1) * (8 / geometry.num_heads)
+        return total[:, None] / jnp.asarray(heads, dtype)[None, :, None, None]

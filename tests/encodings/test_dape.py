@@ -1,0 +1,168 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.alibi import ALiBi
+from posenc_jax.encodings.attention import attend
+from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.dape import DAPE
+
+DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
+H, W = 3, 5
+
+
+def noise(kernel_size, inputs=2 * H):
+    rng = np.random.default_rng(0)
+    return {
+        "weight_0": rng.normal(size=(kernel_size, inputs, W)),
+        "bias_0": rng.normal(size=W),
+        "weight_1": rng.normal(size=(kernel_size, W, H)),
+        "bias_1": rng.normal(size=H),
+    }
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.01 * x)
+
+
+def correlate(x, weight, bias):
+    """A torch convolution over the last axis, padded with zeros to the same length: ``[C, K]`` to ``[D, K]``."""
+    side, length = weight.shape[0] // 2, x.shape[1]
+    out = np.repeat(bias[:, None], length, axis=1)
+    for place in range(length):
+        for tap in range(weight.shape[0]):
+            if 0 <= place + tap - side < length:
+                out[:, place] += x[:, place + tap - side] @ weight[tap]
+    return out
+
+
+def authors(params, logits, bias, row):
+    """Row ``row`` of DAPE under a causal mask, as the authors' code has it in a sequence that goes on: ``[H, K]``."""
+    length, more = logits.shape[2], params["weight_0"].shape[0]
+    both = np.zeros((2 * H, length + more))
+    both[:, : row + 1] = np.concatenate([logits, bias])[:, row, : row + 1]  # tril
+    hidden = leaky(correlate(both, params["weight_0"], params["bias_0"]))
+    return (logits + bias)[:, row] + correlate(hidden, params["weight_1"], params["bias_1"])[:, :length]
+
+
+def arrays(*shape, seed=1):
+    return np.random.default_rng(seed).normal(size=(2, *shape))
+
+
+def adjusted(encoding, params, logits, bias, geometry):
+    single = {name: jnp.asarray(p, jnp.float32) for name, p in params.items()}
+    got = encoding.adjust_logits(single, *(jnp.asarray(x, jnp.float32) for x in (logits, bias)), geometry)
+    with jax.enable_x64(True):
+        exact = {name: jnp.asarray(p) for name, p in params.items()}
+        wide = encoding.adjust_logits(exact, jnp.asarray(logits), jnp.asarray(bias), geometry)
+    np.testing.assert_allclose(got, wide, rtol=2e-5, atol=2e-4)
+    return np.asarray(wide)
+
+
+def test_of_each_pair_it_is_the_formula():
+    params = noise(1)
+    logits, bias = arrays(2, H, 4, 5)
+    got = adjusted(DAPE(W), params, logits, bias, Geometry.of_length(4, num_heads=H))
+    for b, i, j in np.ndindex(2, 4, 5):
+        a, c = logits[b, :, i, j], bias[b, :, i, j]
+        hidden = leaky(np.concatenate([a, c]) @ params["weight_0"][0] + params["bias_0"])
+        want = a + c + hidden @ params["weight_1"][0] + params["bias_1"]
+        np.testing.assert_allclose(got[b, :, i, j], want, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel_size", [3, 5])
+def test_over_neighbouring_keys_it_is_the_authors_convolution(kernel_size):
+    params = noise(kernel_size)
+    logits, bias = arrays(1, H, 6, 6)
+    geometry = Geometry.of_length(6, num_heads=H, causal=True)
+    got = adjusted(DAPE(W, kernel_size), params, logits, bias, geometry)
+    for i in range(6):
+        want = authors(params, logits[0], bias[0], i)
+        np.testing.assert_allclose(got[0, :, i, : i + 1], want[:, : i + 1], atol=1e-9)
+
+
+def test_without_a_causal_mask_both_ends_are_padding():
+    params = noise(3)
+    logits, bias = arrays(1, H, 4, 6)
+    got = adjusted(DAPE(W, 3), params, logits, bias, Geometry.of_length(6, num_heads=H).block(np.s_[:4], np.s_[:]))
+    for i in range(4):
+        both = np.concatenate([logits, bias], axis=1)[0, :, i]
+        hidden = leaky(correlate(both, params["weight_0"], params["bias_0"]))
+        want = (logits + bias)[0, :, i] + correlate(hidden, params["weight_1"], params["bias_1"])
+        np.testing.assert_allclose(got[0, :, i], want, atol=1e-9)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_neighbours_go_by_slots_within_a_segment(causal):
+    """Keys stored in any order, between padding and another sequence, give what the sequence gives alone."""
+    encoding, params = DAPE(W, 3), noise(3)
+    logits, bias = arrays(1, H, 4, 4)
+    alone = adjusted(encoding, params, logits, bias, Geometry.of_length(4, num_heads=H, causal=causal))
+    slots = np.array([[9, 3, 0, 7, 4, 8, 2]])  # of this sequence: 3, 7, 8, 9; 0 is padding, 2 and 4 another's
+    segments = np.array([[5, 5, 0, 5, 2, 5, 2]])
+    own = [1, 3, 5, 0]
+    wide = arrays(1, H, 4, 7, seed=2) * 100
+    for part, whole in zip(wide, (logits, bias), strict=True):
+        part[:, :, :, own] = whole
+    spread = Geometry(
+        slots[:, own], slots, slots[:, own], slots, np.array([7]), segments[:, own], segments, causal=causal
+    )
+    got = adjusted(encoding, params, *wide, spread)
+    seen = np.tril(np.ones((4, 4), bool)) if causal else np.ones((4, 4), bool)
+    np.testing.assert_allclose(got[..., own][:, :, seen], alone[:, :, seen], atol=1e-9)
+
+
+def test_in_attention_it_reads_the_scaled_products_and_the_biases_of_the_slot():
+    slot, params = (ALiBi(), DAPE(W)), ({}, noise(1))
+    q, k = arrays(1, H, 4, 4)
+    geometry = Geometry.of_length(4, num_heads=H, causal=True)
+    with jax.enable_x64(True):
+        exact = jax.tree.map(jnp.asarray, params)
+        _, weights = attend(*(jnp.asarray(x) for x in (q, k, k)), slot, exact, geometry, return_weights=True)
+        bias = np.asarray(ALiBi().bias({}, geometry))
+    logits = q @ k.swapaxes(2, 3) / 2
+    for i in range(4):
+        want = np.exp(authors(noise(1), logits[0], bias[0], i)[:, : i + 1])
+        np.testing.assert_allclose(weights[0, :, i, : i + 1], want / want.sum(-1, keepdims=True), atol=1e-9)
+
+
+def test_without_a_bias():
+    logits, _ = arrays(1, H, 2, 2)
+    geometry, encoding = Geometry.of_length(2, num_heads=H), DAPE(W, with_bias=False)
+    params = noise(1, H)
+    got = encoding.adjust_logits(jax.tree.map(jnp.asarray, params), jnp.asarray(logits), None, geometry)
+    hidden = leaky(logits[0, :, 1, 0] @ params["weight_0"][0] + params["bias_0"])
+    want = logits[0, :, 1, 0] + hidden @ params["weight_1"][0] + params["bias_1"]
+    np.testing.assert_allclose(got[0, :, 1, 0], want, rtol=2e-5, atol=2e-5)
+    with_bias = encoding.adjust_logits(jax.tree.map(jnp.asarray, params), jnp.asarray(logits), 2 * logits, geometry)
+    np.testing.assert_allclose(with_bias, got + 2 * logits, rtol=1e-5, atol=1e-5)
+    with pytest.raises(
+        ValueError, match=r"no other element of the slot has one: put one beside it, as in 'kerple\|dape'"
+    ):
+        DAPE().adjust_logits(noise(1), logits, None, geometry)
+
+
+def test_parameters():
+    for encoding, inputs in ((DAPE(8, 3), 6), (DAPE(8, 3, with_bias=False), 3)):
+        params = encoding.init(jax.random.key(0), dataclasses.replace(DIMS, num_heads=3))
+        shapes = {"weight_0": (3, inputs, 8), "bias_0": (8,), "weight_1": (3, 8, 3), "bias_1": (3,)}
+        assert {name: p.shape for name, p in params.items()} == shapes
+        for name, p in params.items():
+            limit = (3 * (inputs if name.endswith("0") else 8)) ** -0.5
+            assert 0.5 * limit < np.abs(p).max() <= limit
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kernel_size": 2}, r"kernel_size = 2 must be odd and at least 1.*use 1 for DAPE, 3 for DAPE V2"),
+        ({"kernel_size": -1}, r"kernel_size = -1 must be odd"),
+        ({"width": 0}, r"width = 0 must be at least 1.*32 hidden units"),
+    ],
+)
+def test_impossible_settings_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        DAPE(**fields)

@@ -1,0 +1,108 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.fire import FIRE
+from posenc_jax.encodings.slots import init_slot
+
+DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
+NAMES = ("c", "multiplier", "weight_0", "bias_0", "weight_1", "bias_1")
+
+
+def geometry_of(q_positions, k_positions, causal=False):
+    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
+    return Geometry.between(*sides, num_heads=3, causal=causal)
+
+
+def noise(width=5):
+    rng = np.random.default_rng(0)
+    shapes = ((1, width), (width,), (width, 3), (3,))
+    return dict(zip(NAMES, (np.array([-0.3]), np.array([1.4]), *(rng.normal(size=s) for s in shapes)), strict=True))
+
+
+def normalized(i, j, c, threshold):
+    return math.log(abs(c * (i - j)) + 1) / (math.log(abs(c * max(i, abs(threshold))) + 1) + 1e-6)
+
+
+def test_published_inputs():
+    """c = 0.1, a threshold of 256: the query at 10, below it, and at 1000, beyond."""
+    rows = np.array([[10], [1000]]), np.array([[0, 1, 2, 3], [0, 500, 999, 1000]])
+    params = {name: jnp.ones(shape) for name, shape in zip(NAMES, ((1,), (1,), (1, 1), 1, (1, 3), 3), strict=True)}
+    params |= {"c": jnp.array([0.1]), "bias_0": jnp.zeros(1), "bias_1": jnp.array([0.0, 1.0, 2.0])}
+    got = FIRE(threshold=256).bias(params, geometry_of(*rows))
+    want = [[0.21127, 0.19563, 0.17915, 0.16173], [1, 0.85194, 0.02065, 0]]
+    np.testing.assert_allclose(got[:, 0, 0], want, atol=1e-5)
+    np.testing.assert_allclose(got[:, 2, 0], np.add(want, 2), atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_bias_and_gradient_are_the_formula(causal):
+    rows = np.array([[3, 7, 90], [0, 9, 12]]), np.array([[0, 3, 95, 4], [12, 0, 9, 1]])
+    encoding, arrays = FIRE(threshold=8.0, width=5), noise()
+
+    def values(p):
+        want = np.zeros((2, 3, 3, 4))
+        for b, h, i, j in np.ndindex(want.shape):
+            x = normalized(rows[0][b, i], rows[1][b, j], p["c"][0], p["multiplier"][0] * 8.0)
+            hidden = [max(0.0, x * w + s) for w, s in zip(p["weight_0"][0], p["bias_0"], strict=True)]
+            want[b, h, i, j] = sum(a * w for a, w in zip(hidden, p["weight_1"][:, h], strict=True)) + p["bias_1"][h]
+        return want
+
+    want = values(arrays)
+    single = {name: jnp.asarray(a, jnp.float32) for name, a in arrays.items()}
+    np.testing.assert_allclose(encoding.bias(single, geometry_of(*rows, causal)), want, atol=2e-5)
+    with jax.enable_x64(True):
+        params = {name: jnp.asarray(a) for name, a in arrays.items()}
+        np.testing.assert_allclose(encoding.bias(params, geometry_of(*rows, causal)), want, atol=1e-9)
+        gradient = jax.grad(lambda p: encoding.bias(p, geometry_of(*rows, causal)).sum())(params)
+        for name in ("c", "multiplier"):
+            step = {name: arrays[name] + 1e-6}
+            back = {name: arrays[name] - 1e-6}
+            slope = (values(arrays | step).sum() - values(arrays | back).sum()) / 2e-6
+            assert gradient[name][0] == pytest.approx(slope, rel=1e-5)
+
+
+def test_gradients_at_distance_0_and_where_the_position_is_the_threshold():
+    positions = np.array([[0, 8]])
+    params = {name: jnp.asarray(a, jnp.float32) for name, a in noise().items()}
+    for multiplier in (0.0, 1.0):
+        at = params | {"multiplier": jnp.array([multiplier])}
+        gradient = jax.grad(lambda p: FIRE(8.0).bias(p, geometry_of(positions, positions)).sum())(at)
+        assert all(np.isfinite(g).all() for g in gradient.values())
+
+
+def test_decoding_asks_for_the_query_where_it_stands():
+    params = {name: jnp.asarray(a, jnp.float32) for name, a in noise().items()}
+    line, encoding = np.arange(20)[None], FIRE(threshold=8.0, width=5)
+    whole = encoding.bias(params, geometry_of(line, line, True))
+    last = encoding.bias(params, geometry_of(line[:, 19:], line, True))
+    np.testing.assert_allclose(last, whole[:, :, 19:], atol=1e-6)
+
+
+def test_parameters():
+    params = FIRE().init(jax.random.key(0), DIMS)
+    assert {name: p.shape for name, p in params.items()} == dict(
+        zip(NAMES, ((1,), (1,), (1, 32), (32,), (32, 3), (3,)), strict=True)
+    )
+    assert params["c"].tolist() == [np.float32(0.1)]
+    assert params["multiplier"].tolist() == [1.0]
+    (own,), (shared,) = (init_slot(jax.random.key(0), (FIRE(per_layer=each),), DIMS) for each in (True, False))
+    assert isinstance(own, tuple)
+    assert not np.array_equal(own[0]["weight_0"], own[1]["weight_0"])
+    assert isinstance(shared, dict)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"threshold": 0.0}, r"threshold = 0.0 must be positive.*the paper has 512"),
+        ({"width": 0}, r"width = 0 must be at least 1.*32 hidden units"),
+    ],
+)
+def test_impossible_settings_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        FIRE(**fields)
