@@ -390,11 +390,16 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         if value is None and type(None) in members:
             return None
         # An exact type wins over a coercion, so that `int | float` keeps an int.
-        for member in sorted((m for m in members if m is not type(None)), key=lambda m: type(value) is not m):
+        others = sorted((m for m in members if m is not type(None)), key=lambda m: type(value) is not m)
+        for member in others:
             try:
                 return _coerce(value, member, name)
             except ValueError as error:
                 problem = error
+        if len(others) > 1 and all(isinstance(m, type) for m in others):
+            # Values by the word that strings have for them.
+            allowed = [getattr(m, "name", m.__name__) for m in members if m is not type(None)]
+            raise ValueError(f"{name} = {value!r} must be of type {', '.join(allowed[:-1])} or {allowed[-1]}")
         raise problem
     if origin is Literal:
         choices = typing.get_args(kind)

@@ -41,7 +41,7 @@ ABSOLUTE = (
         "3-D sinusoidal",
         "grid(width=4, height=4)|sinusoidal_axes(axes=3)",
         "tatp22 2020",
-        "github.com/tatp22/multidim-positional-encoding",
+        "https://github.com/tatp22/multidim-positional-encoding",
     ),
     Method("Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", "arXiv:2106.02795"),
     Method(
@@ -139,7 +139,7 @@ ROTARY = (
         "M-RoPE, interleaved",
         "grid(width=4, height=4)|mrope(order='interleaved')",
         "Qwen team 2025",
-        "github.com/QwenLM/Qwen3-VL",
+        "https://github.com/QwenLM/Qwen3-VL",
     ),
     Method("GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", "arXiv:2512.07805"),
     Method("GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", "arXiv:2512.07805"),
@@ -158,6 +158,15 @@ ADDITIVE = (
     Method("Sandwich", "sandwich", "Chi et al. 2022", "arXiv:2212.10356"),
     Method("FIRE", "fire", "Li et al. 2023", "arXiv:2310.04418"),
     Method("FIRE-S", "fire(per_layer=False)", "Li et al. 2023", "arXiv:2310.04418", "one set for all layers"),
+    Method("Dynamic position bias", "dynamic_bias", "Wang et al. 2021", "arXiv:2108.00154", "as in x-transformers"),
+    Method(
+        "Dynamic position bias of the log distance",
+        "dynamic_bias(log_distance=True)",
+        "Wang et al. 2021",
+        "arXiv:2108.00154",
+        "as in x-transformers",
+    ),
+    Method("Log-spaced continuous position bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", "arXiv:2111.09883"),
     Method("DAPE", "kerple|dape", "Zheng et al. 2024", "arXiv:2405.14722", "after ALiBi or FIRE as well"),
     Method("DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
 )

@@ -138,7 +138,15 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
         inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}  # type: ignore[arg-type]
         values[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}")
+    missing = [field.name for field in dataclasses.fields(cls) if _required(field) and field.name not in values]  # type: ignore[arg-type]
+    if missing:
+        example = ", ".join(f"{field}=..." for field in missing)
+        raise ValueError(f"{cls.__name__} needs {_listed(missing, 'nothing')}: write {_word(cls)}({example})")
     return cls(**values)
+
+
+def _required(field: dataclasses.Field) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str) -> Any:

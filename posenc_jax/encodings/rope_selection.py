@@ -63,8 +63,8 @@ class HoPE(RoPEScaling):
 
         theta'_k = theta_k where 2 pi / theta_k <= L, else 0
 
-    There is no code by the authors. The rule is stated here after descriptions of the paper and two implementations of
-    others, which agree; they leave such planes as they are, where the paper speaks of position-independent components.
+    There is no code by the authors. The rule is stated here after two descriptions of the paper and an implementation
+    by others (in praxis), which agree; such planes stay as they are, the paper's position-independent components.
     (Other methods are called HoPE as well, such as the hyperbolic one, arXiv:2509.05218.)
 
     >>> HoPE(original_length=64).frequencies(10000.0, 8).tolist()

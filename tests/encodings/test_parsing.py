@@ -16,6 +16,7 @@ from posenc_jax.encodings import (
     parse,
     spec,
 )
+from posenc_jax.encodings.catalogue import CATALOGUE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,22 +75,34 @@ def test_spec_is_the_shortest_string():
     assert spec(RoPE(base=0.1 + 0.2)) == "rope(base=0.30000000000000004)"
     assert spec(Nested(Stretch(2, "log"), (Stretch(),), (1,), "it's", True, None)) == (
         "nested(scaling=stretch(factor=2.0, kind='log'), stages=(stretch,), sizes=(1,), "
-        "label=\"it's\", flag=True, needed=None)"
+        'label="it\'s", flag=True, needed=None)'
     )
     for value in (float("inf"), -float("inf")):
         assert parse(spec(Nested(scaling=Stretch(value))), KNOWN) == (Nested(scaling=Stretch(value)),)
 
 
 def test_every_encoding_is_registered_by_its_name_and_reads_back():
-    assert set(ENCODINGS) >= {
-        "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "randomized"
-    }  # fmt: skip
     for name, cls in ENCODINGS.items():
         assert cls.name == name
-        assert parse(name) == parse(cls.__name__) == (cls(),)
-        assert spec(cls()) == name
         assert cls.paper.startswith(("arXiv:", "https://"))
         assert cls.citation.count(cls.paper) == 1
+        required = [field for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
+        if required:
+            with pytest.raises(ValueError, match=f"{cls.__name__} needs {required[0].name}.*: write {name}\\("):
+                parse(name)
+        else:
+            assert parse(name) == parse(cls.__name__) == (cls(),)
+            assert spec(cls()) == name
+
+
+def test_the_catalogue_reads_back():
+    methods = [method for family in CATALOGUE.values() for method in family]
+    for method in methods:
+        slot = parse(method.spec)
+        assert parse(spec(slot)) == slot
+        assert method.link.startswith(("arXiv:", "https://"))
+    names = [method.name for method in methods]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(
