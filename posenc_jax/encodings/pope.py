@@ -31,11 +31,12 @@ class PoPE(PositionalEncoding):
         logits = sum over c of softplus(q_c) softplus(k_c) cos((p_k - p_q) theta_c + delta_c) / sqrt(D)
         theta_c = base^(-c/D),   c = 0 .. D-1
 
-    (Gopalakrishnan et al. 2025, equations 3 to 8; agrees with x-transformers' `PolarEmbedding`.) RoPE has half as many
-    frequencies, and there the angle between query and key within a plane shifts the phase. Encoded queries and keys
-    have 2 D components, real parts then imaginary parts; the scale is still 1/sqrt(D), and values stay as they are.
+    (Gopalakrishnan et al. 2025, equations 3 to 6; the logits are those of x-transformers' ``PolarEmbedding``.) RoPE has
+    half as many frequencies, and there the angle between query and key within a plane shifts the phase. Encoded queries
+    and keys have 2 D components, real parts then imaginary parts; the scale is still 1/sqrt(D), and values stay as they
+    are.
 
-    Parameter: ``delta [H, D]``, clipped to [-2 pi, 0] where it is used (`clipped_phase`; one that training moves out of
+    Parameter: ``delta [H, D]`` of each layer (one for all in x-transformers), clipped to [-2 pi, 0] where it is used (`clipped_phase`; one that training moves out of
     the interval gets no gradient any more, as in the code). Field ``delta_init``: "zero", which extrapolates better
     according to the paper, or "uniform" over the interval.
 
@@ -57,6 +58,7 @@ class PoPE(PositionalEncoding):
         "With Polar Coordinate Positional Embeddings. arXiv:2509.10534."
     )
     shift_invariant = True
+    per_layer = True
 
     def check_fields(self) -> None:
         """Refuses a base that is not positive."""
