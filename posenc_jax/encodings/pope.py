@@ -36,9 +36,9 @@ class PoPE(PositionalEncoding):
     and keys have 2 D components, real parts then imaginary parts; the scale is still 1/sqrt(D), and values stay as they
     are.
 
-    Parameter: ``delta [H, D]`` of each layer (one for all in x-transformers), clipped to [-2 pi, 0] where it is used (`clipped_phase`; one that training moves out of
-    the interval gets no gradient any more, as in the code). Field ``delta_init``: "zero", which extrapolates better
-    according to the paper, or "uniform" over the interval.
+    Parameter: ``delta [H, D]`` of each layer (one for all layers in x-transformers), clipped to [-2 pi, 0] where it is
+    used (`clipped_phase`; one that training moves out of the interval gets no gradient any more, as in the code). Field
+    ``delta_init``: "zero", which extrapolates better according to the paper, or "uniform" over the interval.
 
     Departure: delta is subtracted from the phase of the query instead of added to that of the key, which is the same
     product; so each of H heads has its own where groups of them share a key.

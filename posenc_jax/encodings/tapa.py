@@ -19,9 +19,9 @@ class TAPA(PositionalEncoding):
         logits_ij = q_A . k_A / sqrt(D_A) cos(2 pi |i - j|^alpha phi),   phi = q_P . k_P / sqrt(D_P)
         q = (q_A, q_P), k = (k_A, k_P),   D_A = theta D,   D_P = (1 - theta) D
 
-    (Wang et al. 2025, equations 11 and 12 of the first two versions.) There is no authors' code. No parameters; two products of half the size
-    cost what one costs. Fields: ``theta`` 0.5 and ``alpha`` 0.1 in the paper; ``phase``: "quadratic" as above, or
-    "linear", the paper's ablation (equation 16), phi = (sum of q_P + sum of k_P) / sqrt(D_P).
+    (Wang et al. 2025, equations 11 and 12 of the first two versions.) There is no authors' code. No parameters; two
+    products of half the size cost what one costs. Fields: ``theta`` 0.5 and ``alpha`` 0.1 in the paper; ``phase``:
+    "quadratic" as above, or "linear", the paper's ablation (equation 16), phi = (sum of q_P + sum of k_P) / sqrt(D_P).
 
     The distance has no sign: without a causal mask left and right are alike. Phases in radians grow with the product
     q_P . k_P, so bfloat16 queries and keys give logits of bfloat16's accuracy only while that product is small.
