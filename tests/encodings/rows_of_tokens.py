@@ -53,7 +53,7 @@ def loops(logit, weights):
 
 def params_of(encoding, seed=7):
     """Parameters of order one, so that every term counts."""
-    shapes = encoding.init(jax.random.key(0), DIMS)
+    shapes = jax.eval_shape(lambda key: encoding.init(key, DIMS), jax.random.key(0))
     return {name: noise(*p.shape, seed=seed + i) * (p.shape[0] ** -0.5) for i, (name, p) in enumerate(shapes.items())}
 
 
