@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import SHAPE, Dims, Learned, Sequence, check_slot
+from posenc_jax.encodings import SHAPE, Dims, Learned, Sequence, check_slot, map_slot
 
 KEY = jax.random.key(0)
 
@@ -31,6 +31,7 @@ def test_evaluation():
     assert isinstance(got, np.ndarray)
     assert got.tolist() == [[500, 501, 502]]
     assert got.dtype == np.int32
+    assert map_slot((SHAPE(500), Learned()), Sequence.of_length(3))[1].positions.tolist() == got.tolist()  # no key
     assert mapped(SHAPE(500, evaluation="none"), [[0, 1]], 2, train=False).tolist() == [[0, 1]]
 
 

@@ -122,7 +122,7 @@ def test_random_mappings_get_a_key_by_index_and_by_layer_only_if_they_redraw():
     # The index in the tuple counts, not what stands before it.
     assert positions((RoPE(), once, RoPE()))[2] == positions((Learned(), once, RoPE()))[2]
     assert positions((RoPE(), once, RoPE()))[2] != positions((once, RoPE()))[1]
-    with pytest.raises(ValueError, match="randomized draws random positions, in training and in evaluation: pass key="):
+    with pytest.raises(ValueError, match="Randomized draws random positions: pass key="):
         map_slot((once, RoPE()), Sequence.of_length(6))
 
 
