@@ -15,6 +15,7 @@ from posenc_jax.encodings.carope import CARoPE
 from posenc_jax.encodings.cope import CoPE
 from posenc_jax.encodings.dape import DAPE
 from posenc_jax.encodings.deberta import DeBERTa
+from posenc_jax.encodings.dynamic_bias import DynamicBias
 from posenc_jax.encodings.fire import FIRE
 from posenc_jax.encodings.floater import FLOATER
 from posenc_jax.encodings.fope import FoPE
@@ -30,6 +31,7 @@ from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.kerple import KERPLE
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.learned_fourier import LearnedFourier
+from posenc_jax.encodings.log_cpb import LogCPB
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.music_transformer import MusicTransformer
 from posenc_jax.encodings.parsing import parse, spec
@@ -97,6 +99,8 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         FoPE,
         ALiBi,
         T5Bias,
+        DynamicBias,
+        LogCPB,
         DAPE,
         FIRE,
         Sandwich,
@@ -152,6 +156,7 @@ __all__ = [
     "CoPE",
     "DeBERTa",
     "Dims",
+    "DynamicBias",
     "DynamicNTK",
     "FoPE",
     "FoX",
@@ -165,6 +170,7 @@ __all__ = [
     "Learned",
     "LearnedFourier",
     "Llama3",
+    "LogCPB",
     "LogScaling",
     "LongRoPE",
     "MRoPE",

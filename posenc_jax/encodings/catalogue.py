@@ -166,9 +166,17 @@ ADDITIVE = (
         "arXiv:2108.00154",
         "as in x-transformers",
     ),
-    Method("Log-spaced continuous position bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", "arXiv:2111.09883"),
+    Method("Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", "arXiv:2111.09883"),
     Method("DAPE", "kerple|dape", "Zheng et al. 2024", "arXiv:2405.14722", "after ALiBi or FIRE as well"),
     Method("DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
+    Method(
+        "CABLE",
+        "fox",
+        "Veisi et al. 2025",
+        "arXiv:2503.08067",
+        "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z); as in the code of the first version, "
+        "which does not divide q . k by sqrt(D)",
+    ),
 )
 
 RELATIVE = (

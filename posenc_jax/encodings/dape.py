@@ -95,7 +95,9 @@ class DAPE(PositionalEncoding):
                 "or set with_bias to False"
             )
         params = {name: p.astype(logits.dtype) for name, p in params.items()}
-        inputs = jnp.concatenate([logits, jnp.broadcast_to(bias, logits.shape)], axis=1) if self.with_bias else logits
+        inputs = logits
+        if self.with_bias:
+            inputs = jnp.concatenate([logits, jnp.broadcast_to(jnp.asarray(bias), logits.shape)], axis=1)
         mixed = self._pair(params, inputs) if self.kernel_size == 1 else self._neighbours(params, inputs, geometry)
         return logits + mixed if bias is None else logits + bias + mixed
 

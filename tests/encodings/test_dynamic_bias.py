@@ -1,0 +1,63 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.dynamic_bias import DynamicBias
+
+DIMS = Dims(d_model=18, num_heads=3, num_kv_heads=3, head_dim=6, num_layers=1, max_len=16)
+
+
+def geometry_of(q_positions, k_positions, contiguous=False):
+    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
+    return Geometry.between(*sides, num_heads=3, contiguous=contiguous)
+
+
+@pytest.mark.parametrize("log_distance", [False, True])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_bias_is_the_formula(log_distance, depth):
+    rng, sizes = np.random.default_rng(0), (1, *(4,) * depth, 3)
+    params = {f"weight_{i}": rng.normal(size=sizes[i : i + 2]) for i in range(depth + 1)}
+    params |= {f"bias_{i}": rng.normal(size=sizes[i + 1]) for i in range(depth + 1)}
+    encoding = DynamicBias(depth, log_distance)
+
+    def value(distance):
+        if log_distance:
+            distance = math.copysign(math.log(abs(distance) + 1), distance)
+        x = np.array([float(distance)])
+        for i in range(depth + 1):
+            x = x @ params[f"weight_{i}"] + params[f"bias_{i}"]
+            x = x / (1 + np.exp(-x)) if i < depth else x
+        return x
+
+    apart = np.array([[3, 7], [0, 90]]), np.array([[0, 3, 95], [12, 0, 9]])
+    line = np.arange(5, 8)[None], np.arange(7)[None]
+    with jax.enable_x64(True):
+        exact = {name: jnp.asarray(p) for name, p in params.items()}
+        on_line = encoding.bias(exact, geometry_of(*line, contiguous=True))
+        traced = jax.jit(lambda q, k: encoding.bias(exact, geometry_of(q, k)))(*apart)
+        for (q, k), got in ((line, on_line), (apart, encoding.bias(exact, geometry_of(*apart))), (apart, traced)):
+            for b, i, j in np.ndindex(got.shape[0], q.shape[1], k.shape[1]):
+                np.testing.assert_allclose(got[b, :, i, j], value(int(q[b, i] - k[b, j])), rtol=1e-9, atol=1e-9)
+    single = {name: jnp.asarray(p, jnp.float32) for name, p in params.items()}
+    got = encoding.bias(single, geometry_of(*line, contiguous=True))
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, on_line, rtol=2e-5, atol=2e-5)
+
+
+def test_parameters():
+    params = DynamicBias().init(jax.random.key(0), DIMS)
+    assert {name: p.shape for name, p in params.items()} == {
+        **{"weight_0": (1, 4), "bias_0": (4,), "weight_1": (4, 4), "bias_1": (4,), "weight_2": (4, 3), "bias_2": (3,)}
+    }
+
+
+def test_impossible_settings_are_refused():
+    with pytest.raises(ValueError, match=r"depth = 0 must be at least 1 hidden layer: x-transformers has 2"):
+        DynamicBias(depth=0)
+    narrow = Dims(d_model=3, num_heads=1, num_kv_heads=1, head_dim=3, num_layers=1, max_len=4)
+    with pytest.raises(ValueError, match=r"d_model // 4 hidden units, and d_model = 3: use a model of at least 4"):
+        DynamicBias().check(narrow)
