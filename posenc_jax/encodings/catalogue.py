@@ -174,8 +174,8 @@ ADDITIVE = (
         "fox",
         "Veisi et al. 2025",
         "arXiv:2503.08067",
-        "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z); as in the code of the first version, "
-        "which does not divide q . k by sqrt(D)",
+        "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z), as in the code of the paper's first "
+        "version; that code does not divide q . k by sqrt(D)",
     ),
 )
 
