@@ -20,7 +20,7 @@ class Abacus(PositionalEncoding):
         a digit -> its place in the run of digits, 1, 2, 3, ...,   plus u ~ U{0, ..., max_offset} in training
         any other token -> 0
 
-    (McLeish et al. 2024, section 3.1; the authors' abacus.py). The paper's embedding is
+    (McLeish et al. 2024, section 3; the authors' abacus.py). The paper's embedding is
     ``(Abacus(digits), Learned())``. With numbers written least significant digit first, which is what it is for, digits
     of equal significance share a row. An element that shall see plain positions stands before it:
     ``(RoPE(), Abacus(digits), Learned())``.

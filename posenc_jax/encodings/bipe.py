@@ -44,7 +44,7 @@ class _BySeparators(PositionalEncoding):
 class WithinSegment(_BySeparators):
     """The place of each token in its segment of text, 0, 1, 2, ..., for the elements after it in the slot.
 
-    The lower level of bilevel encoding (He et al. 2024, section 3.2): an absolute encoding reads these places and
+    The lower level of bilevel encoding (He et al. 2024, section 3): an absolute encoding reads these places and
     another the index of the segment, see `SegmentIndex`. BiPE-RoPE is the slot
     ``(WithinSegment(separators), Learned(), SegmentIndex(separators), RoPE())``.
 
@@ -91,7 +91,7 @@ class WithinSegment(_BySeparators):
 class SegmentIndex(_BySeparators):
     """The number of each token's segment of text, 0, 1, 2, ..., for the elements after it in the slot.
 
-    The upper level of bilevel encoding (He et al. 2024, section 3.2), read by a relative encoding; see `WithinSegment`.
+    The upper level of bilevel encoding (He et al. 2024, section 3), read by a relative encoding; see `WithinSegment`.
     In BiPE-ALiBi the authors' code multiplies the slopes by 96, for which ``Interpolated(1 / 96)`` may stand between
     this and `ALiBi`.
 

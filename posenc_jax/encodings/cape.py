@@ -21,7 +21,7 @@ class CAPE(PositionalEncoding):
                                            e_i ~ U(-max_local_shift, max_local_shift)    one for each token
                                            s ~ U(-ln max_global_scaling, ln max_global_scaling)    one for each sequence
 
-    in training, and p_i in evaluation (Likhomanenko et al. 2021, section 3). The paper's encoding of text and speech is
+    in training, and p_i in evaluation (Likhomanenko et al. 2021). The paper's encoding of text and speech is
     ``(CAPE(), Sinusoidal())``: the sinusoidal vectors of these fractional positions. ``zero_mean`` subtracts the mean
     position first, in evaluation too, (length - 1) / 2 for positions 0 .. length-1; so a longer sequence has positions
     of a smaller mean magnitude.

@@ -18,7 +18,7 @@ class SHAPE(PositionalEncoding):
 
         p -> p + u,   u ~ U{0, ..., max_shift - 1} in training, one draw for each sequence
 
-    as in ``(SHAPE(500), Sinusoidal())`` (Kiyono et al. 2021, section 3): the model cannot rely on absolute positions
+    as in ``(SHAPE(500), Sinusoidal())`` (Kiyono et al. 2021): the model cannot rely on absolute positions
     and learns from differences. Encoder and decoder draw each their own offset; sequences packed into one row share
     one.
 

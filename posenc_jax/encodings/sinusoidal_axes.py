@@ -39,7 +39,7 @@ class SinusoidalAxes(PositionalEncoding):
         PE(p_1, ..., p_A) = [PE_c(p_1) | ... | PE_c(p_A)] without what exceeds d_model,   c = 2 ceil(d_model / 2A)
         PE_c(p)[2k] = sin(p base^(-2k/c)),   PE_c(p)[2k+1] = cos(p base^(-2k/c))
 
-    In two dimensions by Wang and Liu (2019), section 3.1; widths that the axes do not divide and three dimensions as in
+    In two dimensions by Wang and Liu (2019); widths that the axes do not divide and three dimensions as in
     the package positional-encodings (tatp22), whose code this follows. The exponents in its manual, 4k/d_model and
     6k/d_model, are those of its code only where 4 or 6 divides d_model: the code, and this, have -2k/c.
 

@@ -24,7 +24,7 @@ def oracle(position, dim):
     return row[:dim]
 
 
-@pytest.mark.parametrize(("axes", "dim"), [(2, 8), (2, 6), (2, 7), (2, 32), (3, 11), (3, 12), (3, 32), (1, 5)])
+@pytest.mark.parametrize(("axes", "dim"), [(2, 8), (2, 7), (3, 11), (3, 32)])
 def test_agrees_with_the_formula(axes, dim):
     positions = np.random.default_rng(0).integers(-5, 1000, (2, 3, axes))
     want = np.array([[oracle(p, dim) for p in row] for row in positions])
