@@ -49,8 +49,8 @@ class SinusoidalAxes(PositionalEncoding):
     the last axis would be cut off.
 
     >>> x = np.zeros((1, 1, 6), np.float32)
-    >>> SinusoidalAxes().embed({}, x, Sequence(np.array([[[1, 2]]]), np.array([1]))).round(4).tolist()[0][0]
-    [0.8414999842643738, 0.5403000116348267, 0.009999999776482582, 1.0, 0.9092999696731567, -0.41609999537467957]
+    >>> print(SinusoidalAxes().embed({}, x, Sequence(np.array([[[1, 2]]]), np.array([1]))).round(4))
+    [[[ 0.8415  0.5403  0.01    1.      0.9093 -0.4161]]]
     """
 
     axes: int = 2
