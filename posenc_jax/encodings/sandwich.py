@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.distances import by_distance
 from posenc_jax.encodings.phase import sincos
 
 
@@ -22,8 +23,9 @@ class Sandwich(PositionalEncoding):
     The authors published no code: that m starts at 1 (the sinusoid's frequencies start at m = 0), the -D/2 that makes
     the bias 0 at distance 0 (a constant that no softmax sees), and the slopes by head are those of NVIDIA's NeMo.
 
-    The sum is the inner product of two vectors of sines and cosines, one for each token, so it needs no array over
-    pairs and frequencies; phases are exact at integer positions.
+    Positions known before the program runs, and contiguous ones, need the sum once for each distance that occurs.
+    Of traced ones it is the inner product of two vectors of sines and cosines, one for each token, so that no array
+    over pairs and frequencies exists. Phases are exact at integer positions.
 
     Fields: ``width`` D, 128 for all models in the paper; NeMo has the model's head_dim. ``base`` of the frequencies.
 
@@ -57,10 +59,15 @@ class Sandwich(PositionalEncoding):
         """``[#B, H, Q, K]``, in float32, or float64 where 64-bit types are enabled."""
         dtype = jnp.result_type(float)
         frequencies = self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
-        q, k = (
-            jnp.concatenate(sincos(positions, frequencies, dtype), axis=-1)
-            for positions in (geometry.q_positions, geometry.k_positions)
-        )
-        total = jnp.einsum("bqm,bkm->bqk", q, k, precision="highest") - self.width / 2
+        sides = geometry.q_positions, geometry.k_positions
+        if geometry.contiguous or all(isinstance(positions, np.ndarray) for positions in sides):
+
+            def values(relative: Array) -> Array:
+                return jnp.asarray((sincos(relative, frequencies, dtype)[1] - 1).sum(axis=-1))[:, None]
+
+            total = by_distance(values, geometry, width=self.width // 2)
+        else:
+            q, k = (jnp.concatenate(sincos(positions, frequencies, dtype), axis=-1) for positions in sides)
+            total = (jnp.einsum("bqm,bkm->bqk", q, k, precision="highest") - self.width / 2)[:, None]
         heads = np.arange(1, geometry.num_heads + 1) * (8 / geometry.num_heads)
-        return total[:, None] / jnp.asarray(heads, dtype)[None, :, None, None]
+        return total / jnp.asarray(heads, dtype)[None, :, None, None]

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import jax
@@ -34,6 +35,13 @@ def test_bias_is_the_formula(width, base, num_heads):
     for got in (traced, encoding.bias({}, geometry_of(*rows, num_heads))):
         assert got.dtype == jnp.float32
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+    line = np.arange(2, 5, dtype=np.int32)[None], np.arange(6, dtype=np.int32)[None]
+    near, anywhere = (
+        geometry_of(*line, num_heads),
+        jax.jit(lambda q, k: encoding.bias({}, geometry_of(q, k, num_heads))),
+    )
+    contiguous = encoding.bias({}, dataclasses.replace(near, contiguous=True))
+    np.testing.assert_allclose(contiguous, anywhere(*line), atol=2e-5)
     with jax.enable_x64(True):
         for lift in (lambda f: f, jax.jit):
             got = lift(lambda q, k: encoding.bias({}, geometry_of(q, k, num_heads)))(*rows)
