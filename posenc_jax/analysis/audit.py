@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +44,7 @@ def settings() -> Record:
         "model": f"d_model {MODEL.d_model}, {MODEL.num_heads} heads of {MODEL.head_dim}, {MODEL.num_layers} layers, "
         f"max_len {MODEL.max_len}, vocabulary of {MODEL.vocab_size}",
         "attention": f"batch {cost.BATCH}, {cost.LENGTH} tokens, float32, causal, of the model",
+        "head_dim": MODEL.head_dim,
         "positions": distinctness.POSITIONS,
         "shifts": list(invariance.SHIFTS),
         "max_len": DIMS.max_len,
@@ -96,13 +98,14 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     layer = Layer(encodings)
     program = invariance.Program(layer)
     dims = _dims(encodings)
-    params = init_slot(jax.random.key(0), encodings, dims)
-    own = layer_params(encodings, params, 0)
+    init = functools.partial(init_slot, jax.random.key(0), encodings, dims)
+    shapes = jax.eval_shape(init)
     random = any(e.random for e in encodings)
-    vectors = attempt("distinctness", lambda: distinctness.distinctness(layer, dims, own))
-    call = attempt("attention", lambda: cost.attention_call(layer, dims, own))
-    baseline = baseline or plain_attention()
-    learned, frozen = cost.num_parameters(encodings, params)
+    vectors = attempt("distinctness", lambda: distinctness.distinctness(layer, dims, init))
+    call = attempt("attention", lambda: cost.attention_call(layer, dims, layer_params(encodings, shapes, 0)))
+    if baseline is None or dims != MODEL:
+        baseline = plain_attention(dims)
+    learned, frozen = cost.num_parameters(encodings, shapes)
     record = {
         "acts_on": [hook for hook in PositionalEncoding.HOOKS if any(hook in e.acts_on for e in encodings)],
         "extrapolates": all(e.extrapolates for e in encodings),
@@ -127,9 +130,9 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     return _plain(record)
 
 
-def plain_attention() -> cost.Call:
+def plain_attention(dims: Dims = MODEL) -> cost.Call:
     """Attention without encodings, which others are compared with."""
-    return cost.attention_call(None, MODEL, ())
+    return cost.attention_call(None, dims, ())
 
 
 def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:

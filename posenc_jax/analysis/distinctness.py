@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.layer import Encodings, Layer, compiled, noise
-from posenc_jax.encodings import Dims, Sequence, embed, geometries
+from posenc_jax.encodings import Dims, Sequence, embed, geometries, layer_params
 from posenc_jax.encodings.base import Array, Params
 
 POSITIONS = 512
@@ -40,8 +40,9 @@ class Distinctness:
     alias: tuple[int, float] | None
 
 
-def distinctness(layer: Layer, dims: Dims, params: tuple[Params, ...]) -> Distinctness | None:
-    """The vectors of `POSITIONS` successive positions, for the encodings of a layer in a model of ``dims``.
+def distinctness(layer: Layer, dims: Dims, init: Callable[[], tuple[Params, ...]]) -> Distinctness | None:
+    """The vectors of `POSITIONS` successive positions, for a layer's encodings with initial parameters in a model of
+    ``dims``.
 
     None where nothing is embedded or encoded by its position alone: for biases, for positions that are drawn or that
     tokens decide, and for factors that are the same at all positions.
@@ -49,6 +50,7 @@ def distinctness(layer: Layer, dims: Dims, params: tuple[Params, ...]) -> Distin
     vectors = _vectors(layer.encodings, dims)
     if vectors is None:
         return None
+    params = layer_params(layer.encodings, init(), 0)
     run = compiled(vectors, static_argnums=2)
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for dtype, start in WINDOWS:
@@ -95,6 +97,7 @@ def _vectors(encodings: Encodings, dims: Dims) -> Callable | None:
         for e, p, g in zip(encodings, params, seen):
             q = e.encode_queries(p, q, g.q_positions, g.length)
             k = e.encode_keys(p, k, g.k_positions, g.length)
+        k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
         return tuple(jnp.moveaxis(a, 2, 0).reshape(POSITIONS, -1, a.shape[-1]) for a in (q, k))  # type: ignore[return-value]
 
     return encoded

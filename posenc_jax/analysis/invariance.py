@@ -31,7 +31,7 @@ assert len(_ENDS) == len(SHIFTS) + 1, "both are the rows of one program"
 
 
 @dataclasses.dataclass(frozen=True)
-class _Reveal(PositionalEncoding):
+class Reveal(PositionalEncoding):
     """Gives the logits where attention asks for its weights."""
 
     name = "reveal"
@@ -91,7 +91,7 @@ class Program:
         if own_softmax or adds:
             out, shown = run(encodings, params, seen, terms)
         if not own_softmax:
-            _, shown = run((*encodings, _Reveal()), (*params, {}), (*seen, seen[-1]), (*terms, None))
+            _, shown = run((*encodings, Reveal()), (*params, {}), (*seen, seen[-1]), (*terms, None))
         mask = seen[0].mask
         assert shown is not None
         assert mask is not None

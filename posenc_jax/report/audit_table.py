@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from posenc_jax.report.tables import NONE, Table, markdown_table
+from posenc_jax.report.tables import NONE
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 
@@ -20,8 +20,10 @@ def audit_markdown(audit: Record) -> str:
     tables = [_table(family, [r for r in records if r["family"] == family]) for family in families]
     lines = [f"- **{column}**: {text}" for column, (text, _) in _columns().items() if text]
     measured = [f"- {name}: {settings[name]}" for name in ("contract", "model", "attention")]
+    small = [r["name"] for r in records if r["head_dim"] != settings["head_dim"]]
+    measured += [f"- in the contract's dimensions, since made for them: {', '.join(small)}"] if small else []
     problems = [f"- {r['name']}: {line}" for r in records for line in r["problems"]]
-    parts = ["# Audit", *map(markdown_table, tables)]
+    parts = ["# Audit", *tables]
     parts += ["## What could not be measured\n\n" + "\n".join(problems)] if problems else []
     parts += [
         "## Legend\n\n" + "\n".join([*lines, f"- **{NONE}**: says nothing about the encoding (see each column)."])
@@ -30,18 +32,33 @@ def audit_markdown(audit: Record) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(family: str, records: list[Record]) -> Table:
+def _table(family: str, records: list[Record]) -> str:
     """The encodings of one family, without the columns that are empty for all of them."""
     cells = {column: [show(record) for record in records] for column, (_, show) in _columns().items()}
-    kept = {c: values for c, values in cells.items() if c == "encoding" or set(values) != {NONE}}
-    align = "".join("l" if c in ("encoding", "contract", "beyond max_len") else "r" for c in kept)
-    return Table(family.capitalize(), tuple(kept), align, tuple(zip(*kept.values())))
+    kept = {c: values for c, values in cells.items() if c in _WORDS or set(values) != {NONE}}
+    rows = list(zip(*kept.values()))
+    return f"## {family.capitalize()}\n\n{grid(tuple(kept), ['l' if c in _WORDS else 'r' for c in kept], rows)}"
+
+
+_WORDS = ("encoding", "spec", "contract", "beyond max_len")
+
+
+def grid(columns: Sequence[str], align: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of cells that are Markdown; ``align`` has l or r for each column."""
+    lines = [columns, ["---" if letter == "l" else "---:" for letter in align], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def code(text: str) -> str:
+    """Code in a cell of a Markdown table."""
+    return "`" + text.replace("|", "\\|") + "`"
 
 
 def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
     """By name: what the column means, and its cell."""
     return {
-        "encoding": ("", lambda r: r["name"] if r["name"] == r["spec"] else f"{r['name']}: {r['spec']}"),
+        "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
+        "spec": ("", lambda r: code(r["spec"])),
         "contract": (
             "the clauses that say something about the encoding, all kept, or those that failed; what a method cannot "
             "keep by its nature is declared and must fail.",

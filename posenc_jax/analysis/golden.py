@@ -1,0 +1,192 @@
+"""Golden values: what the encodings of the catalogue give for fixed inputs, for other implementations to test against.
+
+`posenc_jax/golden/encodings-v1.json` holds them, in float64, with inputs and conventions; it is made here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.analysis.invariance import Reveal
+from posenc_jax.analysis.layer import compiled
+from posenc_jax.encodings import (
+    Dims,
+    Slot,
+    attend,
+    embed,
+    for_layer,
+    geometries,
+    init_slot,
+    layer_params,
+    map_slot,
+    position_bias,
+    token_terms,
+)
+from posenc_jax.encodings.attention import UNFUSABLE
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.catalogue import CATALOGUE
+
+FORMAT = "posenc golden 1"
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=4, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
+POSITIONS = (0, 1, 2, 3, 8, 21, 90, 300)
+TOKENS = (3, 4, 11, 5, 12, 6, 2, 7)
+TOKEN_TYPES = (0, 0, 0, 1, 1, 1, 2, 2)
+LENGTH = POSITIONS[-1] + 1
+
+CONVENTIONS = {
+    "arrays": "nested lists in C order; x [S, M]; q, k, v, outputs [H, S, D]; biases, logits and weights [H, Q, K]; "
+    "one sequence, so no batch axis; null where a causal mask hides the key",
+    "relative": "key position minus query position",
+    "logits": "q . k / sqrt(D) + biases, with encoded q and k; biases are added after the division and not divided",
+    "parameters": "number n (C order, from 0) of parameter array j of a row is ((37 n + 11 j) mod 101 - 50) / 100; "
+    "j counts the arrays in the order in which the row names them",
+    "rows": "what is added to the input embedding at each position",
+    "embedded": "x with the encoding, where it is not simply added",
+    "q, k": "q and k encoded, not divided by sqrt(D)",
+    "bias": "what depends on positions only and is added to the logits, with no mask; bias_causal: under a causal mask",
+    "logits, weights, output": "of attention without a mask; _causal: under a causal mask, the order being that of the "
+    "list; x is what a layer's data-dependent terms are projected from, q, k and v are given; weights are there "
+    "in place of logits where a method has another softmax, the output where it is not weights times v",
+    "positions_seen": "where positions are mapped or drawn: those that each element of the spec is given, after the "
+    "elements before it; drawn ones are jax.random.key(0)'s, and a test takes them as given",
+    "tokens, token_types": "read by methods whose positions follow from them",
+    "length": "the real length of the sequence, which the listed tokens are a part of",
+}
+
+Record = dict[str, Any]  # JSON
+
+
+def document() -> Record:
+    """The whole file."""
+    with jax.enable_x64(True):
+        rows = [
+            {
+                "family": family,
+                "name": m.name,
+                "spec": m.spec,
+                "paper": m.paper,
+                "link": m.link,
+                **record(_parse(m.spec)),
+            }
+            for family, methods in CATALOGUE.items()
+            for m in methods
+        ]
+    shared = {name: array.tolist() for name, array in arrays().items()}
+    positions = {"positions": POSITIONS, "length": LENGTH, "tokens": TOKENS, "token_types": TOKEN_TYPES}
+    dims = {name: getattr(DIMS, name) for name in ("d_model", "num_heads", "head_dim", "max_len", "vocab_size")}
+    return {"format": FORMAT, "conventions": CONVENTIONS, "dims": dims, "inputs": positions | shared, "rows": rows}
+
+
+def _parse(text: str) -> Slot:
+    from posenc_jax.encodings import parse
+
+    return parse(text)
+
+
+def arrays() -> dict[str, np.ndarray]:
+    """x, q, k and v: decimals of three digits, which every language reads as the same float64."""
+    heads = (DIMS.num_heads, len(POSITIONS), DIMS.head_dim)
+    shapes = {"x": (len(POSITIONS), DIMS.d_model), "q": heads, "k": heads, "v": heads}
+    return {
+        name: np.round(np.sin(0.7 * np.arange(np.prod(shape)) + 1.3 * i) * 1.5, 3).reshape(shape)
+        for i, (name, shape) in enumerate(shapes.items())
+    }
+
+
+def parameters(slot: Slot, dtype: Any) -> tuple[tuple[Params, ...], dict[str, list[int]]]:
+    """The parameters of a slot by the formula of `CONVENTIONS`, and the name and shape of each array."""
+    encodings = for_layer(slot, 0)
+    initial = jax.eval_shape(lambda: layer_params(slot, init_slot(jax.random.key(0), slot, DIMS), 0))
+    leaves, structure = jax.tree.flatten(initial)
+    paths = [path for path, _ in jax.tree.leaves_with_path(initial)]
+    values = [((37 * np.arange(a.size) + 11 * j) % 101 - 50).reshape(a.shape) / 100 for j, a in enumerate(leaves)]
+    names = [f"{encodings[path[0].idx].name}{jax.tree_util.keystr(path[1:])}" for path in paths]
+    params = jax.tree.unflatten(structure, [jnp.asarray(a, dtype) for a in values])
+    return params, {name: list(np.shape(a)) for name, a in zip(names, values, strict=True)}
+
+
+def record(slot: Slot, dtype: Any = np.float64) -> Record:
+    """Parameters, positions and outputs of one slot; in float64 under ``jax.enable_x64``."""
+    encodings = for_layer(slot, 0)
+    params, shapes = parameters(slot, dtype)
+    found, positions = compiled(_outputs, static_argnums=(0, 2))(encodings, params, dtype)
+    if "embedded" in found:
+        x = arrays()["x"]
+        added = np.abs(np.asarray(found["embedded"], np.float64) - x - found["rows"]).max() < 1e-5
+        del found["embedded" if added else "rows"]
+    outputs = {name: _listed(name, value) for name, value in found.items()}
+    mapped = any("map_positions" in e.acts_on for e in encodings)
+    seen = [np.asarray(a)[0].tolist() for a in positions] if mapped else None
+    return {"parameters": shapes, "positions_seen": seen, "outputs": outputs}
+
+
+def _sequence(encodings: tuple[PositionalEncoding, ...]) -> Sequence:
+    axes = encodings[0].position_axes if encodings else None
+    assert not isinstance(axes, int), f"{encodings[0]}: give the spec of a catalogue row plain positions, as by grid"
+    positions, tokens, types = (np.array([a], np.int32) for a in (POSITIONS, TOKENS, TOKEN_TYPES))
+    return Sequence(positions, np.array([LENGTH], np.int32), tokens, None, types)
+
+
+def _outputs(encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[str, Array], list[Array]]:
+    tokens, key = _sequence(encodings), jax.random.key(0)
+    x, q, k, v = (jnp.asarray(a, dtype)[None] for a in arrays().values())
+    acts_on = frozenset().union(*(e.acts_on for e in encodings))
+    found: dict[str, Array] = {}
+    if "embed" in acts_on:
+        inputs = {"embedded": x, "rows": jnp.zeros_like(x)}
+        found |= {name: embed(encodings, params, a, tokens, key=key)[0] for name, a in inputs.items()}
+    masks = {"_causal": True} | ({} if any(e.causal_only for e in encodings) else {"": False})
+    for suffix, causal in masks.items():
+        seen = geometries(encodings, tokens, tokens, num_heads=DIMS.num_heads, causal=causal, key=key)
+        per_element = seen if isinstance(seen, tuple) else ()
+        if acts_on & {"encode_queries", "encode_keys"} and "q" not in found:
+            found |= _encoded(encodings, params, q, k, per_element)
+        if "bias" in acts_on:
+            bias = position_bias(encodings, params, seen)
+            assert bias is not None
+            found[f"bias{suffix}"] = bias[0]
+        if acts_on & UNFUSABLE or not acts_on - {"map_positions"}:
+            terms = token_terms(encodings, params, x, tokens)
+            attention = _attention(encodings, params, (q, k, v), seen, terms)
+            found |= {name + suffix: value[0] for name, value in attention.items()}
+    return found, [s.positions for s in map_slot(encodings, tokens, key=key)]
+
+
+def _encoded(encodings, params, q: Array, k: Array, seen: tuple[Geometry, ...]) -> dict[str, Array]:
+    for e, p, g in zip(encodings, params, seen, strict=True):
+        q = e.encode_queries(p, q, g.q_positions, g.length)
+        k = e.encode_keys(p, k, g.k_positions, g.length)
+    return {"q": q[0], "k": k[0]}
+
+
+def _attention(encodings, params, heads, seen, terms) -> dict[str, Array]:
+    """Logits, or weights where an encoding replaces the softmax; the output, where one adds to it or none acts."""
+
+    def run(encodings, params, seen, terms):
+        q, k, v = heads
+        return attend(q, k, v, encodings, params, seen, terms, implementation="reference", return_weights=True)
+
+    found: dict[str, Array] = {}
+    own_softmax = any("normalize" in e.acts_on for e in encodings)
+    if own_softmax or any("value_term" in e.acts_on for e in encodings) or not encodings:
+        output, weights = run(encodings, params, seen, terms)
+        found = {"output": output} | ({"weights": weights} if own_softmax else {})
+    if not own_softmax:
+        per_element = (*seen, seen[-1]) if isinstance(seen, tuple) else (seen,)
+        found["logits"] = run((*encodings, Reveal()), (*params, {}), per_element, (*terms, None))[1]
+    return found
+
+
+def _listed(name: str, array: Array) -> Any:
+    """Nested lists, None where a causal mask hides the key; ValueError for any other number that is not finite."""
+    values = np.asarray(array)
+    listed = values.astype(object)
+    if name in ("bias_causal", "logits_causal", "weights_causal"):
+        listed[..., ~np.tri(len(POSITIONS), dtype=bool)] = None
+    if not np.isfinite(values[listed != None]).all():  # noqa: E711  (elementwise)
+        raise ValueError(f"{name} is not finite for the parameters of the formula: choose another formula")
+    return listed.tolist()

@@ -1,0 +1,124 @@
+"""The golden values in the package are what the encodings give, and mean what the file says."""
+
+import importlib.resources
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from posenc_jax.analysis import golden
+from posenc_jax.encodings import parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+
+FILE = json.loads((importlib.resources.files("posenc_jax") / "golden" / "encodings-v1.json").read_text())
+ROWS = {(row["name"], row["spec"]): row for row in FILE["rows"]}
+METHODS = [(family, method) for family, methods in CATALOGUE.items() for method in methods]
+
+
+# Learned angles are products of positions and parameters: at position 300, a thousand radians, float32 ends at 6e-5.
+FLOAT32 = {"GRAPE-M, general planes": 2e-4}
+
+
+def flat(values):
+    """Nested lists as float64, null as NaN."""
+    return np.array(values, np.float64)
+
+
+def test_the_file_has_every_row_of_the_catalogue():
+    assert FILE["format"] == "posenc golden 1"
+    facts = [(family, m.name, m.spec, m.paper, m.link) for family, m in METHODS]
+    assert [tuple(row[name] for name in ("family", "name", "spec", "paper", "link")) for row in FILE["rows"]] == facts
+    assert FILE["conventions"] == golden.CONVENTIONS
+    assert all(row["outputs"] for row in FILE["rows"])
+
+
+@pytest.mark.parametrize("method", [m for _, m in METHODS], ids=lambda m: m.name)
+def test_values(method):
+    wanted = ROWS[method.name, method.spec]
+    for dtype, tolerance in ((np.float64, 1e-9), (np.float32, FLOAT32.get(method.name, 2e-5))):
+        with jax.enable_x64(dtype == np.float64):
+            found = golden.record(parse(method.spec), dtype)
+        assert found["parameters"] == wanted["parameters"]
+        assert found["outputs"].keys() == wanted["outputs"].keys()
+        if wanted["positions_seen"] is None:
+            assert found["positions_seen"] is None
+        else:
+            for a, b in zip(found["positions_seen"], wanted["positions_seen"], strict=True):
+                np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+        for name, values in wanted["outputs"].items():
+            a, b = flat(found["outputs"][name]), flat(values)
+            scale = max(1.0, np.nanmax(np.abs(b)))
+            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale, err_msg=name)
+
+
+# Read as another implementation would: from the file alone, in plain NumPy.
+
+
+def parameter(row, name):
+    (j,) = (j for j, known in enumerate(row["parameters"]) if known == name)
+    shape = row["parameters"][name]
+    return (((37 * np.arange(np.prod(shape)) + 11 * j) % 101 - 50) / 100).reshape(shape)
+
+
+def by_name(name):
+    (row,) = (row for row in FILE["rows"] if row["name"] == name)
+    return row
+
+
+def test_conventions_of_rows():
+    positions, dim = FILE["inputs"]["positions"], FILE["dims"]["d_model"]
+    got = flat(by_name("Sinusoidal")["outputs"]["rows"])
+    for i, p in enumerate(positions):
+        for k in range(dim // 2):
+            angle = p / 10000 ** (2 * k / dim)
+            np.testing.assert_allclose(got[i, 2 * k : 2 * k + 2], [np.sin(angle), np.cos(angle)], atol=1e-9)
+    learned = by_name("Learned absolute")
+    table = parameter(learned, "learned['table']")
+    np.testing.assert_array_equal(flat(learned["outputs"]["rows"]), table[positions])
+
+
+def test_conventions_of_rotations():
+    positions, dim = FILE["inputs"]["positions"], FILE["dims"]["head_dim"]
+    got = by_name("RoPE")["outputs"]
+    for which in ("q", "k"):
+        x = flat(FILE["inputs"][which])
+        for i, p in enumerate(positions):
+            for k in range(dim // 2):
+                turn = np.exp(1j * p / 10000 ** (2 * k / dim))
+                turned = (x[:, i, 2 * k] + 1j * x[:, i, 2 * k + 1]) * turn
+                np.testing.assert_allclose(flat(got[which])[:, i, 2 * k], turned.real, atol=1e-9)
+                np.testing.assert_allclose(flat(got[which])[:, i, 2 * k + 1], turned.imag, atol=1e-9)
+
+
+def test_conventions_of_biases():
+    positions, heads = FILE["inputs"]["positions"], FILE["dims"]["num_heads"]
+    got = by_name("ALiBi")["outputs"]
+    causal, both = flat(got["bias_causal"]), flat(got["bias"])
+    for h in range(heads):
+        for i, p in enumerate(positions):
+            for j, other in enumerate(positions):
+                wanted = -(2.0 ** (-8 * (h + 1) / heads)) * abs(p - other)
+                assert both[h, i, j] == pytest.approx(wanted, abs=1e-12)
+                assert np.isnan(causal[h, i, j]) if j > i else causal[h, i, j] == both[h, i, j]
+
+
+def test_conventions_of_logits():
+    inputs, dims = FILE["inputs"], FILE["dims"]
+    q, k, v = (flat(inputs[name]) for name in "qkv")
+    nope = by_name("NoPE")["outputs"]
+    logits = np.einsum("hqd,hkd->hqk", q, k) / dims["head_dim"] ** 0.5
+    np.testing.assert_allclose(flat(nope["logits"]), logits, atol=1e-9)
+    weights = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(flat(nope["output"]), weights @ v, atol=1e-9)
+    past = np.tri(len(inputs["positions"]))
+    weights = past * np.exp(logits) / (past * np.exp(logits)).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(flat(nope["output_causal"]), weights @ v, atol=1e-9)
+    np.testing.assert_array_equal(np.isnan(flat(nope["logits_causal"])), np.broadcast_to(past == 0, logits.shape))
+    shaw = by_name("Shaw")
+    keys = parameter(shaw, "shaw['keys']")
+    reach = (len(keys) - 1) // 2
+    relative = np.array(inputs["positions"])[None, :] - np.array(inputs["positions"])[:, None]
+    rows = keys[np.clip(relative, -reach, reach) + reach]
+    logits = logits + np.einsum("hqd,qkd->hqk", q, rows) / dims["head_dim"] ** 0.5
+    np.testing.assert_allclose(flat(shaw["outputs"]["logits"]), logits, atol=1e-9)
