@@ -19,15 +19,15 @@ class FIRE(PositionalEncoding):
 
         logits_ij += f_h( ln(|c (i - j)| + 1) / (ln(|c max(i, |m L|)| + 1) + 1e-6) ),    f: 1 -> width -> ReLU -> H
 
-    (Li et al. 2023, section 3, and the listing in its appendix; i counts from 0.) At whatever length the
-    input of f stays in 0 .. 1 for the past, so f is never asked beyond what it has learned: progressive interpolation.
+    (Li et al. 2023, section 3, and the listing in its appendix; i counts from 0.) At whatever length the input of f
+    stays in 0 .. 1 for the past, so f is never asked beyond what it has learned: progressive interpolation.
     Below the threshold ``|m L|`` the distance is taken relative to the threshold instead. c, m and f are learned, and
     the heads share c and m. It depends on the absolute position of the query, so it is not shift invariant; in
     decoding too the query's own position counts, not its place in the call. Added after the 1/sqrt(D) scaling;
     symmetric where there is no causal mask, where keys after the query may exceed 1.
 
     Fields: ``threshold`` L, 512 in the paper's listing (in the code of DAPE 256: it halves that number); ``width``.
-    ``per_layer``: the layers have sets of their own, as in most of the paper; False is its FIRE-S, one set for all.
+    ``per_layer``: the layers have sets of their own, the paper's FIRE; False is its FIRE-S, one set for all.
     Parameters: ``c`` (0.1 at the start) and ``multiplier`` (m, 1) ``[1]``, ``weight_0``, ``bias_0``, ``weight_1`` and
     ``bias_1`` of f, uniform within 1 / sqrt(inputs) as in torch.
 
