@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from registry_slots import slots_of_registry
 
 from posenc_jax.config import (
     Ablation,
@@ -66,7 +67,7 @@ def test_a_run_of_every_task_comes_back(task):
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_run_of_every_encoding_comes_back(name):
-    run = Run(task=COPYING, posenc=(ENCODINGS[name](),))
+    run = Run(task=COPYING, model=Transformer(head_dim=8), posenc=slots_of_registry()[name])
     assert from_json(json.loads(as_text(run))) == run
 
 
@@ -220,7 +221,7 @@ print(json.dumps([hashes, messages, xla_bridge.backends_are_initialized(), [r.di
 
 def samples() -> list[Run]:
     runs = [Run(task=task()) for task in TASKS.values()]
-    runs += [Run(task=COPYING, posenc=(cls(),)) for cls in ENCODINGS.values()]
+    runs += [Run(task=COPYING, model=Transformer(head_dim=8), posenc=slot) for slot in slots_of_registry().values()]
     return [*runs, run_of_everything()]
 
 

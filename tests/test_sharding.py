@@ -7,10 +7,10 @@ import numpy as np
 import processes
 import pytest
 from jax.sharding import PartitionSpec as P
+from registry_slots import slots_of_registry
 
 from posenc_jax.config import Execution, Run
 from posenc_jax.data.tasks import TASKS
-from posenc_jax.encodings import ENCODINGS
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.sharding import partition, path_string
 from posenc_jax.training.step import init_params, init_state
@@ -155,8 +155,8 @@ def test_every_matrix_of_the_blocks_has_a_rule_and_nothing_else_has(task):
 
 
 def test_encodings_are_never_split():
-    for name, cls in ENCODINGS.items():
-        run = Run(task=TASKS["copying"](), model=Transformer(d_model=16, num_layers=2, num_heads=2), posenc=(cls(),))
+    for name, slot in slots_of_registry().items():
+        run = Run(task=TASKS["copying"](), model=Transformer(d_model=16, num_layers=2, num_heads=2), posenc=slot)
         params = jax.eval_shape(lambda: init_params(run, 0))["posenc"]  # noqa: B023
         for path, _ in jax.tree_util.tree_leaves_with_path({"params": {"posenc": params}}):
             assert partition(path_string(path)) == P(), (name, path_string(path))

@@ -8,6 +8,7 @@ import functools
 import jax
 import numpy as np
 import pytest
+from registry_slots import slots_of_registry
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS
@@ -26,11 +27,6 @@ TRAINING = Training(steps=4, batch_size=8, steps_per_call=1, log_every=1)
 def run_with(posenc=(), **fields) -> Run:
     fields = {"task": TASK, "model": MODEL, "training": TRAINING} | fields
     return Run(posenc=posenc, evaluation=Evaluation(lengths=(2, 5), num_examples=8), **fields)
-
-
-def slots_of_registry():
-    """One slot with every encoding of the registry, behind what it needs to act."""
-    return {name: (cls(),) for name, cls in ENCODINGS.items()}
 
 
 def leaves(params):

@@ -1,0 +1,14 @@
+"""A slot with every encoding of the registry: the first of the catalogue that holds it."""
+
+from posenc_jax.encodings import ENCODINGS, Slot, elements, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+
+
+def slots_of_registry() -> dict[str, Slot]:
+    """By the encoding's name; for models of head dimension 8 and five tokens or more."""
+    slots = [parse(method.spec) for family in CATALOGUE.values() for method in family]
+    slots.insert(0, parse("position_coupling(digits=(1, 2), plus=3, equals=4)|learned"))
+    return {
+        name: next(slot for slot in slots if any(type(element) is cls for element in elements(slot)))
+        for name, cls in ENCODINGS.items()
+    }
