@@ -43,7 +43,7 @@ CONVENTIONS = {
     "relative": "key position minus query position",
     "logits": "q . k / sqrt(D) + biases, with encoded q and k; biases are added after the division and not divided",
     "parameters": "number n (C order, from 0) of parameter array j of a row is ((37 n + 11 j) mod 101 - 50) / 100; "
-    "j counts the arrays in the order in which the row names them",
+    "j counts the arrays in the order in which the row names them, as element.word.parameter with their shapes",
     "rows": "what is added to the input embedding at each position",
     "embedded": "x with the encoding, where it is not simply added",
     "q, k": "q and k encoded, not divided by sqrt(D)",
@@ -102,9 +102,11 @@ def parameters(slot: Slot, dtype: Any) -> tuple[tuple[Params, ...], dict[str, li
     encodings = for_layer(slot, 0)
     initial = jax.eval_shape(lambda: layer_params(slot, init_slot(jax.random.key(0), slot, DIMS), 0))
     leaves, structure = jax.tree.flatten(initial)
-    paths = [path for path, _ in jax.tree.leaves_with_path(initial)]
     values = [((37 * np.arange(a.size) + 11 * j) % 101 - 50).reshape(a.shape) / 100 for j, a in enumerate(leaves)]
-    names = [f"{encodings[path[0].idx].name}{jax.tree_util.keystr(path[1:])}" for path in paths]
+    names = []
+    for (index, *rest), _ in jax.tree.leaves_with_path(initial):
+        i = index.idx
+        names.append(f"{i}.{encodings[i].name}.{jax.tree_util.keystr(tuple(rest), simple=True, separator='.')}")
     params = jax.tree.unflatten(structure, [jnp.asarray(a, dtype) for a in values])
     return params, {name: list(np.shape(a)) for name, a in zip(names, values, strict=True)}
 

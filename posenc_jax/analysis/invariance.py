@@ -44,8 +44,9 @@ class Reveal(PositionalEncoding):
 class Program:
     """Causal self-attention of one layer over `TOKENS` tokens, for rows of positions and lengths, compiled.
 
-    ``program(positions [B, S], length [B], dtype)`` gives the logits ``[B, H, S, S]``, 0 where masked, or the weights
-    where an encoding replaces the softmax; and the output ``[B, H, S, D]`` where an encoding adds to it, or None.
+    ``program(positions [B, S], length [B], dtype)`` gives the logits ``[B, H, S, S]`` minus that of the query's own
+    key (softmax ignores a constant), 0 where masked, or the weights where an encoding replaces the softmax; and the
+    output ``[B, H, S, D]`` where an encoding adds to it, or None.
     Parameters are the layer's, perturbed; every row has the same tokens.
     """
 
@@ -95,11 +96,16 @@ class Program:
         mask = seen[0].mask
         assert shown is not None
         assert mask is not None
+        if not own_softmax:
+            shown = shown - jnp.diagonal(shown, axis1=2, axis2=3)[..., None]
         return jnp.where(mask, shown, 0), out if adds else None
 
 
 def shift_errors(program: Program) -> dict[str, dict[str, float]]:
-    """By dtype and shift, the largest change of a logit (and of an output, where an encoding adds to it)."""
+    """By dtype and shift, the largest change of a logit, up to a constant of the query.
+
+    And of an output, where an encoding adds to it.
+    """
     positions = np.arange(TOKENS, dtype=np.int32) + np.array((0, *SHIFTS), np.int32)[:, None]
     length = np.full(len(positions), TOKENS, np.int32)
     found = {}

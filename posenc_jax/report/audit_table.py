@@ -65,7 +65,9 @@ def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
             lambda r: r["verdict"],
         ),
         "shift, float32": (
-            "largest change of a logit when all positions move by " + ", ".join(map(_power, SHOWN_SHIFTS)) + "; "
+            "largest change of a logit, up to a constant of the query, when all positions move by "
+            + ", ".join(map(_power, SHOWN_SHIFTS))
+            + "; "
             "absolute encodings are not meant to be invariant; - where positions are drawn at random.",
             lambda r: _shift(r, "float32"),
         ),

@@ -74,7 +74,7 @@ def test_conventions_of_rows():
             angle = p / 10000 ** (2 * k / dim)
             np.testing.assert_allclose(got[i, 2 * k : 2 * k + 2], [np.sin(angle), np.cos(angle)], atol=1e-9)
     learned = by_name("Learned absolute")
-    table = parameter(learned, "learned['table']")
+    table = parameter(learned, "0.learned.table")
     np.testing.assert_array_equal(flat(learned["outputs"]["rows"]), table[positions])
 
 
@@ -116,7 +116,7 @@ def test_conventions_of_logits():
     np.testing.assert_allclose(flat(nope["output_causal"]), weights @ v, atol=1e-9)
     np.testing.assert_array_equal(np.isnan(flat(nope["logits_causal"])), np.broadcast_to(past == 0, logits.shape))
     shaw = by_name("Shaw")
-    keys = parameter(shaw, "shaw['keys']")
+    keys = parameter(shaw, "0.shaw.keys")
     reach = (len(keys) - 1) // 2
     relative = np.array(inputs["positions"])[None, :] - np.array(inputs["positions"])[:, None]
     rows = keys[np.clip(relative, -reach, reach) + reach]
