@@ -221,7 +221,8 @@ print(json.dumps([hashes, messages, xla_bridge.backends_are_initialized(), [r.di
 
 def samples() -> list[Run]:
     runs = [Run(task=task()) for task in TASKS.values()]
-    runs += [Run(task=COPYING, model=Transformer(head_dim=8), posenc=slot) for slot in slots_of_registry().values()]
+    slots = dict.fromkeys(slots_of_registry().values())
+    runs += [Run(task=COPYING, model=Transformer(head_dim=8), posenc=slot) for slot in slots]
     return [*runs, run_of_everything()]
 
 

@@ -190,7 +190,7 @@ def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array
             "bias": (p, g),
             "score": (p, q, wide, g, t),
             "content_bias": (p, q, wide, g, t),
-            "adjust_logits": (p, weights, weights, g),
+            "adjust_logits": (p, weights, weights if any("bias" in e.acts_on for e in layer.encodings) else None, g),
             "normalize": (p, weights, g),
             "value_term": (p, weights, g),
         }

@@ -305,6 +305,9 @@ class PositionalEncoding(Value):
         compiled.
         """
 
+    def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:
+        """Refuses a slot whose ``others`` lack what this encoding needs."""
+
     def mapped_max_len(self, max_len: int) -> int:
         """The ``max_len`` that later elements of the slot see, given that of this one."""
         return max_len

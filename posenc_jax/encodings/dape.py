@@ -13,6 +13,12 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalE
 from posenc_jax.encodings.token_order import TokenOrder
 
 
+_NO_BIAS = (
+    "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', or set "
+    "with_bias to False"
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class DAPE(PositionalEncoding):
     """A perceptron over the heads of a pair reads its logits and its biases, and adds to their sum::
@@ -72,6 +78,11 @@ class DAPE(PositionalEncoding):
         if self.width < 1:
             raise ValueError(f"DAPE.width = {self.width} must be at least 1: the paper has 32 hidden units")
 
+    def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:
+        """Refuses a slot without a bias for f to read, unless ``with_bias`` is False."""
+        if self.with_bias and not any("bias" in e.acts_on for e in others):
+            raise ValueError(_NO_BIAS)
+
     def init(self, key: Array, dims: Dims) -> Params:
         """Two layers, of ``kernel_size`` keys each."""
         params = {}
@@ -91,10 +102,7 @@ class DAPE(PositionalEncoding):
           ValueError: if the slot has no bias for f to read.
         """
         if self.with_bias and bias is None:
-            raise ValueError(
-                "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', "
-                "or set with_bias to False"
-            )
+            raise ValueError(_NO_BIAS)
         params = {name: p.astype(logits.dtype) for name, p in params.items()}
         inputs = logits
         if self.with_bias:

@@ -50,6 +50,8 @@ def check_slot(slot: Slot, dims: Dims) -> None:
                 raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
             element.check(seen)
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
+        for index, element in enumerate(group):
+            element.check_beside(group[:index] + group[index + 1 :])
         for hook in PositionalEncoding.EXCLUSIVE:
             only(group, hook)
 

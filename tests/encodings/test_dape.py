@@ -9,6 +9,8 @@ from posenc_jax.encodings.alibi import ALiBi
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.dape import DAPE
+from posenc_jax.encodings.parsing import parse
+from posenc_jax.encodings.slots import check_slot
 
 DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
 H, W = 3, 5
@@ -166,3 +168,11 @@ def test_parameters():
 def test_impossible_settings_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         DAPE(**fields)
+
+
+def test_a_slot_without_a_bias_is_refused_before_anything_is_traced():
+    dims = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=8)
+    with pytest.raises(ValueError, match="DAPE adapts a bias, and no other element of the slot has one.*'kerple|dape'"):
+        check_slot(parse("rope|dape"), dims)
+    check_slot(parse("rope|dape(with_bias=False)"), dims)
+    check_slot(parse("dape|alibi"), dims)
