@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
 import types
 import typing
 from collections.abc import Callable
@@ -279,7 +280,7 @@ class PositionalEncoding(Value):
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuses a field called like a hook, which would hide it."""
         super().__init_subclass__(**options)
-        for field in cls.__dict__.get("__annotations__", {}):
+        for field in inspect.get_annotations(cls):
             if field in cls.HOOKS:
                 raise TypeError(f"{cls.__name__}.{field} is a field, but also the name of a hook: call it otherwise")
 

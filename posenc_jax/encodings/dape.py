@@ -12,7 +12,6 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
 from posenc_jax.encodings.token_order import TokenOrder
 
-
 _NO_BIAS = (
     "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', or set "
     "with_bias to False"
