@@ -97,7 +97,7 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     by_name = {clause.name: clause for clause in clauses}
     layer = Layer(encodings)
     program = invariance.Program(layer)
-    dims = _dims(encodings)
+    dims = model_for(encodings)
     init = functools.partial(init_slot, jax.random.key(0), encodings, dims)
     shapes = jax.eval_shape(init)
     random = any(e.random for e in encodings)
@@ -146,7 +146,7 @@ def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:
     return f"{kept}, breaks {', '.join(by_nature)} by nature" if by_nature else kept
 
 
-def _dims(encodings: Encodings) -> Dims:
+def model_for(encodings: Encodings) -> Dims:
     try:
         check_slot(encodings, MODEL)
     except ValueError:

@@ -17,7 +17,7 @@ USAGE = """usage: posenc list [encodings | tasks | NAME]
 
 What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec), value or task."""
 
-# What an encoding acts on, in words.
+# What an encoding acts on, in words; `token_terms` serve the other hooks.
 _PLACES = {
     "map_positions": "positions",
     "embed": "input embeddings",
@@ -30,7 +30,6 @@ _PLACES = {
     "normalize": "the softmax",
     "value_term": "values",
 }
-_UNSEEN = {"token_terms"}  # serve the other hooks
 
 
 def main(arguments: list[str]) -> int:
@@ -148,13 +147,17 @@ def _narrowed(doc: str) -> str:
     return "\n\n".join(parts)
 
 
+def places(encodings: typing.Iterable[Any]) -> list[str]:
+    """What encodings act on, in words."""
+    acts_on = {hook for encoding in encodings for hook in encoding.acts_on}
+    return [word for hook, word in _PLACES.items() if hook in acts_on]
+
+
 def _encoding_facts(cls: Any) -> str:
     try:
-        hooks = [hook for hook in (*_PLACES, *cls.HOOKS) if hook not in _UNSEEN]
-        places = [_PLACES.get(hook, hook) for hook in hooks if hook in cls().acts_on]
+        facts = ["Acts on " + ", ".join(places([cls()]))]
     except (TypeError, ValueError):  # a required field
-        places = ["what its fields say"]
-    facts = ["Acts on " + ", ".join(dict.fromkeys(places))]
+        facts = ["Acts on what its fields say"]
     facts += ["shift invariant"] * cls.shift_invariant
     facts += ["parameters per layer"] * cls.per_layer
     facts += ["causal only"] * cls.causal_only

@@ -172,7 +172,7 @@ def test_impossible_settings_are_refused(fields, message):
 
 def test_a_slot_without_a_bias_is_refused_before_anything_is_traced():
     dims = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=8)
-    with pytest.raises(ValueError, match=r"DAPE adapts a bias, and no other element of the slot has one.*'kerple|dape'"):
+    with pytest.raises(ValueError, match=r"DAPE adapts a bias, and no other element of the slot has one"):
         check_slot(parse("rope|dape"), dims)
     check_slot(parse("rope|dape(with_bias=False)"), dims)
     check_slot(parse("dape|alibi"), dims)
