@@ -147,6 +147,7 @@ def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:
 
 
 def model_for(encodings: Encodings) -> Dims:
+    """`MODEL`, or the contract's `DIMS` for encodings whose fields fit its head_dim only."""
     try:
         check_slot(encodings, MODEL)
     except ValueError:

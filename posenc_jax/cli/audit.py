@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
+import concurrent.futures.process
 import dataclasses
 import difflib
 import json
 import multiprocessing
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +50,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--no-timing", action="store_true", help="leave out the time, all else is equal byte for byte when run again"
     )
-    return guarded(lambda: _audit(parser.parse_args(arguments)))
+    try:
+        return guarded(lambda: _audit(parser.parse_args(arguments)))
+    except concurrent.futures.process.BrokenProcessPool:
+        print(
+            "posenc: a process of the audit was ended from outside (no memory left?); nothing was written",
+            file=sys.stderr,
+        )
+        return 1
+    except KeyboardInterrupt:
+        print("posenc: stopped; nothing was written", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _audit(options: argparse.Namespace) -> int:
@@ -138,11 +150,14 @@ def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str,
                 yield futures[future], future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
 
 
 def _start() -> None:
     """In a new process, before its backend starts: one thread, since there is a process for each core."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     os.environ["NPROC"] = "1"
     from posenc_jax.cli.session import prepare_jax
 
