@@ -95,7 +95,8 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
 
     clauses = contract_clauses(encodings)
     by_name = {clause.name: clause for clause in clauses}
-    layer = Layer(encodings)
+    with jax.enable_x64(True):  # as the contract does, so that nothing is compiled for it
+        layer = Layer(encodings)
     program = invariance.Program(layer)
     dims = model_for(encodings)
     init = functools.partial(init_slot, jax.random.key(0), encodings, dims)
