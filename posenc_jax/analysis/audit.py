@@ -40,7 +40,8 @@ def settings() -> Record:
     return {
         "format": FORMAT,
         "contract": f"{len(CLAUSES)} clauses in float64: d_model {DIMS.d_model}, {DIMS.num_heads} heads of "
-        f"{DIMS.head_dim}, {DIMS.num_kv_heads} key heads, max_len {DIMS.max_len}, parameters perturbed",
+        f"{DIMS.head_dim}, {DIMS.num_kv_heads} key heads, max_len {DIMS.max_len}, parameters perturbed; shifts and "
+        "positions beyond max_len in the same model",
         "model": f"d_model {MODEL.d_model}, {MODEL.num_heads} heads of {MODEL.head_dim}, {MODEL.num_layers} layers, "
         f"max_len {MODEL.max_len}, vocabulary of {MODEL.vocab_size}",
         "attention": f"batch {cost.BATCH}, {cost.LENGTH} tokens, float32, causal, of the model",
