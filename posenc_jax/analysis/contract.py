@@ -94,6 +94,8 @@ def contract_clauses(
     of a `check` that refuses the layer's small dimensions, which is passed on.
     """
     group = encodings if isinstance(encodings, tuple) else (encodings,)
+    if not group:
+        raise ValueError("no encodings, no contract: give one, or a tuple of them")
     if all(e.acts_on <= {"map_positions"} for e in group):
         group = (*group, RoPE())
     names = tuple(CLAUSES) if only is None else only

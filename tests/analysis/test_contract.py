@@ -312,6 +312,11 @@ def test_a_declared_break_must_be_real():
     assert "it holds, although `breaks` names it" in str(kept)
 
 
+def test_nothing_to_check_is_refused():
+    with pytest.raises(ValueError, match="no encodings, no contract"):
+        contract_clauses(())
+
+
 def test_what_is_no_clause_is_refused():
     class Declared(RoPE):
         breaks = frozenset({"shifts"})
