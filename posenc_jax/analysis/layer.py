@@ -26,8 +26,12 @@ _CACHED = ("positions", "segment_ids", "tokens", "token_types")
 CALL, SLOTS = 8, 10  # always more keys than queries
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
 
-# Every program runs a few times on a few tokens: optimising it would take longer than all else.
-compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+# Every program runs a few times on a few tokens: optimising it would take longer than all else. The second option saves
+# a quarter of the time; XLA has it no more with jax 0.11.
+_QUICK = {"xla_backend_optimization_level": 0} | (
+    {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11) else {}
+)
+compiled = functools.partial(jax.jit, compiler_options=_QUICK)
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:
