@@ -77,12 +77,13 @@ class T5Bias(PositionalEncoding):
         logits_ij += table[h, bucket(j - i)]
 
     (Raffel et al. 2020, section 2.1; `t5_buckets`). Bidirectional wherever there is no causal mask. One table per
-    stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departures: T5 does not
-    scale logits by 1/sqrt(D), `attend` does; T5X adds a float32 epsilon inside the logarithm, which moves no bucket at
-    the default sizes.
+    stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departure: T5X adds a
+    float32 epsilon inside the logarithm, which moves no bucket at the default sizes.
 
     Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
-    from which on all distances share the last bucket. Parameters: ``table [H, num_buckets]``, uniform within
+    from which on all distances share the last bucket. ``scaled`` False leaves q . k undivided, as T5 does, which has
+    the 1/sqrt(D) in the initial values of its query projection instead; the models here have not, so they scale by
+    default. Parameters: ``table [H, num_buckets]``, uniform within
     sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal with std d_model^-0.5).
 
     Positions that are not contiguous read the table for every pair. Value and gradient for 512 by 512 pairs, 8 heads
@@ -98,6 +99,7 @@ class T5Bias(PositionalEncoding):
 
     num_buckets: int = 32
     max_distance: int = 128
+    scaled: bool = True
 
     name = "t5"
     paper = "arXiv:1910.10683"
@@ -121,10 +123,19 @@ class T5Bias(PositionalEncoding):
                 "the number of distances that have a bucket of their own: raise max_distance or lower num_buckets"
             )
 
+    @property
+    def acts_on(self) -> frozenset[str]:
+        """Queries only where ``scaled`` is False."""
+        return super().acts_on - {"encode_queries"} if self.scaled else super().acts_on
+
     def init(self, key: Array, dims: Dims) -> Params:
         """``table [H, num_buckets]``."""
         limit = (6 / (dims.num_heads + self.num_buckets)) ** 0.5
         return {"table": jax.random.uniform(key, (dims.num_heads, self.num_buckets), jnp.float32, -limit, limit)}
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]``: as they are, or times sqrt(D), which takes the scaling of `attend` away."""
+        return q if self.scaled else q * q.shape[-1] ** 0.5
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``; for contiguous positions from the Q+K-1 distances that occur."""

@@ -150,6 +150,21 @@ def test_no_program_holds_a_product_of_queries_keys_and_buckets():
         assert not re.search(r"(64x64|4096)x34x", program)
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_the_scale_of_logits(scaled):
+    encoding = T5Bias(4, 3, scaled=scaled)
+    q, k = np.random.default_rng(0).normal(size=(2, 1, 3, 3, 16)).astype(np.float32)
+    geometry = Geometry.of_length(3, num_heads=3, causal=True)
+    params = encoding.init(jax.random.key(0), DIMS)
+    bias = np.asarray(encoding.bias(params, geometry))[0]
+    logits = np.einsum("hqd,hkd->hqk", q[0], k[0]) / (4 if scaled else 1) + bias
+    logits = np.where(np.tri(3, dtype=bool), logits, -np.inf)
+    want = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    _, weights = attend(q, k, k, (encoding,), (params,), geometry, return_weights=True)
+    np.testing.assert_allclose(weights[0], want, rtol=2e-5, atol=2e-5)
+    assert ("encode_queries" in encoding.acts_on) != scaled
+
+
 def test_initialisation():
     params = T5Bias().init(jax.random.key(0), DIMS)
     assert params["table"].shape == (3, 32)
