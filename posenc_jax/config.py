@@ -13,8 +13,9 @@ import json
 from typing import Any, Literal
 
 from posenc_jax.data.tasks.base import Task
-from posenc_jax.encodings.base import Dims, Value
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.value import Value
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
 

@@ -21,8 +21,8 @@ from tyro.constructors import (
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.config import Run
 from posenc_jax.encodings import parse, spec
-from posenc_jax.encodings.base import Value
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.value import Value
 
 
 def override(kind: Any, default: Any, arguments: list[str], program: str, description: str) -> Any:

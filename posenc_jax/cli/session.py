@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.encodings.base import Value
+from posenc_jax.encodings.value import Value
 
 
 def load_config(text: str, kind: type, command: str) -> Any:

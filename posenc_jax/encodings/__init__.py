@@ -8,7 +8,7 @@ from posenc_jax.encodings.abacus import Abacus
 from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
 from posenc_jax.encodings.attention import attend, position_bias
 from posenc_jax.encodings.axial_rope import AxialRoPE, MixedRoPE, MRoPE
-from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence, Value
+from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence
 from posenc_jax.encodings.bipe import SegmentIndex, WithinSegment
 from posenc_jax.encodings.cape import CAPE
 from posenc_jax.encodings.carope import CARoPE
@@ -71,6 +71,7 @@ from posenc_jax.encodings.t5 import T5Bias, t5_buckets
 from posenc_jax.encodings.tapa import TAPA
 from posenc_jax.encodings.transformer_xl import TransformerXL
 from posenc_jax.encodings.tupe import TUPE
+from posenc_jax.encodings.value import Value
 from posenc_jax.encodings.xlnet import XLNet
 from posenc_jax.encodings.xpos import XPos
 from posenc_jax.encodings.yarn import NTKByParts, YaRN

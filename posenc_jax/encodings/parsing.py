@@ -10,8 +10,9 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc_jax.encodings.base import PositionalEncoding, Value, _field_types
+from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.slots import Slot, is_pattern
+from posenc_jax.encodings.value import Value, field_types
 
 Known = Mapping[str, type[PositionalEncoding]]
 
@@ -136,7 +137,7 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
             raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
         if field in values:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
-        inner = {_word(c): c for c in _values_in(_field_types(cls)[field])}  # type: ignore[arg-type]
+        inner = {_word(c): c for c in _values_in(field_types(cls)[field])}  # type: ignore[arg-type]
         values[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}")
     missing = [field.name for field in dataclasses.fields(cls) if _required(field) and field.name not in values]  # type: ignore[arg-type]
     if missing:

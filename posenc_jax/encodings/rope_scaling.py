@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Value, at_least_float32
+from posenc_jax.encodings.base import Array, at_least_float32
 from posenc_jax.encodings.phase import Turns, turns, vaswani_frequencies
+from posenc_jax.encodings.value import Value
 
 
 class RoPEScaling(Value):

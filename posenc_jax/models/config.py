@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Value
+from posenc_jax.encodings.base import Array, Dims
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.value import Value
 
 ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
 

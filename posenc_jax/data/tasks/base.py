@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Value
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import Value
 
 ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
 Split = Literal["train", "test"]

@@ -1,0 +1,86 @@
+"""Settings as values: frozen dataclasses whose fields have the types that they are annotated with."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import types
+import typing
+from typing import Any, Literal
+
+import numpy as np
+
+
+class Value:
+    """A frozen dataclass whose fields are coerced to their annotations, so that equal settings are equal values (and
+    share one compiled program).
+
+    Allowed field types: bool, int, float, str, Literal, None, tuples of these, and other values. Arrays are never
+    fields.
+    """
+
+    def __post_init__(self) -> None:
+        for field, kind in field_types(type(self)).items():  # type: ignore[arg-type]
+            object.__setattr__(self, field, _coerce(getattr(self, field), kind, f"{type(self).__name__}.{field}"))
+        self.check_fields()
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings with a ValueError that names the value, the rule and the way out."""
+
+
+@functools.cache
+def field_types(cls: type) -> dict[str, Any]:
+    """The types that the fields of a dataclass are annotated with."""
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _coerce(value: Any, kind: Any, name: str) -> Any:
+    """``value`` as the annotated type ``kind``; ValueError naming ``name``, the value and the rule otherwise."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        members = typing.get_args(kind)
+        if value is None and type(None) in members:
+            return None
+        # An exact type wins over a coercion, so that `int | float` keeps an int.
+        others = sorted((m for m in members if m is not type(None)), key=lambda m: type(value) is not m)
+        for member in others:
+            try:
+                return _coerce(value, member, name)
+            except ValueError as error:
+                problem = error
+        if len(others) > 1 and all(isinstance(m, type) for m in others):
+            # Values by the word that strings have for them.
+            allowed = [getattr(m, "name", m.__name__) for m in members if m is not type(None)]
+            raise ValueError(f"{name} = {value!r} must be of type {', '.join(allowed[:-1])} or {allowed[-1]}")
+        raise problem
+    if origin is Literal:
+        choices = typing.get_args(kind)
+        if value in choices:
+            return choices[choices.index(value)]
+        near = difflib.get_close_matches(str(value), [str(c) for c in choices], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+    if origin is tuple:
+        if not isinstance(value, (tuple, list)):
+            raise ValueError(f"{name} = {value!r} must be a tuple")
+        members = typing.get_args(kind)
+        if len(members) == 2 and members[1] is Ellipsis:
+            members = (members[0],) * len(value)
+        if len(members) != len(value):
+            raise ValueError(f"{name} = {value!r} must have {len(members)} elements")
+        return tuple(_coerce(v, m, f"{name}[{i}]") for i, (v, m) in enumerate(zip(value, members, strict=True)))
+    if kind is Any or kind is type(None):
+        return value
+    if kind in (bool, int, float) and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        try:
+            coerced = kind(value)
+        except (OverflowError, ValueError):  # int of an infinity or a NaN, float of an int beyond its range
+            coerced = None
+        if coerced != value:
+            raise ValueError(f"{name} = {value!r} must be of type {kind.__name__}")
+        return coerced
+    if isinstance(kind, type) and isinstance(value, kind):
+        return value
+    raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}")
