@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.slots import only
+from posenc_jax.encodings.slots import check_axes, only
 
 Implementation = Literal["auto", "reference", "fused"]
 
@@ -51,7 +51,8 @@ def attend(
       ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
 
     Raises:
-      ValueError: if "fused" is asked for and an encoding (or ``return_weights``) needs the logits or weights.
+      ValueError: if "fused" is asked for and an encoding (or ``return_weights``) needs the logits or weights; if
+        positions have other axes than an encoding reads.
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     if len(params) != len(encodings) or len(per_element) != len(encodings):
@@ -81,6 +82,8 @@ def attend(
 
     q_encoded, k_encoded = q, k
     for element, p, g in zip(encodings, params, per_element, strict=True):
+        check_axes(element, g.q_positions)
+        check_axes(element, g.k_positions)
         q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.length)
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.length)
     bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias

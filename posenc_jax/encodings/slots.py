@@ -113,7 +113,7 @@ def map_slot(
     """
     seen = []
     for index, element in enumerate(encodings):
-        _check_axes(element, sequence.positions)
+        check_axes(element, sequence.positions)
         seen.append(sequence)
         if "map_positions" not in element.acts_on:
             continue
@@ -128,7 +128,7 @@ def map_slot(
     return tuple(seen)
 
 
-def _check_axes(element: PositionalEncoding, positions: Array) -> None:
+def check_axes(element: PositionalEncoding, positions: Array) -> None:
     """Refuses positions with other axes than the encoding reads."""
     wanted, axes = element.position_axes, positions.shape[2] if len(positions.shape) == 3 else None
     if wanted not in ("any", axes):

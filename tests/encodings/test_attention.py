@@ -6,7 +6,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Geometry, PositionalEncoding, RoPE, Sequence, attend, position_bias
+from posenc_jax.encodings import (
+    Dims,
+    Geometry,
+    PositionalEncoding,
+    RoPE,
+    Sequence,
+    attend,
+    init_slot,
+    layer_params,
+    parse,
+    position_bias,
+)
 
 RANDOM = np.random.default_rng(0)
 
@@ -191,3 +202,14 @@ def test_errors():
         attend(q, k, v, (Content(),), ({},), geometry, implementation="fused")
     with pytest.raises(ValueError, match=r"no logits or weights for return_weights"):
         attend(q, k, v, (), (), geometry, implementation="fused", return_weights=True)
+
+
+@pytest.mark.parametrize("text", ["alibi", "t5", "shaw", "transformer_xl", "rope", "fire"])
+def test_positions_of_several_axes_are_refused_where_one_is_read(text):
+    encodings = parse(text)
+    dims = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=8)
+    params = layer_params(encodings, init_slot(jax.random.key(0), encodings, dims), 0)
+    axes = Sequence(np.zeros((1, 3, 2), np.int32), np.array([3]))
+    q = jnp.ones((1, 2, 3, 8))
+    with pytest.raises(ValueError, match=r"reads plain positions .*, but it is given positions of 2 axes .*`grid`"):
+        attend(q, q, q, encodings, params, Geometry.between(axes, axes, num_heads=2))
