@@ -10,19 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-
-
-def sum_onwards(gates: Array, slots: Array) -> Array:
-    """``[B, H, Q, K]``: for every key the sum of ``gates [B, H, Q, K]`` over it and the keys in later slots.
-
-    ``slots [#B, K]`` orders the keys; where it is known (NumPy) to ascend, the order of the array is used.
-    """
-    if isinstance(slots, np.ndarray) and (np.diff(slots, axis=-1) > 0).all():
-        return jax.lax.cumsum(gates, axis=3, reverse=True)
-    order = jnp.argsort(slots, axis=-1)
-    ordered = jnp.take_along_axis(gates, order[:, None, None], axis=-1)
-    sums = jax.lax.cumsum(ordered, axis=3, reverse=True)
-    return jnp.take_along_axis(sums, jnp.argsort(order, axis=-1)[:, None, None], axis=-1)
+from posenc_jax.encodings.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +87,7 @@ class CoPE(PositionalEncoding):
         gates = jax.nn.sigmoid(jnp.einsum("bhqd,bhkd->bhqk", q, k) * (root if self.scaled_gates else 1.0))
         if (mask := geometry.mask) is not None:
             gates = jnp.where(mask, gates, 0)
-        positions = jnp.minimum(sum_onwards(gates, geometry.k_slots), self.num_positions - 1)
+        positions = jnp.minimum(TokenOrder.of_keys(geometry).sums_onwards(gates, itself=True), self.num_positions - 1)
         products = jnp.einsum("bhqd,pd->bhqp", q, table) * (root if self.scaled_positions else 1.0)
         below, above = (
             jnp.take_along_axis(products, around(positions).astype(np.int32), axis=-1, mode="promise_in_bounds")

@@ -7,9 +7,9 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,17 +55,8 @@ class StickBreaking(PositionalEncoding):
             sees, itself = sees & mask, itself & mask
 
         left = jnp.where(sees, jax.nn.log_sigmoid(-logits), 0)  # log (1 - beta)
-        taken = jnp.where(sees, jnp.exp(jax.nn.log_sigmoid(logits) + _sum_over_later(left, geometry.k_slots)), 0)
+        after = TokenOrder.of_keys(geometry).sums_onwards(left, itself=False)
+        taken = jnp.where(sees, jnp.exp(jax.nn.log_sigmoid(logits) + after), 0)
         if self.remainder == "nobody":
             return taken
         return taken + jnp.where(itself, jnp.exp(left.sum(axis=-1, keepdims=True)), 0)
-
-
-def _sum_over_later(x: Array, slots: Array) -> Array:
-    """``[B, H, Q, K]``: for each key the sum of ``x`` over the keys in later ``slots [#B, K]``, itself left out."""
-    if isinstance(slots, np.ndarray) and (np.diff(slots) > 0).all():
-        sums = jax.lax.cumsum(x, axis=3, reverse=True)
-        return jnp.concatenate([sums[..., 1:], jnp.zeros_like(sums[..., :1])], axis=-1)
-    later = (slots[:, :, None] > slots[:, None, :]).astype(x.dtype)  # [#B, K, K]: key t stands after key j
-    later = jnp.broadcast_to(later, (x.shape[0], *later.shape[1:]))
-    return jnp.einsum("bhqt,btj->bhqj", x, later, precision="highest")

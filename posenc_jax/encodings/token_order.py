@@ -61,6 +61,16 @@ class TokenOrder:
         """
         return jnp.cumsum(self.real(x), axis=1)
 
+    def sums_onwards(self, x: Array, *, itself: bool) -> Array:
+        """Of a value per pair ``x [B, H, Q, K]``, as the keys stand, the sums over the keys after each, and over it
+        too if ``itself``. ``x`` is 0 where a query may not attend, so the sums stay within its own segment.
+        """
+        x = self.arrange(x, axis=3)
+        sums = jax.lax.cumsum(x, axis=3, reverse=True)
+        if not itself:
+            sums = jnp.concatenate([sums[..., 1:], jnp.zeros_like(sums[..., :1])], axis=3)
+        return self.restore(sums, axis=3)
+
     def convolve(self, x: Array, kernel: Array) -> Array:
         """``y_t = sum_s kernel[s] x_(t - s)`` over the tokens s = 0, 1, ... back in the same segment, each channel by
         itself, of ``x [B, K, ...]``, in order, and ``kernel [size, ...]``.
