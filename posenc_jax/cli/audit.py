@@ -6,6 +6,7 @@ import argparse
 import concurrent.futures.process
 import dataclasses
 import difflib
+import functools
 import json
 import multiprocessing
 import os
@@ -164,13 +165,16 @@ def _start() -> None:
     prepare_jax()
 
 
-_baseline: list[Any] = []  # of this process: attention alone
+@functools.cache
+def _baseline() -> Any:
+    """Attention alone, compiled once in a process."""
+    from posenc_jax.analysis.audit import plain_attention
+
+    return plain_attention()
 
 
 def _measure(text: str, *, timing: bool) -> dict[str, Any]:
-    from posenc_jax.analysis.audit import audit, plain_attention
+    from posenc_jax.analysis.audit import audit
     from posenc_jax.encodings import parse
 
-    if not _baseline:
-        _baseline.append(plain_attention())
-    return audit(parse(text), baseline=_baseline[0], clock=time.perf_counter if timing else None)
+    return audit(parse(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
