@@ -32,9 +32,9 @@ class PoPE(PositionalEncoding):
         theta_c = base^(-c/D),   c = 0 .. D-1
 
     (Gopalakrishnan et al. 2025. Relied on: x-transformers' ``PolarEmbedding``, whose logits these are, and notes of
-    others on the paper; the authors' repository could not be had.) RoPE has half as many frequencies, and there the angle between
-    query and key within a plane shifts the phase. Encoded queries and keys have 2 D components, real parts then
-    imaginary parts; the scale is still 1/sqrt(D), and values stay as they are.
+    others on the paper; the authors' repository could not be had.) RoPE has half as many frequencies, and there the
+    angle between query and key within a plane shifts the phase. Encoded queries and keys have 2 D components, real
+    parts then imaginary parts; the scale is still 1/sqrt(D), and values stay as they are.
 
     Parameter: ``delta [H, D]`` of each layer (one for all layers in x-transformers), clipped to [-2 pi, 0] where it is
     used (`clipped_phase`; one that training moves out of the interval gets no gradient any more, as in the code). Field

@@ -1,13 +1,13 @@
-import dataclasses
 import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.deberta import DeBERTa, clipped_row, log_bucket_rows
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
@@ -79,10 +79,7 @@ def test_attention_is_the_papers(encoding, known):
         positions = np.array([np.arange(7), [0, 2, 4, 0, 1, 12, 17]])
         segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
         for causal in (True, False):
-            sequence = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7), segment_ids=segments)
-            queries = dataclasses.replace(sequence, positions=sequence.positions[:, 4:], segment_ids=segments[:, 4:])
-            slots = {"q_slots": np.arange(4, 7)[None], "k_slots": np.arange(7)[None]}
-            geometry = Geometry.between(queries, sequence, num_heads=4, causal=causal, **slots)
+            geometry = last_queries(positions, segments, 4, causal=causal, known=known)
             got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
             visible = np.asarray(geometry.mask)[:, 0]
             for b, h in np.ndindex(2, 4):

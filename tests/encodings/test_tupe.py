@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
@@ -62,11 +63,8 @@ def test_attention_is_the_papers(encoding, known):
     q, (k, v) = RNG.normal(size=(2, 4, 4, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
     with jax.enable_x64(True):
         params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
-        sequence = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7), segment_ids=segments)
-        queries = dataclasses.replace(sequence, positions=sequence.positions[:, 3:], segment_ids=segments[:, 3:])
         for causal in (True, False):
-            slots = {"q_slots": np.arange(3, 7)[None], "k_slots": np.arange(7)[None]}
-            geometry = Geometry.between(queries, sequence, num_heads=4, causal=causal, **slots)
+            geometry = last_queries(positions, segments, 3, causal=causal, known=known)
             got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
             visible = np.asarray(geometry.mask)[:, 0]
             for b, h, i in np.ndindex(2, 4, 4):

@@ -1,0 +1,19 @@
+"""An attention call whose queries are the last tokens of packed rows."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Geometry, Sequence
+
+
+def last_queries(positions, segments, first, *, causal, known, num_heads=4):
+    """The geometry of tokens ``first ..`` attending to all of ``positions [B, K]``, known on the host or not."""
+    num_keys = positions.shape[1]
+    keys = Sequence(
+        positions if known else jnp.asarray(positions), np.full(len(positions), num_keys), segment_ids=segments
+    )
+    queries = dataclasses.replace(keys, positions=keys.positions[:, first:], segment_ids=segments[:, first:])
+    slots = {"q_slots": np.arange(first, num_keys)[None], "k_slots": np.arange(num_keys)[None]}
+    return Geometry.between(queries, keys, num_heads=num_heads, causal=causal, **slots)
