@@ -1,0 +1,77 @@
+"""What a corpus is: a name, the packages it comes from, and a pure function from their unpacked files to rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["translation", "summarization", "classification", "text"]
+Row = dict[str, str]
+Rows = dict[str, list[Row]]
+"""{split: rows}."""
+
+SPLITS = ("train", "validation", "test")
+
+
+class DataError(Exception):
+    """Data is missing, damaged or not what it should be; the message has the value, the rule and the way out."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A local corpus, from Debian packages.
+
+    ``extract(folder)`` reads unpacked files and returns ``{split: rows}``; a row has exactly ``columns``, all strings.
+    In ``folder`` lie one sub-folder per package of ``packages``, as ``dpkg-deb -x`` leaves it, and the files of
+    ``indexes`` ("Packages", "Translation-en"), plain or compressed (.gz, .bz2, .xz, .lz4).
+
+    Columns by kind: translation has two language codes, summarization "document" and "summary", classification
+    "header", "body", "footer" and "label", text "text"; all of them "doc" too: the page or source package by which
+    the splits were made, so that no document is in two of them.
+
+    ``sha256`` is the hash of the rows (``rows_sha256``) that was measured when the corpus was written down, None if
+    it never was. Packages are revised, so another hash is noted, and refused only on request.
+    """
+
+    name: str
+    kind: Kind
+    columns: tuple[str, ...]
+    licence: str
+    extract: Callable[[Path], Rows]
+    packages: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    splits: tuple[str, ...] = SPLITS
+    sha256: str | None = None
+
+
+def split_of(key: str) -> str:
+    """The split that a document falls into by the hash of its name: 92 % train, 4 % validation, 4 % test."""
+    share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
+    return "train" if share < 0.92 else "validation" if share < 0.96 else "test"
+
+
+def split_rows(rows: list[Row]) -> Rows:
+    """Rows by the split of their "doc", in their order."""
+    found: Rows = {split: [] for split in SPLITS}
+    for row in rows:
+        found[split_of(row["doc"])].append(row)
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file; DataError names the file and the offset of a byte that is none."""
+    return decoded(path.read_bytes(), path)
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """``data`` of the file ``path`` as UTF-8; DataError names the file and the offset of a byte that is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start} ({error.reason}); "
+            "the file is damaged: unpack its package again"
+        ) from None
