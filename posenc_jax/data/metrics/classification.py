@@ -20,9 +20,9 @@ def accuracy(confusion: Array) -> float:
 def macro_f1(confusion: Array) -> float:
     """The mean over classes of ``F1 = 2 right / (predicted + references)``, from ``confusion [C, C]`` as in `accuracy`.
 
-    The classes are those that occur among the references or the predictions (scikit-learn's default). One in neither has
-    the F1 0/0; any number for it would make the mean depend on classes that the texts know nothing of. One that is only
-    predicted counts with its F1 of 0: leaving it out would forgive predictions of absent classes.
+    The classes are those that occur among the references or the predictions (scikit-learn's default). One in neither
+    has the F1 0/0; any number for it would make the mean depend on classes that the texts know nothing of. One that is
+    only predicted counts with its F1 of 0: leaving it out would forgive predictions of absent classes.
 
     Raises:
       ValueError: as `accuracy`.
