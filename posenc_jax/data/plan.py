@@ -1,0 +1,343 @@
+"""Which examples form the batch of a step: pure functions of (token lengths, settings, seed, step).
+
+No iterator and no state: any step can be asked for, in any order, and a run that resumes at a step reads what it would
+have read. Examples have lengths ``[n]``, or ``[n, 2]`` with two sides (source, target).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+_OPEN_ROWS = 64
+_UINT64 = 2**64
+# Orders that must be the same for all seeds are drawn with this one.
+_NO_SEED = _UINT64 - 1
+
+
+def order(n: int, seed: int, epoch: int) -> np.ndarray:
+    """``[n]`` int64, a permutation of ``0 .. n-1``, another for every (seed, epoch).
+
+    Example ``i`` has as its key the i-th 64 random bits of Philox under the key ``(seed, epoch)``, and is placed by it.
+    Raw bits are the same in every version of NumPy, which its `permutation` need not be.
+
+    Reference: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011), Philox4x64-10.
+    """
+    key = np.asarray([seed % _UINT64, epoch % _UINT64], np.uint64)
+    return np.argsort(np.random.Philox(key=key).random_raw(n), kind="stable")
+
+
+def packed(
+    lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int, order: np.ndarray
+) -> np.ndarray:
+    """Examples put into rows: ``[R, max_examples]`` int32 ids, -1 = none (at the end of a row).
+
+    Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: each
+    example, in the given order, goes into the first of the open rows that has room for it. At most 64 rows are open;
+    when a further one is needed, the one with the fewest tokens left on any side is closed.
+
+    Args:
+      lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1.
+      capacities: tokens of a row, one int a side.
+      max_examples: examples in a row, at most.
+      order: ``[n]``, the ids in the order in which they are placed.
+
+    ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
+    """
+    lengths, capacities = _checked(lengths, capacities, max_examples)
+    sides = range(len(capacities))
+    smallest = [int(least) for least in lengths.min(axis=0, initial=max(capacities))]
+    # fits[side][tokens]: the open rows (bits) that have room for so many tokens. A row whose room shrinks from f to
+    # f - l leaves l of the sets: on the whole as many steps as there are tokens.
+    fits = [[0] * (capacity + 1) for capacity in capacities]
+    free = [[0] * _OPEN_ROWS for _ in sides]
+    rows: list[list[int]] = []
+    row_at: list[list[int]] = [[] for _ in range(_OPEN_ROWS)]
+    unused = list(range(_OPEN_ROWS))[::-1]
+
+    def shrink(slot: int, side: int, room: int) -> None:
+        kept = ~(1 << slot)
+        sets = fits[side]
+        for tokens in range(room + 1, free[side][slot] + 1):
+            sets[tokens] &= kept
+        free[side][slot] = room
+
+    def close(slot: int) -> None:
+        for side in sides:
+            shrink(slot, side, -1)
+        unused.append(slot)
+
+    for example, needed in zip(order.tolist(), lengths[order].tolist()):
+        candidates = -1
+        for side in sides:
+            candidates &= fits[side][needed[side]]
+        if candidates:
+            slot = (candidates & -candidates).bit_length() - 1
+        else:
+            if not unused:
+                close(min(range(_OPEN_ROWS), key=lambda slot: min(room[slot] for room in free)))
+            slot = unused.pop()
+            row_at[slot] = []
+            rows.append(row_at[slot])
+            for side in sides:
+                free[side][slot] = capacities[side]
+                fits[side] = [held | 1 << slot for held in fits[side]]
+        row_at[slot].append(example)
+        for side in sides:
+            shrink(slot, side, free[side][slot] - needed[side])
+        if len(row_at[slot]) == max_examples or any(free[side][slot] < smallest[side] for side in sides):
+            close(slot)
+    result = np.full((len(rows), max_examples), -1, np.int32)
+    counts = np.asarray([len(row) for row in rows], np.int64)
+    result[np.arange(max_examples) < counts[:, None]] = [example for row in rows for example in row]
+    return result
+
+
+def _checked(
+    lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    lengths, capacities = _by_side(lengths), _tuple(capacities)
+    if len(capacities) != lengths.shape[1]:
+        raise ValueError(f"capacities {capacities} for examples of {lengths.shape[1]} sides: give one int a side")
+    if max_examples < 1:
+        raise ValueError(f"max_examples {max_examples} is below 1: a row holds at least one example")
+    _check_lengths(lengths, capacities, "capacity")
+    return lengths, capacities
+
+
+def _check_lengths(lengths: np.ndarray, limits: Sequence[int], limit_name: str) -> None:
+    if len(lengths) and lengths.min() < 1:
+        example = int(np.argmin(lengths.min(axis=1)))
+        raise ValueError(
+            f"example {example} has length {lengths.min()}: every side needs at least 1 token; leave it out"
+        )
+    for side, limit in enumerate(limits):
+        too_long = np.flatnonzero(lengths[:, side] > limit)
+        if len(too_long):
+            raise ValueError(
+                f"{len(too_long)} examples are longer than the {limit_name} {limit} (example {too_long[0]} has "
+                f"{lengths[too_long[0], side]} tokens): leave them out, cut them, or raise the {limit_name}"
+            )
+
+
+def _by_side(lengths: np.ndarray) -> np.ndarray:
+    lengths = np.asarray(lengths)
+    return lengths[:, None] if lengths.ndim == 1 else lengths
+
+
+def _tuple(capacities: int | Sequence[int]) -> tuple[int, ...]:
+    return tuple(np.atleast_1d(np.asarray(capacities, np.int64)).tolist())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Packing:
+    """Several examples a row: packed once per seed, the rows shuffled anew in every epoch.
+
+    An epoch has ``R // batch_size`` steps; what does not fill a batch is left out of that epoch, other rows each time.
+
+    Attributes:
+      lengths, capacities, max_examples: as in `packed`.
+      batch_size: rows in a batch. seed: of the replica.
+      rows: ``[R, max_examples]``, `packed` in ``order(n, seed, 0)``.
+
+    ValueError: of `packed`; fewer rows than ``batch_size``.
+    """
+
+    lengths: np.ndarray
+    capacities: int | Sequence[int]
+    max_examples: int
+    batch_size: int
+    seed: int
+    rows: np.ndarray = dataclasses.field(init=False, repr=False)
+    _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self):
+        in_order = order(len(self.lengths), self.seed, 0)
+        rows = packed(self.lengths, self.capacities, self.max_examples, in_order)
+        _check_batch(self.batch_size, len(rows), "rows")
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "_order", _remembered(lambda epoch: order(len(rows), self.seed, epoch + 1)))
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Whole batches in one pass over the rows."""
+        return len(self.rows) // self.batch_size
+
+    def batches(self, step: int, count: int) -> np.ndarray:
+        """``[count, batch_size, max_examples]`` int32, the ids of steps ``step .. step+count-1``; -1 = none."""
+        return self.rows[_shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)]
+
+    def padding_fraction(self) -> float:
+        """Share of all slots of all rows, both sides together, that hold no token."""
+        return 1 - float(np.sum(self.lengths)) / (len(self.rows) * sum(_tuple(self.capacities)))
+
+    def examples_per_row(self) -> float:
+        """Mean number of examples in a row."""
+        return len(self.lengths) / len(self.rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plain:
+    """One example a row, in an order of its own in every epoch; what does not fill a batch is left out of that epoch.
+
+    ValueError: fewer examples than ``batch_size``.
+    """
+
+    n: int
+    batch_size: int
+    seed: int
+    _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self):
+        _check_batch(self.batch_size, self.n, "examples")
+        object.__setattr__(self, "_order", _remembered(lambda epoch: order(self.n, self.seed, epoch)))
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Whole batches in one pass over the examples."""
+        return self.n // self.batch_size
+
+    def batches(self, step: int, count: int) -> np.ndarray:
+        """``[count, batch_size, 1]`` int32, the ids of steps ``step .. step+count-1``."""
+        ids = _shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)
+        return ids[..., None].astype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Buckets:
+    """Batches of examples of about one length, one example a row: less padding without packing.
+
+    An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
+    ``batch_size * max(widths) // w`` rows, so that all have about the same number of slots. The steps of one call
+    (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
+    so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
+
+    What does not fill a call goes on to the next wider bucket, as do all of a bucket too small for one call; what then
+    does not fill a call of the widest bucket with examples is left out of that epoch, others each time. If that bucket
+    has not a single call, one of the next narrower is run at its width, so that the longest examples are seen.
+
+    ValueError: a length below 1 or above the widest width; widths or batch_size below 1.
+    """
+
+    lengths: np.ndarray
+    widths: Sequence[int]
+    batch_size: int
+    seed: int
+    bucket_of: np.ndarray = dataclasses.field(init=False, repr=False)
+    _calls: Callable[[int, int], tuple[np.ndarray, list[np.ndarray]]] = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self):
+        widths = tuple(sorted(set(_tuple(self.widths))))
+        if not widths or widths[0] < 1:
+            raise ValueError(f"widths {self.widths} of buckets must be positive, and at least one")
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size {self.batch_size} is below 1")
+        lengths = _by_side(self.lengths)
+        _check_lengths(lengths, (widths[-1],) * lengths.shape[1], "widest bucket")
+        object.__setattr__(self, "widths", widths)
+        object.__setattr__(self, "bucket_of", np.searchsorted(widths, lengths.max(axis=1)))
+        object.__setattr__(self, "_calls", _remembered(self._calls_of_epoch))
+
+    def rows(self, width: int) -> int:
+        """Rows in a batch of this width."""
+        return self.batch_size * max(self.widths) // width
+
+    def calls_per_epoch(self, count: int) -> dict[int, int]:
+        """{width: calls of ``count`` steps} in an epoch.
+
+        ValueError: too few examples for a single call.
+        """
+        held = np.bincount(self.bucket_of, minlength=len(self.widths))
+        needed = [count * self.rows(width) for width in self.widths]
+        widest = int(np.max(np.flatnonzero(held), initial=0))
+        calls = [0] * len(self.widths)
+        waiting = 0
+        for bucket in range(widest + 1):
+            waiting += int(held[bucket])
+            calls[bucket], waiting = divmod(waiting, needed[bucket])
+        if not calls[widest]:
+            with_calls = [bucket for bucket in range(widest) if calls[bucket]]
+            if not with_calls:
+                raise ValueError(
+                    f"{len(self.lengths)} examples do not fill a call of {count} steps, which takes "
+                    f"{needed[widest]} at width {self.widths[widest]}: lower batch_size or the steps of a call"
+                )
+            calls[with_calls[-1]] -= 1
+            calls[widest] = (waiting + needed[with_calls[-1]]) // needed[widest]
+        return dict(zip(self.widths, calls))
+
+    def steps_per_epoch(self, count: int) -> int:
+        """Steps of an epoch of calls of ``count`` steps."""
+        return count * sum(self.calls_per_epoch(count).values())
+
+    def batches(self, step: int, count: int) -> tuple[int, np.ndarray]:
+        """The width of steps ``step .. step+count-1``, and their ids, ``[count, rows(width), 1]`` int32.
+
+        ValueError: ``step`` is not a multiple of ``count``.
+        """
+        _check_steps(step, count)
+        if step % count:
+            raise ValueError(
+                f"step {step} is not a multiple of {count}, the steps of a call, which share one bucket: "
+                f"ask from step {step - step % count}"
+            )
+        epoch, call = divmod(step // count, self.steps_per_epoch(count) // count)
+        buckets, ids = self._calls(epoch, count)
+        return self.widths[buckets[call]], ids[call].reshape(count, -1, 1)
+
+    def _calls_of_epoch(self, epoch: int, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The bucket of each call, and its ids."""
+        waiting = order(len(self.lengths), self.seed, epoch)
+        ids: list[np.ndarray] = []
+        of_call: list[int] = []
+        for bucket, (width, calls) in enumerate(self.calls_per_epoch(count).items()):
+            chosen = np.flatnonzero(self.bucket_of[waiting] <= bucket)[: calls * count * self.rows(width)]
+            ids.extend(waiting[chosen].astype(np.int32).reshape(calls, count * self.rows(width)))
+            of_call.extend([bucket] * calls)
+            waiting = np.delete(waiting, chosen)
+        at = order(len(ids), _NO_SEED, epoch)
+        return np.asarray(of_call)[at], [ids[call] for call in at]
+
+    def padding_fraction(self, count: int) -> float:
+        """Share of the slots of the first epoch's batches, all sides together, that hold no token."""
+        lengths = _by_side(self.lengths)
+        buckets, ids = self._calls(0, count)
+        slots = sum(len(of_call) * self.widths[bucket] for bucket, of_call in zip(buckets, ids)) * lengths.shape[1]
+        return 1 - float(lengths[np.concatenate(ids)].sum()) / slots
+
+
+def _check_batch(batch_size: int, available: int, what: str) -> None:
+    if batch_size < 1:
+        raise ValueError(f"batch_size {batch_size} is below 1")
+    if available < batch_size:
+        raise ValueError(
+            f"{available} {what} do not fill a batch of {batch_size}: lower batch_size to {available} or less, or use "
+            "more text"
+        )
+
+
+def _check_steps(step: int, count: int) -> None:
+    if step < 0 or count < 1:
+        raise ValueError(f"steps {step} to {step + count - 1} do not exist: steps start at 0, and count at 1")
+
+
+def _shuffled(
+    step: int, count: int, batch_size: int, steps_per_epoch: int, in_order: Callable[[int], np.ndarray]
+) -> np.ndarray:
+    """``[count, batch_size]``: each step takes its part of its epoch's order."""
+    _check_steps(step, count)
+    parts = []
+    while count:
+        epoch, first = divmod(step, steps_per_epoch)
+        steps = min(count, steps_per_epoch - first)
+        parts.append(in_order(epoch)[first * batch_size : (first + steps) * batch_size])
+        step, count = step + steps, count - steps
+    return np.concatenate(parts).reshape(-1, batch_size)
+
+
+def _remembered(function: Callable) -> Callable:
+    """The function, its last two results kept: calls of one epoch sort its order once."""
+    return functools.lru_cache(maxsize=2)(function)

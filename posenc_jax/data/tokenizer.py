@@ -1,0 +1,217 @@
+"""Texts to token ids and back without loss: bytes, or subwords of SentencePiece with byte fallback."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import io
+import re
+from collections.abc import Iterable
+
+PAD, BOS, EOS, UNK, SEP = range(5)
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>", "<sep>")
+
+_NUM_SPECIAL = len(SPECIAL_TOKENS)
+_BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
+_SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
+
+
+class Tokenizer(abc.ABC):
+    """Text to ids and back: ``decode(encode(text)) == text`` for every text, newlines and runs of spaces included.
+
+    Ids 0 to 4 are `PAD`, `BOS`, `EOS`, `UNK` and `SEP`; no text encodes to one of them (nor the text "<s>"): callers
+    add them.
+    """
+
+    @property
+    @abc.abstractmethod
+    def vocab_size(self) -> int:
+        """Number of ids, special ones included."""
+
+    @abc.abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without special ones; the empty text has none."""
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids before the first `EOS`, special ones left out; broken UTF-8 gives U+FFFD.
+
+        ValueError: an id that the vocabulary does not have, wherever it stands.
+        """
+        ids = [int(token) for token in ids]
+        for token in ids:
+            if not 0 <= token < self.vocab_size:
+                raise ValueError(
+                    f"token id {token} is not in the vocabulary (0 to {self.vocab_size - 1}): "
+                    "decode with the tokenizer that the model was trained with"
+                )
+        end = ids.index(EOS) if EOS in ids else len(ids)
+        return self._text([token for token in ids[:end] if token >= _NUM_SPECIAL])
+
+    @abc.abstractmethod
+    def _text(self, ids: list[int]) -> str:
+        """The text of valid ids without special ones."""
+
+    @abc.abstractmethod
+    def to_bytes(self) -> bytes:
+        """All of the tokenizer; `tokenizer_from_bytes` reads it."""
+
+    @property
+    def sha256(self) -> str:
+        """Hash of `to_bytes`, hexadecimal: equal hashes encode alike."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+class ByteTokenizer(Tokenizer):
+    """UTF-8 bytes: ``id = 5 + byte``. Needs no training."""
+
+    @property
+    def vocab_size(self) -> int:
+        """5 special ids and 256 bytes."""
+        return _NUM_SPECIAL + 256
+
+    def encode(self, text: str) -> list[int]:
+        """One id a byte."""
+        return [_NUM_SPECIAL + byte for byte in text.encode()]
+
+    def _text(self, ids: list[int]) -> str:
+        return bytes(token - _NUM_SPECIAL for token in ids).decode(errors="replace")
+
+    def to_bytes(self) -> bytes:
+        """A constant."""
+        return _BYTES
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """A SentencePiece model whose first ids are ours, as `train_sentencepiece` makes them.
+
+    A space is put before every text and taken away by `decode`: a word has the same piece at the beginning as
+    elsewhere. SentencePiece cannot tell U+2581 from a space; here it is encoded as its three bytes.
+
+    ValueError: bytes that are no model, or a model with other special ids or without byte fallback.
+
+    Reference: Kudo and Richardson, "SentencePiece" (EMNLP 2018); BPE: Sennrich et al. (ACL 2016), section 3.2.
+    """
+
+    def __init__(self, model: bytes):
+        import sentencepiece
+
+        self._model = model
+        if not model:  # which the library takes, and complains about later
+            raise ValueError("0 bytes are not a SentencePiece model")
+        try:
+            self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise ValueError(f"{len(model)} bytes are not a SentencePiece model: {error}") from error
+        found = tuple(self._pieces.id_to_piece(i) for i in range(min(_NUM_SPECIAL, self._pieces.vocab_size())))
+        if found != SPECIAL_TOKENS:
+            raise ValueError(
+                f"a SentencePiece model whose ids 0 to 4 are {found} will not do: they must be {SPECIAL_TOKENS}; "
+                "train one with train_sentencepiece"
+            )
+        self._byte_ids = [self._pieces.piece_to_id(f"<0x{byte:02X}>") for byte in range(256)]
+        if UNK in self._byte_ids:
+            raise ValueError(
+                "a SentencePiece model without byte fallback will not do: unknown characters must be encoded as "
+                "bytes; train one with train_sentencepiece"
+            )
+
+    @property
+    def vocab_size(self) -> int:
+        """Special ids, bytes and pieces."""
+        return self._pieces.vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Pieces, and bytes for characters that the model does not know."""
+        return self._encode_with_space_symbol(text) if _SPACE in text else self._pieces.encode(text)
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` of each text, in one call of the library."""
+        texts = list(texts)
+        encoded = self._pieces.encode([text for text in texts if _SPACE not in text])
+        others = iter(encoded)
+        return [self._encode_with_space_symbol(text) if _SPACE in text else next(others) for text in texts]
+
+    def _encode_with_space_symbol(self, text: str) -> list[int]:
+        # A character that neither the model nor the text knows stands for U+2581: it joins no piece and comes out as
+        # its bytes, which are then replaced.
+        private = map(chr, range(0xE000, 0xF900))
+        stand_in = next(c for c in private if c not in text and self._pieces.piece_to_id(c) == UNK)
+        ids, old, new = self._pieces.encode(text.replace(_SPACE, stand_in)), self._bytes(stand_in), self._bytes(_SPACE)
+        for start in range(len(ids) - len(old) + 1):
+            if ids[start : start + len(old)] == old:
+                ids[start : start + len(old)] = new
+        return ids
+
+    def _bytes(self, text: str) -> list[int]:
+        return [self._byte_ids[byte] for byte in text.encode()]
+
+    def _text(self, ids: list[int]) -> str:
+        return self._pieces.decode(ids) if ids else ""
+
+    def to_bytes(self) -> bytes:
+        """The model file."""
+        return self._model
+
+
+def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceTokenizer:
+    """BPE pieces of ``lines``, trained in memory; equal lines and sizes give equal bytes.
+
+    Nothing is normalised. Of ``vocab_size`` ids 5 are special, 256 bytes, the others pieces (also of spaces only:
+    indentation). Characters that make up the rarest 0.05 % of the text are left to the bytes.
+
+    ValueError: no lines, or a vocabulary that is too large or too small for them.
+    """
+    import sentencepiece
+
+    lines = list(lines)
+    if not any(lines):
+        raise ValueError("a tokenizer cannot be trained on no text: give it the lines of the train split")
+    if vocab_size <= _NUM_SPECIAL + 256:
+        raise ValueError(
+            f"vocab_size {vocab_size} is too small: special ids and bytes alone are {_NUM_SPECIAL + 256}; "
+            "raise it, or use ByteTokenizer"
+        )
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            allow_whitespace_only_pieces=True,
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            control_symbols=[SPECIAL_TOKENS[SEP]],
+            max_sentence_length=max(len(line.encode()) for line in lines),  # longer ones would be left out unsaid
+            num_threads=1,  # the count is written into the model, and so into its hash
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        message = str(error)
+        if found := re.search(r"Vocabulary size too high .* <= (\d+)", message):
+            raise ValueError(
+                f"vocab_size {vocab_size} is too large for this text, which gives at most {found[1]} pieces: "
+                f"set vocab_size to {found[1]} or less, or train on more text"
+            ) from error
+        if found := re.search(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)", message):
+            raise ValueError(
+                f"vocab_size {vocab_size} is too small: special ids, bytes and the characters of this text alone are "
+                f"{found[1]}; set vocab_size to {found[1]} or more, or use ByteTokenizer"
+            ) from error
+        raise
+    return SentencePieceTokenizer(model.getvalue())
+
+
+def tokenizer_from_bytes(data: bytes) -> Tokenizer:
+    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError: other bytes."""
+    return ByteTokenizer() if data == _BYTES else SentencePieceTokenizer(data)
