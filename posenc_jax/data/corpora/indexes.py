@@ -27,7 +27,7 @@ def stanzas(folder: Path, index: str) -> Iterator[dict[str, str]]:
     neither a field nor continues one.
     """
     pattern = re.compile(rf"(.+_)?{re.escape(index)}(\.(gz|bz2|xz|lz4))?")
-    paths = sorted(path for path in folder.rglob(f"*{index}*") if pattern.fullmatch(path.name) and path.is_file())
+    paths = sorted(path for path in folder.glob(f"*{index}*") if pattern.fullmatch(path.name) and path.is_file())
     stable = [path for path in paths if not _PASSING.search(path.name)]
     if not stable:
         found = ", ".join(path.name for path in paths)
