@@ -1,1 +1,82 @@
-"""Corpora of real text."""
+"""Corpora of real text, from Debian packages. Nothing of them is part of this project: they are prepared on demand."""
+
+from __future__ import annotations
+
+import functools
+
+from posenc_jax.data.corpora import descriptions, libreoffice, python_docs
+from posenc_jax.data.corpora.corpus import Corpus, DataError
+
+__all__ = ["CORPORA", "Corpus", "DataError"]
+
+_HELP_LICENCE = "MPL-2.0, parts Apache-2.0 (the packages' copyright files)"
+_DESCRIPTIONS_LICENCE = "that of each described source package; use locally, do not redistribute"
+_CLASSIFICATION = ("header", "body", "footer", "label", "doc")
+
+
+def _help(language: str, sha256: str | None = None) -> Corpus:
+    return Corpus(
+        name=f"help/en-{language}",
+        kind="translation",
+        columns=("en", language, "doc"),
+        licence=_HELP_LICENCE,
+        extract=functools.partial(libreoffice.translation, language=language),
+        packages=(libreoffice.package("en"), libreoffice.package(language)),
+        sha256=sha256,
+    )
+
+
+def _descriptions(language: str, sha256: str | None = None) -> Corpus:
+    return Corpus(
+        name=f"descriptions/en-{language}",
+        kind="translation",
+        columns=("en", language, "doc"),
+        licence=_DESCRIPTIONS_LICENCE,
+        extract=functools.partial(descriptions.translation, language=language),
+        indexes=("Translation-en", f"Translation-{language}"),
+        splits=("test",),
+        sha256=sha256,
+    )
+
+
+_ALL = (
+    _help("de"),
+    _help("fr"),
+    _help("ja"),
+    Corpus(
+        name="help/modules",
+        kind="classification",
+        columns=_CLASSIFICATION,
+        licence=_HELP_LICENCE,
+        extract=libreoffice.modules,
+        packages=(libreoffice.package("en"),),
+    ),
+    _descriptions("de"),
+    _descriptions("fr"),
+    Corpus(
+        name="descriptions/summaries",
+        kind="summarization",
+        columns=("document", "summary", "doc"),
+        licence=_DESCRIPTIONS_LICENCE,
+        extract=descriptions.summaries,
+        indexes=("Packages", "Translation-en"),
+    ),
+    Corpus(
+        name="descriptions/sections",
+        kind="classification",
+        columns=_CLASSIFICATION,
+        licence=_DESCRIPTIONS_LICENCE,
+        extract=descriptions.sections,
+        indexes=("Packages", "Translation-en"),
+    ),
+    Corpus(
+        name="python_docs",
+        kind="text",
+        columns=("text", "doc"),
+        licence="PSF-2.0",
+        extract=python_docs.documents,
+        packages=("python3.11-doc",),
+    ),
+)
+CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in _ALL}
+"""The local corpora by name."""

@@ -1,0 +1,248 @@
+"""Where prepared corpora lie, how they come there whole or not at all, and how damage is found.
+
+    DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
+    DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
+
+A corpus is prepared in a folder beside its own and renamed; one process at a time prepares in a directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.data.corpora import CORPORA, builders, debian
+from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows
+from posenc_jax.data.corpora.debian import Note
+
+FORMAT = 1
+"""Of manifests and of the files beside them."""
+MANIFEST = "manifest.json"
+
+
+def data_directory() -> Path:
+    """$POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache."""
+    if os.environ.get("POSENC_DATA"):
+        return Path(os.environ["POSENC_DATA"]).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "posenc_jax" / "data"
+
+
+def corpus_of(name: str) -> Corpus:
+    """The local corpus of a name; DataError names those there are."""
+    if name in CORPORA:
+        return CORPORA[name]
+    near = difflib.get_close_matches(name, CORPORA, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ":"
+    raise DataError(f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}")
+
+
+def is_prepared(name: str, directory: Path | None = None) -> bool:
+    """Whether there is something under that name, whole or damaged."""
+    return (_home(name, directory)).is_dir()
+
+
+def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -> dict[str, Any]:
+    """What was prepared: name, kind, columns, splits, packages, hashes; DataError when it is not there or damaged.
+
+    ``verify`` reads every file and compares its hash.
+    """
+    corpus, home = corpus_of(name), _home(name, directory)
+    where = "" if directory is None else f" --directory {directory}"
+    if not home.is_dir():
+        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: posenc data prepare {name}{where}")
+    rebuild = f"prepare it anew: posenc data prepare {name}{where} --rebuild"
+    try:
+        found = json.loads((home / MANIFEST).read_text())
+        if found["format"] != FORMAT:
+            raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
+        files = dict(found["files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{home / MANIFEST} is damaged ({type(error).__name__}: {error}); {rebuild}") from None
+    if tuple(found["columns"]) != corpus.columns:
+        raise DataError(f"{home} has columns {found['columns']}, this version has {list(corpus.columns)}: {rebuild}")
+    for path, sha256 in files.items() if verify else ():
+        try:
+            problem = "" if _file_sha256(home / path) == sha256 else "its hash is not that of the manifest"
+        except OSError as error:
+            problem = error.strerror or str(error)
+        if problem:
+            raise DataError(f"{home / path} is damaged ({problem}); {rebuild}")
+    return found
+
+
+def prepare(
+    name: str,
+    *,
+    directory: Path | None = None,
+    from_dir: Path | None = None,
+    strict: bool = False,
+    rebuild: bool = False,
+    note: Note = print,
+) -> Path:
+    """Makes a corpus ready and gives its folder; one that is there and whole stays as it is.
+
+    Files come from ``from_dir`` (see ``debian`` for its layout), else from the archive of this machine. ``strict``
+    refuses text with another hash than the corpus has, ``rebuild`` replaces what is there by files fetched anew;
+    ``note`` is told what happens. Errors: DataError.
+    """
+    corpus, home = corpus_of(name), _home(name, directory)
+    if from_dir is not None and not from_dir.is_dir():
+        raise DataError(f"{from_dir} is no folder: --from-dir names one with unpacked packages")
+    root = directory or data_directory()
+    try:
+        with _locked(root, note):
+            if home.is_dir() and not rebuild:
+                found = manifest(name, directory)
+                note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
+                _compare(corpus, found["sha256"], strict=strict, note=note)
+                return home
+            working = home.with_name(f".{home.name}.preparing")
+            replaced = home.with_name(f".{home.name}.replaced")
+            for left in (working, replaced):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            try:
+                _build(corpus, working, _sources(corpus, root, from_dir, rebuild, note), strict, note)
+                if home.exists():
+                    home.rename(replaced)
+                working.rename(home)
+            finally:
+                for left in (working, replaced):
+                    shutil.rmtree(left, ignore_errors=True)
+            found = manifest(name, directory)
+            note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
+            return home
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        raise DataError(
+            f"{name} cannot be prepared in {root} ({error.strerror or error}{where}): choose another place with "
+            "--directory DIR or POSENC_DATA"
+        ) from None
+
+
+def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The hash of all rows, and of those of each split: of JSON lists of their columns, one a line."""
+    total, parts = hashlib.sha256(), {}
+    for split, part in rows.items():
+        lines = "".join(json.dumps([row[c] for c in columns], ensure_ascii=False) + "\n" for row in part).encode()
+        parts[split] = hashlib.sha256(lines).hexdigest()
+        total.update(f"{split}\n".encode() + lines)
+    return total.hexdigest(), parts
+
+
+def _home(name: str, directory: Path | None) -> Path:
+    return (directory or data_directory()) / name
+
+
+def _sources(corpus: Corpus, root: Path, from_dir: Path | None, anew: bool, note: Note) -> Path:
+    """The folder that the corpus is extracted from, with all it needs in it."""
+    if from_dir is not None:
+        return from_dir
+    sources = root / "sources"
+    sources.mkdir(parents=True, exist_ok=True)
+    for entry in (*corpus.packages, *(f"{index}.gz" for index in corpus.indexes)) if anew else ():
+        path = sources / entry
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    debian.download_packages(corpus.packages, sources, note)
+    debian.download_indexes(corpus.indexes, sources, note)
+    return sources
+
+
+def _build(corpus: Corpus, working: Path, sources: Path, strict: bool, note: Note) -> None:
+    """Fills the folder ``working``; its manifest comes last."""
+    versions = debian.versions(corpus.packages, sources)
+    note(f"{corpus.name}: reading {sources}")
+    rows = corpus.extract(sources)
+    _check(corpus, rows)
+    sha256, parts = rows_sha256(rows, corpus.columns)
+    _compare(corpus, sha256, strict=strict, note=note)
+    note(f"{corpus.name}: writing {sum(map(len, rows.values())):,} rows")
+    working.mkdir(parents=True)
+    builders.write(rows, corpus.columns, working)
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "name": corpus.name,
+        "kind": corpus.kind,
+        "columns": corpus.columns,
+        "sha256": sha256,
+        "expected_sha256": corpus.sha256,
+        "splits": {split: {"count": len(part), "sha256": parts[split]} for split, part in rows.items()},
+        "packages": versions,
+        "indexes": corpus.indexes,
+        "licence": corpus.licence,
+    }
+    if corpus.kind == "classification":
+        found["labels"] = sorted({row["label"] for part in rows.values() for row in part})
+    paths = sorted(path for path in working.rglob("*") if path.is_file())
+    found["files"] = {path.relative_to(working).as_posix(): _file_sha256(path) for path in paths}
+    for path in paths:
+        _to_disk(path)
+    (working / MANIFEST).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    _to_disk(working / MANIFEST)
+
+
+def _check(corpus: Corpus, rows: Rows) -> None:
+    """DataError unless the rows are what the corpus says."""
+    for split in corpus.splits:
+        if not rows.get(split):
+            raise DataError(
+                f"{corpus.name}: no rows for the split {split!r}; the files are fewer than the packages have, or other "
+                f"ones: unpack {', '.join(corpus.packages + corpus.indexes)} again"
+            )
+    if set(rows) != set(corpus.splits):
+        raise AssertionError(f"{corpus.name}: splits {sorted(rows)}, not {corpus.splits}")
+    for part in rows.values():
+        for row in part:
+            if set(row) != set(corpus.columns):
+                raise AssertionError(f"{corpus.name}: columns {sorted(row)}, not {corpus.columns}")
+
+
+def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
+    if corpus.sha256 in (None, sha256):
+        return
+    text = (
+        f"{corpus.name}: the text has sha256 {sha256[:16]}..., not {str(corpus.sha256)[:16]}... as measured when the "
+        "corpus was written down"
+    )
+    if strict:
+        raise DataError(f"{text}; --strict refuses that: leave it out, or unpack other versions for --from-dir")
+    note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")
+
+
+def _counts(splits: dict[str, dict[str, Any]]) -> str:
+    return ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
+
+
+@contextlib.contextmanager
+def _locked(root: Path, note: Note) -> Iterator[None]:
+    """Holds the directory; waits for a process that holds it. The lock dies with its process."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            note(f"process {file.read().strip() or '?'} prepares data in {root}: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
