@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer, model_dims
+from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
     from posenc_jax.models.building import build, init_posenc
     from posenc_jax.models.cache import Cache
     from posenc_jax.models.decoder_only import DecoderOnly
-    from posenc_jax.models.decoding import greedy
+    from posenc_jax.models.decoding import Decoded, decode, greedy
     from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
     from posenc_jax.models.encoder_only import EncoderOnly
     from posenc_jax.models.model import Model
@@ -23,18 +24,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STACKS",
+    "Beam",
     "Cache",
+    "Decoded",
     "DecoderOnly",
+    "Decoding",
     "EncoderDecoder",
     "EncoderOnly",
+    "Greedy",
     "Memory",
     "Model",
     "ModelKind",
+    "Sampling",
     "Slots",
     "Streams",
     "Transformer",
     "build",
     "check_model",
+    "decode",
     "greedy",
     "init_posenc",
     "model_dims",
@@ -44,7 +51,7 @@ _MODULES = {
     "building": ("build", "init_posenc"),
     "cache": ("Cache",),
     "decoder_only": ("DecoderOnly",),
-    "decoding": ("greedy",),
+    "decoding": ("Decoded", "decode", "greedy"),
     "encoder_decoder": ("EncoderDecoder", "Memory"),
     "encoder_only": ("EncoderOnly",),
     "model": ("Model",),

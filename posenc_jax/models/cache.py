@@ -113,6 +113,13 @@ class Cache:
         """This cache with all layers' keys and values, as given by `remember` for a chunk of ``size`` tokens."""
         return dataclasses.replace(self, layers=keys_values, filled=self.filled + size)
 
+    def take_rows(self, rows: Array) -> Cache:
+        """A cache of the rows ``rows [R]`` of this one, again and in any order: as hypotheses of a search go on."""
+        # The indices are never out of bounds; "clip" keeps XLA from looking for negative ones.
+        take = functools.partial(jnp.take, indices=rows, axis=0, mode="clip")
+        arrays = {name: jax.tree.map(take, getattr(self, name)) for name in _ARRAYS if name != "filled"}
+        return dataclasses.replace(self, **arrays)
+
     def _write(self, old: Array, new: Array, axis: int) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)
 

@@ -1,19 +1,53 @@
-"""Greedy decoding."""
+"""Decoding: outputs of a decoder for a batch of prompts."""
 
 from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array
+from posenc_jax.models.beam import beam_search
 from posenc_jax.models.decoder_only import DecoderOnly
+from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
+from posenc_jax.models.rows import prefill
+from posenc_jax.models.sampling import drawn, most_probable, one_by_one
 from posenc_jax.models.streams import Streams
 
 
-def greedy(
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["tokens", "log_probs", "scores", "lengths"], meta_fields=[]
+)
+@dataclasses.dataclass(frozen=True)
+class Decoded:
+    """N outputs of each of B prompts.
+
+    Attributes:
+      tokens: ``[B, N, T]`` int32 new tokens, the last one eos unless the output was cut off; padding after it.
+      log_probs: ``[B, N]`` the model's log-probability of the output given the prompt, eos included.
+      scores: ``[B, N]`` what a beam's outputs are ranked by, best first (see `Beam`); otherwise the log-probability.
+        Samples are not ranked: they stand in the order in which they were drawn.
+      lengths: ``[B, N]`` int32 number of new tokens, eos included.
+
+    A beam that found fewer than N outputs (tiny vocabularies have no more) fills up with padding of length 0 and score
+    minus infinity.
+    """
+
+    tokens: Array
+    log_probs: Array
+    scores: Array
+    lengths: Array
+
+
+def decode(
     model: DecoderOnly | EncoderDecoder,
     prompt: Array,
+    decoding: Decoding,
     *,
     max_new_tokens: int,
     memory: Memory | None = None,
@@ -21,49 +55,64 @@ def greedy(
     length: Array | None = None,
     example_ids: Array | None = None,
     eos: int | None = None,
+    pad: int = 0,
     streams: Streams = Streams(),  # noqa: B008  (frozen)
-) -> Array:
-    """``[B, max_new_tokens]``: again and again the most probable next token, by one cached step in a `jax.lax.scan`.
+    key: Array | None = None,
+) -> Decoded:
+    """Outputs for ``prompt [B, P]``, by cached steps of all rows together in a `jax.lax.while_loop` that ends with the
+    last row. Rows do not depend on each other. ``decoding`` and ``max_new_tokens`` are static under `jax.jit`.
 
     Args:
-      prompt: ``[B, P]``, at least one real token a row; for an encoder-decoder what the decoder starts from.
-      memory: the source of an encoder-decoder, from its `encode`.
+      prompt: at least one real token a row; for an encoder-decoder what the decoder starts from.
+      max_new_tokens: T; longer outputs are cut off.
+      memory: the source of an encoder-decoder, from its `encode`; padding in it is known from its segment ids.
       segment_ids: ``[B, P]``, 0 = padding, on either side; a row's real tokens stand at positions 0, 1, ...
       length: ``[#B]`` as encodings see it; default: real tokens of the prompt plus ``max_new_tokens``.
-      eos: after its first ``eos`` a row repeats it; None decodes all rows to the end.
+      example_ids: ``[B]`` numbers of the rows in the whole data; drawn positions and tokens depend on them.
+      eos: ends a row when generated (a prompt may hold it); None: all outputs have T tokens.
       streams: the positions key, for encodings that draw positions.
+      key: for `Sampling`; folded with example, sample and step, so a row's draws do not depend on its batch.
+
+    Raises:
+      ValueError: for an encoder-decoder without memory, a decoder-only model with one, sampling without key, and
+        ``max_new_tokens`` below 1.
     """
-    batch, width = prompt.shape
-    real = jnp.ones((batch, width), jnp.int32) if segment_ids is None else (segment_ids != 0).astype(jnp.int32)
-    count = jnp.sum(real, axis=1, dtype=jnp.int32)
-    length = count + max_new_tokens if length is None else length
+    if max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens = {max_new_tokens} decodes nothing: at least 1")
+    if isinstance(model, EncoderDecoder) and memory is None:
+        raise ValueError("an encoder-decoder decodes from its source: pass memory=model.encode(...)")
+    if isinstance(model, DecoderOnly) and memory is not None:
+        raise ValueError("a decoder-only model attends to no memory: put the source into the prompt")
+    rows, cache = prefill(
+        model,
+        prompt,
+        max_new_tokens=max_new_tokens,
+        memory=memory,
+        segment_ids=segment_ids,
+        length=length,
+        example_ids=example_ids,
+        streams=streams,
+    )
+    call: dict[str, Any] = {"max_new_tokens": max_new_tokens, "eos": eos, "pad": pad}
+    if isinstance(decoding, Beam):
+        found = beam_search(rows, cache, decoding, **call)
+        return Decoded(found.tokens, found.log_probs, found.scores, found.lengths)
+    choose: Callable[[Array, Array], Array] = most_probable
+    if isinstance(decoding, Sampling):
+        if key is None:
+            raise ValueError(f"{decoding!r} draws tokens: pass key=jax.random.key(...)")
+        choose = drawn(decoding, key, rows.example_ids)
+        batch = jnp.arange(prompt.shape[0], dtype=jnp.int32)
+        rows, cache = rows.repeat(decoding.num_samples), cache.take_rows(jnp.repeat(batch, decoding.num_samples))
+    tokens, log_probs, lengths = (
+        x.reshape(prompt.shape[0], decoding.num_outputs, *x.shape[1:]) for x in one_by_one(rows, cache, choose, **call)
+    )
+    return Decoded(tokens, log_probs, log_probs, lengths)
 
-    def extend(tokens, cache, positions, segments):
-        past = (cache,) if memory is None else (cache, memory)
-        return model.extend(
-            tokens,
-            *past,
-            positions=positions,
-            segment_ids=segments,
-            length=length,
-            example_ids=example_ids,
-            streams=streams,
-        )
 
-    def choose(logits, before):
-        token = jnp.argmax(logits, axis=-1).astype(prompt.dtype)
-        return token if eos is None else jnp.where(before == eos, eos, token)
-
-    def step(carry, index):
-        cache, token = carry
-        logits, cache = extend(token[:, None], cache, (count + index)[:, None], jnp.ones((batch, 1), jnp.int32))
-        token = choose(logits[:, 0], token)
-        return (cache, token), token
-
-    cache = model.new_cache(batch, width + max_new_tokens)
-    logits, cache = extend(prompt, cache, jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0), real)
-    last = jnp.max(jnp.where(real == 1, jnp.arange(width), 0), axis=1)
-    # A prompt may hold eos itself, as many decoders start from it: only generated tokens end a row.
-    first = choose(logits[jnp.arange(batch), last], jnp.full((batch,), -1, prompt.dtype))
-    _, others = jax.lax.scan(step, (cache, first), jnp.arange(max_new_tokens - 1, dtype=jnp.int32))
-    return jnp.concatenate([first[:, None], others.T], axis=1)
+def greedy(
+    model: DecoderOnly | EncoderDecoder, prompt: Array, *, max_new_tokens: int, eos: int | None = None, **call: Any
+) -> Array:
+    """``[B, max_new_tokens]``: the tokens of `decode` with `Greedy`; after its first ``eos`` a row repeats it."""
+    pad = 0 if eos is None else eos
+    return decode(model, prompt, Greedy(), max_new_tokens=max_new_tokens, eos=eos, pad=pad, **call).tokens[:, 0]

@@ -1,0 +1,135 @@
+"""The rows of a batch that are decoded together: what every step needs beside the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Sequence, at_least_float32
+from posenc_jax.models.cache import Cache
+from posenc_jax.models.decoder_only import DecoderOnly
+from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
+from posenc_jax.models.streams import Streams
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """R rows whose prompts are in a cache, all but the last token of each.
+
+    Attributes:
+      last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt. length: ``[#R]``, as encodings see it.
+      example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
+    """
+
+    model: DecoderOnly | EncoderDecoder
+    last: Array
+    count: Array
+    length: Array
+    example_ids: Array
+    memory: Memory | None
+    streams: Streams
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of logits."""
+        return at_least_float32(self.model.config.compute_dtype or self.model.embedding.table.dtype)
+
+    def next_logits(self, cache: Cache, tokens: Array, index: Array) -> tuple[Array, Cache]:
+        """Logits ``[R, V]`` after ``tokens [R]``: `last` for index 0, then the new token number ``index``."""
+        positions = (self.count - 1 + index)[:, None]
+        logits, cache = self.extend(tokens[:, None], cache, positions, jnp.ones_like(positions))
+        return logits[:, 0], cache
+
+    def extend(self, tokens: Array, cache: Cache, positions: Array, segment_ids: Array) -> tuple[Array, Cache]:
+        """The model's ``extend``."""
+        past: Any = (cache,) if self.memory is None else (cache, self.memory)
+        return self.model.extend(
+            tokens,
+            *past,
+            positions=positions,
+            segment_ids=segment_ids,
+            length=self.length,
+            example_ids=self.example_ids,
+            streams=self.streams,
+        )
+
+    def repeat(self, times: int) -> Rows:
+        """Each row ``times`` times, one after another: its repetitions are the same example."""
+        if times == 1:
+            return self
+        return dataclasses.replace(
+            self,
+            last=_repeat(self.last, times),
+            count=_repeat(self.count, times),
+            length=_repeat_or_share(self.length, times),
+            example_ids=_repeat(self.example_ids, times),
+            memory=None if self.memory is None else _repeat_memory(self.memory, self.example_ids, times),
+        )
+
+
+def prefill(
+    model: DecoderOnly | EncoderDecoder,
+    prompt: Array,
+    *,
+    max_new_tokens: int,
+    memory: Memory | None,
+    segment_ids: Array | None,
+    length: Array | None,
+    example_ids: Array | None,
+    streams: Streams,
+) -> tuple[Rows, Cache]:
+    """The rows of ``prompt [B, P]`` and a cache with room for ``max_new_tokens``, filled in one pass.
+
+    The last token of each prompt is left to the first step: so no logits of a prompt are ever computed, and one program
+    makes all new tokens.
+    """
+    batch, width = prompt.shape
+    ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
+    if segment_ids is None:
+        real = jnp.ones((batch, width), jnp.int32)
+        length = np.full((1,), width + max_new_tokens, np.int32) if length is None else length
+    else:
+        real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
+        length = jnp.sum(real, axis=1, dtype=jnp.int32) + max_new_tokens if length is None else length
+    last = jnp.max(jnp.where(real == 1, jnp.arange(width, dtype=jnp.int32)[None], 0), axis=1)
+    rows = Rows(
+        model,
+        jnp.asarray(prompt)[jnp.arange(batch), last].astype(jnp.int32),
+        jnp.sum(real, axis=1, dtype=jnp.int32),
+        length,
+        ids,
+        memory,
+        streams,
+    )
+    cache = model.new_cache(batch, width - 1 + max_new_tokens)
+    if width > 1:  # the last column holds last tokens or padding
+        positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
+        before = real * (jnp.arange(width, dtype=jnp.int32)[None] != last[:, None])
+        _, cache = rows.extend(prompt[:, :-1], cache, positions[:, :-1], before[:, :-1])
+    return rows, cache
+
+
+def _repeat(x: Array, times: int) -> Array:
+    # What is known at trace time stays known.
+    return np.repeat(x, times, axis=0) if isinstance(x, np.ndarray) else jnp.repeat(x, times, axis=0)
+
+
+def _repeat_or_share(x: Any, times: int) -> Any:
+    return x if x is None or x.shape[0] == 1 else _repeat(x, times)
+
+
+def _repeat_memory(memory: Memory, example_ids: Array, times: int) -> Memory:
+    source = memory.sequence
+    sequence = Sequence(
+        positions=_repeat_or_share(source.positions, times),
+        length=_repeat_or_share(source.length, times),
+        tokens=None if source.tokens is None else _repeat(source.tokens, times),
+        segment_ids=_repeat_or_share(source.segment_ids, times),
+        token_types=_repeat_or_share(source.token_types, times),
+        example_ids=_repeat(example_ids if source.example_ids is None else source.example_ids, times),
+    )
+    return Memory(jax.tree.map(lambda x: _repeat(x, times), memory.keys_values), sequence)
