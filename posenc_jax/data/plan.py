@@ -35,9 +35,10 @@ def packed(
 ) -> np.ndarray:
     """Examples put into rows: ``[R, max_examples]`` int32 ids, -1 = none (at the end of a row).
 
-    Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: each
-    example, in the given order, goes into the first of the open rows that has room for it. At most 64 rows are open;
-    when a further one is needed, the one with the fewest tokens left on any side is closed.
+    Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: there
+    are 64 places for open rows; each example, in the given order, goes to the first place whose row has room for it,
+    or else opens a row at the first free place. When none is free, the row with the fewest tokens left on any side is
+    closed.
 
     Args:
       lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1.
@@ -56,7 +57,7 @@ def packed(
     free = [[0] * _OPEN_ROWS for _ in sides]
     rows: list[list[int]] = []
     row_at: list[list[int]] = [[] for _ in range(_OPEN_ROWS)]
-    unused = list(range(_OPEN_ROWS))[::-1]
+    unused = (1 << _OPEN_ROWS) - 1
 
     def shrink(slot: int, side: int, room: int) -> None:
         kept = ~(1 << slot)
@@ -66,20 +67,22 @@ def packed(
         free[side][slot] = room
 
     def close(slot: int) -> None:
+        nonlocal unused
         for side in sides:
             shrink(slot, side, -1)
-        unused.append(slot)
+        unused |= 1 << slot
 
     for example, needed in zip(order.tolist(), lengths[order].tolist()):
         candidates = -1
         for side in sides:
             candidates &= fits[side][needed[side]]
         if candidates:
-            slot = (candidates & -candidates).bit_length() - 1
+            slot = _lowest(candidates)
         else:
             if not unused:
                 close(min(range(_OPEN_ROWS), key=lambda slot: min(room[slot] for room in free)))
-            slot = unused.pop()
+            slot = _lowest(unused)
+            unused ^= 1 << slot
             row_at[slot] = []
             rows.append(row_at[slot])
             for side in sides:
@@ -94,6 +97,10 @@ def packed(
     counts = np.asarray([len(row) for row in rows], np.int64)
     result[np.arange(max_examples) < counts[:, None]] = [example for row in rows for example in row]
     return result
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
 def _checked(

@@ -1,0 +1,175 @@
+"""Corpora larger than memory: the examples of each call are read and tokenized when their turn comes, ahead by threads.
+
+What comes out is a small corpus of exactly those examples, of a fixed shape, and ids into it: the device composes its
+rows from these as it would from the whole corpus.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from posenc_jax.data.plan import Buckets, Packing, Plain
+from posenc_jax.data.ragged import Ragged
+
+Encode = Callable[[dict[str, str]], Sequence[Sequence[int]]]
+"""A row of text to its token sequences, one a side: (source, target), or (tokens,); the same number for every row."""
+
+# Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory.
+_CALLS_AHEAD = 4
+
+
+class Source(Protocol):
+    """Random access to rows of text."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> dict[str, str]: ...
+
+
+def token_lengths(source: Source, encode: Encode) -> np.ndarray:
+    """``[n]`` int32 (``[n, sides]`` with several) tokens of every example: what plans are made of.
+
+    One pass over all text; of its tokens nothing is kept.
+    """
+    n = len(source)
+    lengths = np.fromiter((len(side) for i in range(n) for side in encode(source[i])), np.int32)
+    return lengths if len(lengths) == n else lengths.reshape(n, -1)
+
+
+def rows_of_process(ids: np.ndarray, process_index: int, process_count: int) -> np.ndarray:
+    """``[..., B / process_count, G]``: the rows of batches ``[..., B, G]`` that one process reads and holds.
+
+    Equal contiguous parts in the order of the processes, as the batch axis is laid out over their devices.
+
+    ValueError: a batch that cannot be shared out equally, or a process that does not exist.
+    """
+    if not 0 <= process_index < process_count:
+        raise ValueError(f"process {process_index} of {process_count} does not exist: they are numbered from 0")
+    batch_size = ids.shape[-2]
+    if batch_size % process_count:
+        raise ValueError(
+            f"{batch_size} rows of a batch cannot be shared by {process_count} processes equally: "
+            f"take a batch_size that is a multiple of {process_count}"
+        )
+    size = batch_size // process_count
+    return ids[..., process_index * size : (process_index + 1) * size, :]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call:
+    """The examples of ``count`` steps, of fixed shapes for a width.
+
+    Attributes:
+      ids: ``[count, rows, G]`` int32 into ``sides``, ascending as they are read; -1 = none. An example that comes twice
+        (where an epoch ends and the next begins) is here twice.
+      sides: for each side the sequences, padded to ``count * rows * (capacity + G * extra)`` tokens of 0 and, with
+        empty ones, to ``count * rows * G`` sequences.
+      width: of the bucket, or None without buckets.
+    """
+
+    ids: np.ndarray
+    sides: tuple[Ragged, ...]
+    width: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads the calls of a plan, any of them at any time: the same call is the same bytes.
+
+    Attributes:
+      source: where examples are read by number. encode: makes tokens of them.
+      plan: which examples each step has; its lengths are `token_lengths` of this source and ``encode``, less ``extra``.
+      steps_per_call: steps that are read together.
+      capacities: tokens of a row, one for all sides or one a side. None: those of `Packing`, the width of `Buckets`.
+      extra: tokens that an example has beyond those that the plan counts (1 where inputs and targets are one
+        sequence, shifted), one for all sides or one a side.
+      process_index, process_count: which part of every batch is read here.
+
+    ValueError: `Plain` without capacities.
+    """
+
+    source: Source
+    encode: Encode
+    plan: Packing | Buckets | Plain
+    steps_per_call: int
+    capacities: int | Sequence[int] | None = None
+    extra: int | Sequence[int] = 0
+    process_index: int = 0
+    process_count: int = 1
+
+    def __post_init__(self):
+        if self.capacities is None and isinstance(self.plan, Plain):
+            raise ValueError(
+                "a Reader of a Plain plan needs capacities: give the tokens of the longest example on each side"
+            )
+
+    def read(self, call: int) -> Call:
+        """Call number ``call``: steps ``call * steps_per_call`` and on.
+
+        ValueError: examples with more tokens than the plan has room for.
+        """
+        step = call * self.steps_per_call
+        if isinstance(self.plan, Buckets):
+            width, ids = self.plan.batches(step, self.steps_per_call)
+        else:
+            width, ids = None, self.plan.batches(step, self.steps_per_call)
+        ids = rows_of_process(ids, self.process_index, self.process_count)
+        real = ids >= 0
+        sequences = [self.encode(self.source[int(i)]) for i in ids[real]]
+        num_sides = len(sequences[0])
+        capacities = self.plan.capacities if isinstance(self.plan, Packing) else width
+        if self.capacities is not None:
+            capacities = self.capacities
+        assert capacities is not None
+        room = np.broadcast_to(capacities, num_sides) + ids.shape[-1] * np.broadcast_to(self.extra, num_sides)
+        num_rows = ids.shape[0] * ids.shape[1]
+        sides = tuple(
+            _padded(Ragged.of(sequence[side] for sequence in sequences), num_rows * int(room[side]), ids.size)
+            for side in range(num_sides)
+        )
+        renumbered = np.where(real, np.cumsum(real).reshape(ids.shape) - 1, -1).astype(np.int32)
+        return Call(renumbered, sides, width)
+
+    def calls(self, step: int = 0, num_threads: int = 2) -> Iterator[Call]:
+        """The calls from the one that begins at ``step`` on, without end, read ahead by threads in the background.
+
+        Threads, not processes: starting a process takes longer than reading hundreds of batches. Close the iterator
+        (`contextlib.closing`) to end them.
+
+        ValueError: ``step`` is not the first of a call.
+        """
+        if step < 0 or step % self.steps_per_call:
+            raise ValueError(
+                f"step {step} is not the first of a call of {self.steps_per_call} steps: ask from a multiple of "
+                f"{self.steps_per_call}"
+            )
+        return self._calls(step // self.steps_per_call, num_threads)
+
+    def _calls(self, first: int, num_threads: int) -> Iterator[Call]:
+        import grain  # takes more than a second
+
+        options = grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=_CALLS_AHEAD)
+        # An element's number is its call's: to begin anywhere is plain random access.
+        numbers = grain.MapDataset.range(first, sys.maxsize)
+        iterator = iter(numbers.map(self.read).to_iter_dataset(options))
+        try:
+            yield from iterator
+        finally:
+            iterator.close()
+
+
+def _padded(ragged: Ragged, num_tokens: int, num_sequences: int) -> Ragged:
+    missing = num_tokens - len(ragged.tokens)
+    if missing < 0:
+        raise ValueError(
+            f"the examples of a call have {len(ragged.tokens)} tokens, and the plan has room for {num_tokens}: make "
+            "the plan of token_lengths with the same source and encode (less extra)"
+        )
+    return Ragged(
+        np.pad(ragged.tokens, (0, missing)),
+        np.pad(ragged.starts, (0, num_sequences - len(ragged)), mode="edge"),
+    )

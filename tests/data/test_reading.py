@@ -1,0 +1,171 @@
+"""Reading call by call against the whole corpus in memory."""
+
+import contextlib
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from posenc_jax.data.plan import Buckets, Packing, Plain
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.reading import Reader, rows_of_process, token_lengths
+from posenc_jax.data.tokenizer import ByteTokenizer
+
+N = 60
+BYTES = ByteTokenizer()
+
+
+class Rows:
+    """A source that notes which rows are asked for."""
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.rows = [{side: "x" * rng.integers(1, 13) + f"{i}{side}" for side in ("en", "de")} for i in range(N)]
+        self.asked = []
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, index):
+        self.asked.append(index)
+        return self.rows[index]
+
+
+def both(row):
+    return BYTES.encode(row["en"]), BYTES.encode(row["de"])
+
+
+def one(row):
+    return (BYTES.encode(row["en"]),)
+
+
+def plan_named(name, lengths):
+    if name == "packing":
+        return Packing(lengths, (40, 35), 4, 4, 3)
+    if name == "buckets":
+        return Buckets(lengths, (10, 13, 16), 4, 3)
+    return Plain(N, 4, 3)
+
+
+def composed(sides, ids):
+    """``[count, rows, G, sides]`` the tokens of every place of the batches; None = nothing there."""
+    return [
+        [[[side.row(i).tolist() for side in sides] if i >= 0 else None for i in row] for row in batch]
+        for batch in ids.tolist()
+    ]
+
+
+@pytest.mark.parametrize("name", ["packing", "buckets", "plain"])
+def test_what_is_read_is_what_the_whole_corpus_gives_from_any_step_on(name):
+    source = Rows()
+    lengths = token_lengths(source, both)
+    assert lengths.tolist() == [[len(side) for side in both(row)] for row in source.rows]
+    assert lengths.dtype == np.int32
+    plan = plan_named(name, lengths)
+    corpus = [Ragged.of([both(row)[side] for row in source.rows]) for side in (0, 1)]
+    reader = Reader(source, both, plan, 3, capacities=16 if name == "plain" else None)
+    shapes = {}
+    for start in (0, 6, 27):
+        with contextlib.closing(reader.calls(start)) as calls:
+            for step, call in zip(range(start, start + 30, 3), calls, strict=False):
+                batches = plan.batches(step, 3)
+                width, ids = batches if name == "buckets" else (None, batches)
+                assert composed(call.sides, call.ids) == composed(corpus, ids)
+                assert call.width == width
+                assert call.ids[call.ids >= 0].tolist() == list(range(np.sum(ids >= 0)))
+                shape = [call.ids.shape, *(leaf.shape for side in call.sides for leaf in (side.tokens, side.starts))]
+                assert shapes.setdefault(width, shape) == shape
+    if name == "packing":
+        assert shapes[None] == [(3, 4, 4), (12 * 40,), (49,), (12 * 35,), (49,)]
+    assert len(shapes) == (3 if name == "buckets" else 1)
+
+
+def test_only_what_a_call_needs_is_read_and_a_call_is_the_same_each_time():
+    source = Rows()
+    plan = Plain(N, 4, 0)
+    reader = Reader(source, one, plan, 2, capacities=16)
+    first = reader.read(5)
+    assert source.asked == plan.batches(10, 2).ravel().tolist()
+    again = reader.read(5)
+    for a, b in ((first.ids, again.ids), (first.sides[0].tokens, again.sides[0].tokens)):
+        np.testing.assert_array_equal(a, b)
+    assert len(first.sides) == 1
+
+
+def test_one_side_has_lengths_without_an_axis_of_sides():
+    source = Rows()
+    assert token_lengths(source, one).tolist() == [len(one(row)[0]) for row in source.rows]
+    assert source.asked == list(range(N))
+
+
+@pytest.mark.parametrize("name", ["packing", "buckets", "plain"])
+def test_the_parts_of_the_processes_are_disjoint_and_together_whole(name):
+    source = Rows()
+    plan = plan_named(name, token_lengths(source, both))
+    capacities = 16 if name == "plain" else None
+    whole = Reader(source, both, plan, 2, capacities).read(4)
+    parts, asked = [], []
+    for process in range(2):
+        source.asked = []
+        reader = Reader(source, both, plan, 2, capacities, process_index=process, process_count=2)
+        parts.append(reader.read(4))
+        asked.append(source.asked)
+    assert not set(asked[0]) & set(asked[1])
+    rows = [composed(part.sides, part.ids) for part in parts]
+    assert [first + second for first, second in zip(*rows)] == composed(whole.sides, whole.ids)
+    for part in parts:
+        assert len(part.sides[0].tokens) * 2 == len(whole.sides[0].tokens)
+
+
+def test_rows_are_shared_out_in_order_and_only_equally():
+    ids = np.arange(2 * 6 * 3).reshape(2, 6, 3)
+    parts = [rows_of_process(ids, process, 3) for process in range(3)]
+    assert parts[1].tolist() == ids[:, 2:4].tolist()
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), ids)
+    with pytest.raises(ValueError, match=r"6 rows of a batch .* by 4 processes equally: take a .* multiple of 4"):
+        rows_of_process(ids, 0, 4)
+    for process in (-1, 3):
+        with pytest.raises(ValueError, match=f"process {process} of 3 does not exist: they are numbered from 0"):
+            rows_of_process(ids, process, 3)
+
+
+def test_tokens_beyond_those_that_the_plan_counts_have_room():
+    # Stored with one token that takes no slot, as a shifted sequence is: rows filled to the brim hold G more tokens.
+    source = Rows()
+    source.rows = [{"en": "abc"} for _ in range(N)]
+    plan = Packing(token_lengths(source, one) - 1, 4, 2, 5, 0)
+    call = Reader(source, one, plan, 1, extra=1).read(0)
+    assert call.sides[0].starts[-1] == len(call.sides[0].tokens) == 5 * (4 + 2 * 1)
+    with pytest.raises(ValueError, match=r"have 30 tokens, and the plan has room for 20: make the plan of token"):
+        Reader(source, one, plan, 1).read(0)
+
+
+def test_misuse_is_refused():
+    source = Rows()
+    with pytest.raises(ValueError, match="a Reader of a Plain plan needs capacities: give the tokens of the longest"):
+        Reader(source, one, Plain(N, 4, 0), 3)
+    reader = Reader(source, one, Plain(N, 4, 0), 3, capacities=16)
+    for step in (4, -3):
+        with pytest.raises(ValueError, match=f"step {step} is not the first of a call of 3 steps: ask from a mul"):
+            reader.calls(step)
+
+
+def test_an_error_of_the_source_reaches_the_reader_and_threads_end():
+    class Broken(Rows):
+        def __getitem__(self, index):
+            if len(self.asked) > 30:
+                raise OSError("the disk is gone")
+            return super().__getitem__(index)
+
+    reader = Reader(Broken(), one, Plain(N, 4, 0), 3, capacities=16)
+    with pytest.raises(OSError, match="the disk is gone"), contextlib.closing(reader.calls()) as calls:
+        list(itertools.islice(calls, 20))
+    before = set(threading.enumerate())
+    with contextlib.closing(Reader(Rows(), one, Plain(N, 4, 0), 3, capacities=16).calls()) as calls:
+        next(calls)
+        ahead = set(threading.enumerate()) - before
+        assert ahead
+    for thread in ahead:
+        thread.join(timeout=20)
+        assert not thread.is_alive()
