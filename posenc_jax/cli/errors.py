@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from posenc_jax.data.corpora.corpus import DataError
+
 
 class UsageError(Exception):
     """The command line, a config file or a directory asks for something impossible; the message says what to do."""
@@ -14,7 +16,7 @@ def guarded(work: Callable[[], int]) -> int:
     """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
     try:
         return work()
-    except UsageError as error:
+    except (UsageError, DataError) as error:
         return _refuse(error)
     except SystemExit as error:  # tyro has said what is wrong, or has shown its help
         return error.code if isinstance(error.code, int) else 2

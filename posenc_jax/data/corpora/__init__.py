@@ -40,9 +40,9 @@ def _descriptions(language: str, sha256: str | None = None) -> Corpus:
 
 
 _ALL = (
-    _help("de"),
-    _help("fr"),
-    _help("ja"),
+    _help("de", "e639c3cb894d1d6bcfdadca28b8ba1dddc0d31fcf6b86bfb834f706a14c9de47"),
+    _help("fr", "4dd427e1603860e1dcf6d4eb49418df6dd55c08211e42300121279b84d47b1bf"),
+    _help("ja", "0d60278ec5bae8f18aae86cec09a35282dd4968cde80b6cc93038a7214cff297"),
     Corpus(
         name="help/modules",
         kind="classification",
@@ -50,6 +50,7 @@ _ALL = (
         licence=_HELP_LICENCE,
         extract=libreoffice.modules,
         packages=(libreoffice.package("en"),),
+        sha256="1f835a5f9255dfb9d5a222aee2e43eb6148600942e57f1aed18578e4c750e7b0",
     ),
     _descriptions("de"),
     _descriptions("fr"),

@@ -45,9 +45,14 @@ def corpus_of(name: str) -> Corpus:
     raise DataError(f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}")
 
 
+def home_of(name: str, directory: Path | None = None) -> Path:
+    """The folder of a prepared corpus."""
+    return (directory or data_directory()) / name
+
+
 def is_prepared(name: str, directory: Path | None = None) -> bool:
     """Whether there is something under that name, whole or damaged."""
-    return (_home(name, directory)).is_dir()
+    return home_of(name, directory).is_dir()
 
 
 def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
 
     ``verify`` reads every file and compares its hash.
     """
-    corpus, home = corpus_of(name), _home(name, directory)
+    corpus, home = corpus_of(name), home_of(name, directory)
     where = "" if directory is None else f" --directory {directory}"
     if not home.is_dir():
         raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: posenc data prepare {name}{where}")
@@ -94,7 +99,7 @@ def prepare(
     refuses text with another hash than the corpus has, ``rebuild`` replaces what is there by files fetched anew;
     ``note`` is told what happens. Errors: DataError.
     """
-    corpus, home = corpus_of(name), _home(name, directory)
+    corpus, home = corpus_of(name), home_of(name, directory)
     if from_dir is not None and not from_dir.is_dir():
         raise DataError(f"{from_dir} is no folder: --from-dir names one with unpacked packages")
     root = directory or data_directory()
@@ -136,10 +141,6 @@ def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, st
         parts[split] = hashlib.sha256(lines).hexdigest()
         total.update(f"{split}\n".encode() + lines)
     return total.hexdigest(), parts
-
-
-def _home(name: str, directory: Path | None) -> Path:
-    return (directory or data_directory()) / name
 
 
 def _sources(corpus: Corpus, root: Path, from_dir: Path | None, anew: bool, note: Note) -> Path:

@@ -1,0 +1,95 @@
+"""``posenc data``: corpora of real text, made ready and listed."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+
+DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
+sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
+PREPARE = """Makes corpora ready; one that is there and whole stays as it is. The packages come through apt, which needs
+no root. On a machine without apt, or without a network, --from-dir names a folder like this one (which is also what
+the download leaves in the directory's sub-folder `sources`):
+
+    DIR/libreoffice-help-de/usr/share/...   a sub-folder for each package: dpkg-deb -x FILE.deb DIR/libreoffice-help-de
+    DIR/Packages, DIR/Translation-de.xz     the archive's indexes, plain or compressed (.gz, .bz2, .xz, .lz4)
+
+`posenc data list` says which packages and indexes a corpus needs."""
+DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache)"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains the options")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = _Parser("posenc data", description=DESCRIPTION, formatter_class=raw)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|list")
+    prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
+    prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
+    prepare.add_argument("--from-dir", type=Path, metavar="DIR", help="read unpacked packages there, download nothing")
+    prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
+    prepare.add_argument("--rebuild", action="store_true", help="replace what is there, from files downloaded anew")
+    listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
+    for command in (prepare, listing):
+        command.add_argument("--directory", type=Path, metavar="DIR", help=DIRECTORY)
+    try:
+        return guarded(lambda: _run(parser.parse_args(arguments)))
+    except KeyboardInterrupt:
+        print("posenc: stopped; nothing was left half done", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def _run(options: argparse.Namespace) -> int:
+    directory = options.directory.expanduser() if options.directory else None
+    if options.command == "list":
+        print(_listing(directory))
+        return 0
+    from posenc_jax.data.corpora.store import corpus_of, prepare
+
+    for name in options.names:  # all of them before work on the first
+        corpus_of(name)
+    begun = time.monotonic()
+    for name in options.names:
+        prepare(
+            name,
+            directory=directory,
+            from_dir=options.from_dir.expanduser() if options.from_dir else None,
+            strict=options.strict,
+            rebuild=options.rebuild,
+            note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {text}", file=sys.stderr, flush=True),
+        )
+    return 0
+
+
+def _listing(directory: Path | None) -> str:
+    from posenc_jax.data.corpora import CORPORA, DataError
+    from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest
+
+    lines = [f"Corpora in {directory or data_directory()} (posenc data prepare NAME makes one ready).", ""]
+    for corpus in CORPORA.values():
+        state = "not prepared"
+        if is_prepared(corpus.name, directory):
+            try:
+                found = manifest(corpus.name, directory)
+                counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
+                state = f"{counts} rows in {home_of(corpus.name, directory)}"
+            except DataError as error:
+                state = f"damaged: {error}"
+        needs = ", ".join((*corpus.packages, *corpus.indexes))
+        columns = ", ".join(corpus.columns)
+        lines.append(f"  {corpus.name} ({corpus.kind}: {columns})")
+        for line in (state, f"from {needs}", f"licence: {corpus.licence}"):
+            lines.append(textwrap.indent(line, " " * 6))
+    lines += ["", "Other names are looked up on the hub of TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ..."]
+    return "\n".join(lines)
