@@ -191,8 +191,8 @@ def _rows(cell: Run, result: dict) -> list[dict]:
             "learning_rate": replica["learning_rate"],
             "length": scores["length"],
             "in_range": scores["length"] <= max(trained),
-            **{name: scores[name] for name in ("accuracy", "exact_match", "loss", "count")},
-            "validation": replica["validation"][cell.task.metric],
+            **{name: value for name, value in scores.items() if name != "length" and not isinstance(value, list)},
+            "validation": replica["validation"][cell.task.validation_metric],
             "diverged_at": replica["diverged_at"],
             **{name: result[name] for name in ("mode", "group_size", "device_kind", "device_count", "threads")},
         }

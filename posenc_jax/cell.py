@@ -13,8 +13,11 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
-from posenc_jax.config import Execution, Run, config_hash, to_json
+from posenc_jax.config import Execution, Run, config_hash, difference, to_json
+from posenc_jax.data.text.base import TextData, TextTask
+from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
 from posenc_jax.environment import deciding, environment
@@ -78,22 +81,66 @@ def run(
         check_run(config)
     with locked(directory):
         claim(directory, to_json(config))
-        if complete(directory, config):
+        finished = complete(directory, config)
+        if finished:
             reporter.note(f"{directory} is already complete: nothing to do")
-        cell = Cell(config, reporter, stop)
+        data = None if finished else load_data(config, directory, reporter.note)
+        cell = Cell(config, reporter, stop, data)
         for group in plan(directory, config, group_size(config)):
             if not (group.directory / "result.json").exists():
                 cell.run_group(group)
     return results(directory, config)
 
 
+def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> TextData | None:
+    """What the task reads from files, with the tokenizer of the run, which is stored in its directory at first.
+
+    Raises:
+      RefusedError: the directory was begun with other data. DataError: the corpus is not there.
+    """
+    if not isinstance(config.task, TextTask):
+        return None
+    record, model = directory / "data.json", directory / "tokenizer.model"
+    data = config.task.load(note, read_tokenizer(directory) if record.exists() else None)
+    if not record.exists():
+        write_atomically(model, data.tokenizer.to_bytes())
+        write_atomically(record, json.dumps(data.identity, indent=1) + "\n")
+    elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
+        raise RefusedError(
+            f"{directory} was begun with other data: choose another directory, or prepare that data again. "
+            "Differences:\n  " + "\n  ".join(lines)
+        )
+    return data
+
+
+def read_tokenizer(directory: Path) -> Tokenizer:
+    """The tokenizer stored with a run; RefusedError when it is not the one that the run was made with."""
+    path = directory / "tokenizer.model"
+    try:
+        tokenizer = tokenizer_from_bytes(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{path} is no tokenizer ({error}): copy it again from where the run was made") from None
+    wanted = read_json(directory / "data.json")["tokenizer"]
+    if tokenizer.sha256 != wanted:
+        raise RefusedError(
+            f"{path} is not the tokenizer of this run: its SHA-256 is {tokenizer.sha256[:12]}..., data.json has "
+            f"{wanted[:12]}...; copy it again from where the run was made"
+        )
+    return tokenizer
+
+
 class Cell:
     """The compiled programs of one config, shared by its groups."""
 
-    def __init__(self, config: Run, reporter: Reporter, stop: Callable[[], int | None]) -> None:
+    def __init__(
+        self, config: Run, reporter: Reporter, stop: Callable[[], int | None], data: TextData | None = None
+    ) -> None:
         self.config = config
         self.reporter = reporter
         self.stop = stop
+        self.data = data
+        self._arrays: Any = None
+        self._plans: dict[int, Any] = {}
         self._programs: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
@@ -117,17 +164,11 @@ class Cell:
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
             state = place(state, mesh)
-            train = self._program(
-                group,
-                "train",
-                lambda s, _: train_call(config, _sharded(config.execution, mesh), s),
-                state,
-                None,
-                donate=True,
-            )
+            self._trainer(group, mesh, state, self._feed(group, step))
             self.reporter.advance(0)
         while step < training.steps and alive:
-            state, metrics = train(state, None)
+            fed = self._feed(group, step)
+            state, metrics = self._trainer(group, mesh, state, fed)(state, self._shared(mesh), fed)
             step += training.steps_per_call
             metrics = jax.tree.map(np.asarray, metrics)
             alive = bool((metrics["diverged_at"] < 0).any())
@@ -155,6 +196,30 @@ class Cell:
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
         return state
 
+    def _feed(self, group: Group, step: int) -> Any:
+        """What the host decides of the next call's batches, with a leading replica axis."""
+        if self.data is None:
+            return None
+        config, seeds = self.config, [seed for seed, _ in group.filled]
+        for seed in seeds:
+            if seed not in self._plans:
+                self._plans[seed] = config.task.plan(self.data.sizes, seed, config.training.batch_size)
+        return np.stack([config.task.feed(self._plans[s], step, config.training.steps_per_call) for s in seeds])
+
+    def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
+        """The training program, one for each shape of what it is fed."""
+        sharded = _sharded(self.config.execution, mesh)
+        name = "train" if fed is None else f"train@{fed.shape[2]}"
+        return self._program(
+            group,
+            name,
+            lambda s, f, data: train_call(self.config, sharded, s, f, data),
+            state,
+            self._shared(mesh),
+            fed=fed,
+            donate=True,
+        )
+
     def _measure(self, group: Group, state: Any) -> dict:
         config = self.config
         host = jax.tree.map(np.asarray, state)
@@ -170,10 +235,8 @@ class Cell:
                     "seed": seed,
                     "learning_rate": rate,
                     "diverged_at": None if diverged_at < 0 else diverged_at,
-                    "validation": {name: value[i] for name, value in validation.items()},
-                    "evaluation": [
-                        {"length": n, **{name: value[i] for name, value in scores.items()}} for n, scores in evaluation
-                    ],
+                    "validation": results_of(config, validation, i),
+                    "evaluation": [{"length": n, **results_of(config, scores, i)} for n, scores in evaluation],
                     "parameters_sha256": digest(params),
                 }
             )
@@ -204,10 +267,12 @@ class Cell:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
         found = []
         for bucket in buckets(config, lengths, at_once):
-            program = self._program(group, bucket, _evaluator(config, bucket), replicas, np.int32(bucket.lengths[0]))
+            shared = (np.int32(bucket.lengths[0]), self._shared(mesh))
+            program = self._program(group, bucket, _evaluator(config, bucket), replicas, shared)
             self.reporter.advance(0)
             for length in bucket.lengths:
-                found.append((length, jax.tree.map(np.asarray, program(replicas, np.int32(length)))))
+                shared = (np.int32(length), self._shared(mesh))
+                found.append((length, jax.tree.map(np.asarray, program(replicas, shared))))
                 self.reporter.advance(1, f"length {length}")
                 signal = self.stop()
                 if signal is not None:
@@ -216,13 +281,34 @@ class Cell:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
+        shared = self._shared(make_mesh(self.config.execution, group.size))
         program = self._program(
-            group, "validate", lambda r, _: validate(self.config, r["params"], r["seed"]), replicas, None
+            group,
+            "validate",
+            lambda r, _, data: validate(self.config, r["params"], r["seed"], data),
+            replicas,
+            shared,
         )
-        return jax.tree.map(np.asarray, program(replicas, None))
+        return jax.tree.map(np.asarray, program(replicas, shared))
+
+    def _shared(self, mesh: Any) -> Any:
+        """The arrays of the data on every device of the mesh."""
+        if self.data is None:
+            return None
+        if self._arrays is None or self._arrays[0] != mesh:
+            self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
+        return self._arrays[1]
 
     def _program(
-        self, group: Group, name: str | Bucket, fn: Callable, replicas: Any, shared: Any, *, donate: bool = False
+        self,
+        group: Group,
+        name: str | Bucket,
+        fn: Callable,
+        replicas: Any,
+        shared: Any,
+        *,
+        fed: Any = None,
+        donate: bool = False,
     ) -> Program:
         key = (name, group.size)
         if key not in self._programs:
@@ -235,6 +321,7 @@ class Cell:
                 make_mesh(self.config.execution, group.size),
                 replicas,
                 shared,
+                fed=fed,
                 donate=donate,
             )
             seconds = round(time.perf_counter() - start, 3)
@@ -318,7 +405,12 @@ def _abstract_state(config: Run, group_size: int) -> Any:
 
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable:
-    return lambda replica, length: evaluate_length(config, bucket, replica["params"], replica["seed"], length)
+    return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
+
+
+def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
+    """The scores of one replica as they stand in a result."""
+    return config.task.results({name: value[replica] for name, value in scores.items()})
 
 
 def _sharded(execution: Execution, mesh: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Reporter, load_group_state
+from posenc_jax.cell import Cell, Reporter, load_data, load_group_state, results_of
 from posenc_jax.config import Run, to_json
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements, spec
@@ -54,7 +54,7 @@ def evaluate(
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc)
     groups = sorted(directory.glob("group-*/config.json"))
     group_directories = [path.parent for path in groups] or [directory]
-    cell = Cell(changed, reporter, stop)
+    cell = Cell(changed, reporter, stop, load_data(changed, directory, reporter.note))
     rows: list[dict] = []
     for group_directory in group_directories:
         finished(group_directory)
@@ -69,7 +69,7 @@ def evaluate(
                         "seed": seed,
                         "learning_rate": rate,
                         "length": length,
-                        **{name: value[i] for name, value in scores.items()},
+                        **results_of(changed, scores, i),
                     }
                 )
     rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))

@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 
 from posenc_jax.config import Run
-from posenc_jax.data.tasks.vocabulary import check_vocabulary
 from posenc_jax.directories import RefusedError, load_config
 
 
@@ -30,7 +29,7 @@ def check_run(config: Run) -> None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
         make_mesh(config.execution, config.execution.group_size or default_group_size(config.execution))
-        check_vocabulary(config.task)
+        config.task.check()
     except ValueError as error:
         raise RefusedError(str(error)) from None
 

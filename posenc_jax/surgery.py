@@ -85,7 +85,7 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
     for directory in sorted(source.glob("group-*")) or [source]:
         result = finished(directory)
         for index, replica in enumerate(result["replicas"]):
-            score = replica["validation"][config.task.metric]
+            score = replica["validation"][config.task.validation_metric]
             if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
                 best = (score, directory, index)
     if best is None:

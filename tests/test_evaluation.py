@@ -15,7 +15,7 @@ from trained_runs import CONFIG, compiled_once, contents, copy_of_the_run
 
 from posenc_jax.cell import load_group_state, run
 from posenc_jax.config import Evaluation, Run, Training
-from posenc_jax.data.tasks.base import test_batch as batch_of_tests
+from posenc_jax.data.tasks import Task
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.directories import RefusedError
@@ -64,7 +64,7 @@ def plain_scores(config: Run, params, seed: int, length: int) -> dict[str, float
     share = config.evaluation.num_examples // config.evaluation.draws
     logits_of = jax.jit(functools.partial(forward, config, params, train=False))
     numbers = jnp.arange(config.evaluation.num_examples)
-    batch = jax.jit(batch_of_tests, static_argnums=(0, 4))(config.task, key, length, numbers, length)
+    batch = jax.jit(Task.test_batch, static_argnums=(0, 5))(config.task, None, key, length, numbers, length)
     loss = right = weight = exact = count = 0.0
     for number in range(config.evaluation.num_examples):
         example = jax.tree.map(lambda leaf: leaf[number : number + 1], batch)  # noqa: B023
@@ -112,8 +112,8 @@ def test_draws_differ_and_are_shared_within():
 
     patch = pytest.MonkeyPatch()
     patch.setattr(step_module, "forward", record)
-    some = batch_of_tests(config.task, jax.random.key(0), jnp.asarray(2), jnp.arange(1), 2)
-    patch.setattr(step_module, "test_batch", lambda *arguments: some)
+    some = config.task.test_batch(None, jax.random.key(0), jnp.asarray(2), jnp.arange(1), 2)
+    patch.setattr(Task, "test_batch", lambda *arguments: some)
     with jax.disable_jit():
         evaluate_length(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(0), np.int32(2))
         evaluate_length(config, Bucket((2,), 3, 1, 2, 3), {}, np.int32(0), np.int32(3))
@@ -156,7 +156,7 @@ def test_exact_match_is_what_greedy_decoding_scores(copier):
     @jax.jit
     def right(draw):
         numbers = draw * 6 + jnp.arange(6)
-        batch = batch_of_tests(task, key, length, numbers, length)
+        batch = task.test_batch(None, key, length, numbers, length)
         decoded = greedy(
             model,
             batch.inputs[:, : first + 1],

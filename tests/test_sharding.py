@@ -43,7 +43,7 @@ def train(execution):
     mesh = make_mesh(execution, 2)
     state = place(stack([init_state(run, init_params(run, s), s, 0.5) for s in (0, 1)]), mesh)
     sharded = mesh if execution.data * execution.model > 1 else None
-    program = Program("train", lambda s, _: train_call(run, sharded, s), execution, mesh, state, None, donate=True)
+    program = Program("train", lambda s, *_: train_call(run, sharded, s), execution, mesh, state, None, donate=True)
     for _ in range(2):
         state, metrics = program(state, None)
     shards = {

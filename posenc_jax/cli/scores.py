@@ -19,7 +19,7 @@ def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     for replica in sorted(replicas, key=lambda r: (r["learning_rate"], r["seed"])):
         scores = {row["length"]: row[metric] for row in replica["evaluation"]}
         line = f"{replica['seed']:>6}{replica['learning_rate']:>10g}"
-        line += f"{_show(replica['validation'][metric]):>10}" if validated else ""
+        line += f"{_show(replica['validation'][config.task.validation_metric]):>10}" if validated else ""
         line += "".join(f"{_show(scores.get(length)):>8}" for length in lengths)
         diverged_at = replica.get("diverged_at")
         lines.append(line if diverged_at is None else f"{line}  diverged at step {diverged_at}")

@@ -46,6 +46,7 @@ from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permu
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
 from posenc_jax.encodings.sandwich import Sandwich
+from posenc_jax.encodings.sections import SectionIndex, WithinSection
 from posenc_jax.encodings.selective_rope import SelectiveRoPE
 from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shape import SHAPE
@@ -128,6 +129,8 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {
         Abacus,
         WithinSegment,
         SegmentIndex,
+        WithinSection,
+        SectionIndex,
         PositionCoupling,
         SinusoidalAxes,
         LearnedFourier,
@@ -191,6 +194,7 @@ __all__ = [
     "RoPE",
     "RoPEScaling",
     "Sandwich",
+    "SectionIndex",
     "SegmentIndex",
     "SelectiveRoPE",
     "SelfExtend",
@@ -204,6 +208,7 @@ __all__ = [
     "T5Bias",
     "TransformerXL",
     "Value",
+    "WithinSection",
     "WithinSegment",
     "XLNet",
     "XPos",

@@ -249,6 +249,21 @@ POSITIONS = (
         "arXiv:2401.16421",
         "the authors multiply the slopes by 96",
     ),
+    Method(
+        "BERT's positions and segments",
+        "learned|section_index|learned(4)",
+        "Devlin et al. 2019",
+        "arXiv:1810.04805",
+        "reads token types: 4 here (padding, header, body, footer), 2 in the paper",
+    ),
+    Method(
+        "Structured document positions",
+        "sinusoidal|within_section|sinusoidal|section_index|learned",
+        "Herzig et al. 2020; Devlin et al. 2019",
+        "arXiv:2004.02349",
+        "reads token types; of the papers are positions that start anew in every cell and a vector per segment, their "
+        "sum with the place in the document is our own",
+    ),
 )
 
 NONE = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 from flax import nnx
 
 from posenc_jax.encodings.base import Array, Dims
@@ -55,5 +56,6 @@ def build(
     dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)
     check_model(kind, config, slots, dims, num_classes=num_classes)
     posenc = init_posenc(posenc_key, slots, dims, kind)
-    rngs = nnx.Rngs(params=key)
+    # Types have a stream of their own, far from the numbers of the others: with and without, all else is the same.
+    rngs = nnx.Rngs(params=key, token_types=jax.random.fold_in(key, 2**30))
     return _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)

@@ -11,14 +11,19 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
     """Refuses what `posenc_jax.models.build` could not make; ``dims`` are those of `model_dims`.
 
     Raises:
-      ValueError: for an unknown kind, pooling outside an encoder-only model, a tied output with another number of
-        classes than of tokens, and encodings that cannot serve the model.
+      ValueError: for an unknown kind, pooling outside an encoder-only model, token types in an encoder-decoder, a tied
+        output with another number of classes than of tokens, and encodings that cannot serve the model.
     """
     if kind not in STACKS:
         raise ValueError(f"kind = {kind!r} is not one of {', '.join(map(repr, STACKS))}")
     if config.pooling is not None and kind != "encoder_only":
         raise ValueError(
             f"pooling = {config.pooling!r} serves encoder_only; {kind} predicts every token: set pooling to None"
+        )
+    if config.token_types and kind == "encoder_decoder":
+        raise ValueError(
+            f"token_types = {config.token_types} serves encoder_only and decoder_only; an encoder_decoder takes none: "
+            "set token_types to 0"
         )
     if config.tie_output and num_classes != dims.vocab_size:
         raise ValueError(

@@ -53,7 +53,11 @@ class Transformer(Value):
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
       tie_output: the output layer is the embedding table transposed, without bias; needs one class per token.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
-      pooling: encoder-only: None predicts for every token, "mean" (of the real ones) and "first" once for a row.
+      token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
+        that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none.
+      pooling: encoder-only: None predicts for every token; "mean" (of the real ones), "first" and "attention" once for
+        a row. "attention" has a learned query for each of the types ``1 .. token_types-1``, which attends to the real
+        tokens of its type, and without token types one for all (`AttentionPooling`).
       dtype: what is computed in. "float32" is the dtype of the parameters (float64 parameters compute in float64); with
         "bfloat16" the parameters, norms, softmax and logits stay in float32.
     """
@@ -73,7 +77,8 @@ class Transformer(Value):
     tie_output: bool = False
     attention_bias: bool = True
     mlp_bias: bool = True
-    pooling: Literal["mean", "first"] | None = None
+    token_types: int = 0
+    pooling: Literal["mean", "first", "attention"] | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
 
     @classmethod
@@ -112,6 +117,13 @@ class Transformer(Value):
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout = {self.dropout} is outside [0, 1): it is the probability of dropping")
+        if self.token_types < 0:
+            raise ValueError(f"token_types = {self.token_types} is negative: it is their number, 0 for none")
+        if self.pooling == "attention" and self.token_types == 1:
+            raise ValueError(
+                "token_types = 1 leaves no section to pooling = 'attention', which pools types 1 .. token_types-1: "
+                "set token_types to 0 to pool all tokens together, or to at least 2"
+            )
 
     @property
     def kv_heads(self) -> int:

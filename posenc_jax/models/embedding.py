@@ -1,4 +1,4 @@
-"""Token embeddings and the output layer."""
+"""Embeddings of tokens and of their types, and the output layer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.learned import read_rows
 from posenc_jax.models.config import Transformer
 
 
@@ -15,16 +16,40 @@ class Embedding(nnx.Module):
 
     Drawn from N(0, 1/M) if embeddings are scaled by sqrt(M) or the table is tied, else from N(0, 1). So scaled
     embeddings enter the model with unit variance, and a tied output layer gives logits of unit variance.
+
+    With ``token_types`` T in the config a second table ``types [T, M]`` is added, the segment embeddings of Devlin et
+    al. 2019, section 3.2: ``table[token] * scale + types[type]``. It is drawn from N(0, 0.02^2), as in BERT, and not
+    scaled: like a learned positional table it starts small beside the tokens. (In BERT the token embeddings are as
+    small, and a norm follows the sum.)
     """
 
     def __init__(self, config: Transformer, vocab_size: int, *, rngs: nnx.Rngs):
         stddev = config.d_model**-0.5 if config.scale_embeddings or config.tie_output else 1.0
         self.table = nnx.Param(jax.random.normal(rngs.params(), (vocab_size, config.d_model), jnp.float32) * stddev)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
+        shape = (config.token_types, config.d_model)
+        self.types = (
+            nnx.Param(0.02 * jax.random.normal(rngs.token_types(), shape, jnp.float32)) if config.token_types else None
+        )
 
-    def __call__(self, tokens: Array) -> Array:
-        """``[B, S, M]`` embeddings of ``tokens [B, S]``, in the dtype of the table."""
-        return self.table[...][tokens] * self.scale
+    def __call__(self, tokens: Array, token_types: Array | None = None) -> Array:
+        """``[B, S, M]`` embeddings of ``tokens [B, S]`` and ``token_types [#B, S]``, in the dtype of the tables.
+
+        Types that the table does not have give NaN, which no loss hides. Without a table types are not read.
+
+        Raises:
+          ValueError: there is a table and no types.
+        """
+        x = self.table[...][tokens] * self.scale
+        if self.types is None:
+            return x
+        table = self.types[...]
+        if token_types is None:
+            raise ValueError(
+                f"Transformer.token_types = {len(table)}, and this call gives no types: pass token_types=, or set "
+                "Transformer.token_types to 0"
+            )
+        return x + read_rows(table, token_types)
 
     def logits(self, x: Array) -> Array:
         """``[..., V]``: ``x [..., M]`` times the table transposed, in at least float32."""

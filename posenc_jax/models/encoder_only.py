@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.model import Model
+from posenc_jax.models.pooling import AttentionPooling, mean_of_real
 from posenc_jax.models.positions import sequence_of
 from posenc_jax.models.streams import Streams
 
@@ -21,6 +21,8 @@ class EncoderOnly(Model):
     def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
         super().__init__(config, slots, rngs=rngs, **sizes)
         self.encoder = Stack(config, rngs=rngs)
+        # Drawn last: all other parameters are the same with any pooling.
+        self.pooling = AttentionPooling(config, rngs=rngs) if config.pooling == "attention" else None
 
     def __call__(
         self,
@@ -37,7 +39,9 @@ class EncoderOnly(Model):
     ) -> Any:
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
 
-        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes slot 0.
+        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes slot 0, "attention" is
+        `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
+        "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
         sequence = sequence_of(
             tokens,
@@ -55,12 +59,7 @@ class EncoderOnly(Model):
             x = x[:, 0]
         elif self.config.pooling == "mean":
             x = mean_of_real(x, segment_ids)
+        elif self.pooling is not None:
+            x, weights = self.pooling(x, segment_ids, token_types)
+            captured |= {"pooling_weights": weights}
         return (self.logits(x), {"encoder": captured}) if capture else self.logits(x)
-
-
-def mean_of_real(x: Array, segment_ids: Array | None) -> Array:
-    """``[B, M]``: the mean of ``x [B, S, M]`` over slots whose segment id ``[#B, S]`` is not 0; zero without any."""
-    if segment_ids is None:
-        return jnp.mean(x, axis=1)
-    real = (segment_ids != 0)[..., None]
-    return (jnp.sum(x, axis=1, where=real) / jnp.maximum(jnp.sum(real, axis=1), 1)).astype(x.dtype)

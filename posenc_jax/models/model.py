@@ -79,7 +79,7 @@ class Model(nnx.Module):
         x = slot_functions.embed(
             slot_functions.for_layer(slot, 0),
             slot_functions.layer_params(slot, self.posenc_params(stack), 0),
-            self.embedding(sequence.tokens),
+            self.embedding(sequence.tokens, sequence.token_types),
             sequence,
             key=streams.positions_of(stack),
             train=train,
@@ -100,7 +100,9 @@ class Model(nnx.Module):
         position_axes: int | None = None,
         position_dtype: Any = jnp.int32,
     ) -> Cache:
-        """An empty cache for ``capacity`` decoder tokens a row; with token types and position axes if asked for."""
+        """An empty cache for ``capacity`` decoder tokens a row; with position axes if asked for, with token types if
+        asked for or if the model has some.
+        """
         config = self.config
         dtype = config.compute_dtype or self.embedding.table.dtype
         x = jax.ShapeDtypeStruct((batch_size, capacity, config.d_model), dtype)
@@ -117,7 +119,7 @@ class Model(nnx.Module):
             head_dim=config.width_of_head,
             dtype=dtype,
             terms=jax.tree.map(lambda term: jnp.zeros(term.shape, term.dtype), terms),
-            token_types=token_types,
+            token_types=token_types or config.token_types > 0,
             position_axes=position_axes,
             position_dtype=position_dtype,
         )

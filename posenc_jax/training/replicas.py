@@ -49,21 +49,21 @@ def whole_group(execution: Execution, size: int) -> int:
 
 
 def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
-    """``fn(replica, shared)`` for a leading replica axis on ``replica`` and on the result; ``shared`` is the same for
-    all.
+    """``fn(replica, fed, shared)`` for a leading replica axis on ``replica``, ``fed`` and the result; ``shared`` is the
+    same for all.
 
     "devices": `shard_map` with an unbatched body, `lax.map` over the replicas of one device; "map": `lax.map`;
     "vmap": `vmap`.
     """
 
-    def one_by_one(replicas: Any, shared: Any) -> Any:
-        return jax.lax.map(lambda replica: fn(replica, shared), replicas)
+    def one_by_one(replicas: Any, fed: Any, shared: Any) -> Any:
+        return jax.lax.map(lambda pair: fn(*pair, shared), (replicas, fed))
 
     if execution.mode == "vmap":
-        return jax.vmap(fn, in_axes=(0, None), spmd_axis_name="replica")
+        return jax.vmap(fn, in_axes=(0, 0, None), spmd_axis_name="replica")
     if execution.mode == "map":
         return one_by_one
-    return jax.shard_map(one_by_one, mesh=mesh, in_specs=(P("replica"), P()), out_specs=P("replica"), check_vma=False)
+    return jax.shard_map(one_by_one, mesh=mesh, in_specs=(P("replica"), P("replica"), P()), out_specs=P("replica"), check_vma=False)
 
 
 class Program:
@@ -78,18 +78,24 @@ class Program:
         replicas: Any,
         shared: Any,
         *,
+        fed: Any = None,
         donate: bool = False,
     ) -> None:
         self.name = name
-        in_shardings = (state_shardings(replicas, mesh), jax.tree.map(lambda _: NamedSharding(mesh, P()), shared))
+        per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
+        in_shardings = (
+            state_shardings(replicas, mesh),
+            jax.tree.map(lambda _: per_replica, fed),
+            jax.tree.map(lambda _: whole, shared),
+        )
         jitted = jax.jit(
             over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ()
         )
         if donate:  # the state comes back where it was, so that the next call takes it as it is
-            out = jax.eval_shape(jitted, replicas, shared)
+            out = jax.eval_shape(jitted, replicas, fed, shared)
             out_shardings = (
                 in_shardings[0],
-                *(jax.tree.map(lambda _: NamedSharding(mesh, P("replica")), rest) for rest in out[1:]),
+                *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]),
             )
             jitted = jax.jit(
                 over_replicas(fn, execution, mesh),
@@ -97,12 +103,12 @@ class Program:
                 out_shardings=out_shardings,
                 donate_argnums=(0,),
             )
-        self._shared = in_shardings[1]
-        self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, shared))).compile()
+        self._shardings = in_shardings[1:]
+        self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))).compile()
 
-    def __call__(self, replicas: Any, shared: Any) -> Any:
+    def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
         """Runs it; returns without waiting for the devices."""
-        return self._compiled(replicas, jax.device_put(shared, self._shared))
+        return self._compiled(replicas, *jax.device_put((fed, shared), self._shardings))
 
 
 def place(state: Any, mesh: Mesh) -> Any:

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Run
 from posenc_jax.data.scoring import scores
-from posenc_jax.data.tasks.base import Example, Task, test_batch, train_batch
+from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import ModelKind, Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
@@ -101,18 +101,25 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     )
     graph, state = nnx.split(model)
     model = nnx.merge(graph, _with_values(state, params))
+    packed = example.positions is not None
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
-    if task.model_kind == "decoder_only":  # causal: padding on the right needs no mask
-        return model(example.inputs, **common)
-    if task.model_kind == "encoder_only":
-        return model(example.inputs, segment_ids=example.segment_ids, **common)
-    return model(
-        example.inputs,
-        example.decoder_inputs,
-        segment_ids=example.segment_ids,
-        decoder_length=example.decoder_length,
-        **common,
-    )
+    common |= dict(positions=example.positions) if packed else {}
+    if task.model_kind == "encoder_decoder":
+        return model(
+            example.inputs,
+            example.decoder_inputs,
+            segment_ids=example.segment_ids,
+            decoder_length=example.decoder_length,
+            decoder_segment_ids=example.decoder_segment_ids,
+            decoder_positions=example.decoder_positions,
+            **common,
+        )
+    if example.token_types is not None and run.model.token_types:
+        common |= dict(token_types=example.token_types)
+    if task.model_kind == "encoder_only" or packed:
+        common |= dict(segment_ids=example.segment_ids)  # causal: padding on the right alone needs no mask
+    logits = model(example.inputs, **common)
+    return logits if run.model.pooling is None else logits[:, None]
 
 
 def _with_values(state: Any, params: Params) -> Any:
@@ -126,19 +133,24 @@ def _path(path: tuple) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("value", "raw_value"))
 
 
-def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
+def train_step(
+    run: Run, mesh: Mesh | None, state: State, fed: Any = None, data: Any = None
+) -> tuple[State, dict[str, Array]]:
     """One optimizer step of one replica, and its metrics.
+
+    Tasks with data make the batch from their arrays ``data`` and from ``fed``, what the host decided for this step.
 
     A replica whose loss, gradient or new parameters are not finite stays at its last good state for ever, with
     ``diverged_at`` the step that failed.
     """
     params, seed, step = state["params"], state["seed"], state["step"]
     training = run.training
-    batch = train_batch(run.task, at_step(seed, "data", step), training.batch_size)
+    batch = run.task.train_batch(data, fed, at_step(seed, "data", step), training.batch_size)
+    size = batch.inputs.shape[0]
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
     parts = jax.tree.map(
         lambda x: x.reshape(training.microbatches, -1, *x.shape[1:]),
-        (batch, jnp.arange(training.batch_size, dtype=jnp.int32)),
+        (batch, jnp.arange(size, dtype=jnp.int32)),
     )
     if mesh is not None:
         parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
@@ -188,10 +200,14 @@ def train_step(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[s
     return new_state, metrics
 
 
-def train_call(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[str, Array]]:
-    """``steps_per_call`` steps under one `lax.scan`, with the means over those steps."""
+def train_call(
+    run: Run, mesh: Mesh | None, state: State, fed: Any = None, data: Any = None
+) -> tuple[State, dict[str, Array]]:
+    """``steps_per_call`` steps under one `lax.scan`, with the means over those steps; ``fed`` has a leading step
+    axis.
+    """
     state, metrics = jax.lax.scan(
-        lambda s, _: train_step(run, mesh, s), state, None, length=run.training.steps_per_call
+        lambda s, f: train_step(run, mesh, s, f, data), state, fed, length=run.training.steps_per_call
     )
     return state, {
         **means(jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics["sums"])),
@@ -203,10 +219,14 @@ def train_call(run: Run, mesh: Mesh | None, state: State) -> tuple[State, dict[s
 
 
 def means(sums: dict[str, Array]) -> dict[str, Array]:
-    """Loss and accuracy per weighted target, exact match per example, and how many examples there were."""
+    """Loss and accuracy per weighted target, exact match per example, how many examples there were, and the sums that
+    the task adds of its own.
+    """
     weight = jnp.maximum(sums["weight_sum"], 1.0)
     count = sums["example_count"]
+    standard = ("loss_sum", "correct_sum", "weight_sum", "exact_sum", "example_count")
     return {
+        **{name: total for name, total in sums.items() if name not in standard},
         "loss": sums["loss_sum"] / weight,
         "accuracy": sums["correct_sum"] / weight,
         "exact_match": sums["exact_sum"] / jnp.maximum(count, 1.0),
@@ -214,24 +234,25 @@ def means(sums: dict[str, Array]) -> dict[str, Array]:
     }
 
 
-def validate(run: Run, params: Params, seed: Array) -> dict[str, Array]:
+def validate(run: Run, params: Params, seed: Array, data: Any = None) -> dict[str, Array]:
     """Scores on fresh batches drawn like training batches: what learning rates are chosen by."""
     size = run.training.batch_size
 
     def batch_scores(index: Array) -> dict[str, Array]:
         key = at_step(seed, "validation", index)
         batch_key, position_key = jax.random.split(key)
-        batch = train_batch(run.task, batch_key, size)
-        logits = forward(
-            run, params, batch, streams=Streams(positions=position_key), example_ids=jnp.arange(size), train=False
-        )
-        return scores(logits, batch)
+        batch = run.task.validation_batch(data, batch_key, index, size)
+        ids = jnp.arange(batch.inputs.shape[0])
+        logits = forward(run, params, batch, streams=Streams(positions=position_key), example_ids=ids, train=False)
+        return scores(logits, batch) | run.task.extra_sums(logits, batch)
 
     sums = jax.lax.map(batch_scores, jnp.arange(run.training.validation_batches))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
 
 
-def evaluate_length(run: Run, bucket: Bucket, params: Params, seed: Array, length: Array) -> dict[str, Array]:
+def evaluate_length(
+    run: Run, bucket: Bucket, params: Params, seed: Array, length: Array, data: Any = None
+) -> dict[str, Array]:
     """Scores on the test examples of one length, chunk by chunk; all chunks of a draw share their random positions."""
     chunks_per_draw = bucket.examples_per_draw // bucket.chunk
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
@@ -242,10 +263,11 @@ def evaluate_length(run: Run, bucket: Bucket, params: Params, seed: Array, lengt
         within = (chunk % chunks_per_draw) * bucket.chunk + jnp.arange(bucket.chunk)
         # Numbers beyond a draw's share (the last chunk may be cut) get no weight.
         numbers = draw * bucket.share + within
-        example = test_batch(run.task, key, length, numbers, bucket.max_length)
+        example = run.task.test_batch(data, key, length, numbers, bucket.max_length)
         example = dataclasses.replace(example, weights=example.weights * (within < bucket.share)[:, None])
         streams = Streams(positions=jax.random.fold_in(position_key, draw))
-        return scores(forward(run, params, example, streams=streams, example_ids=numbers, train=False), example)
+        logits = forward(run, params, example, streams=streams, example_ids=numbers, train=False)
+        return scores(logits, example) | run.task.extra_sums(logits, example)
 
     sums = jax.lax.map(chunk_scores, jnp.arange(bucket.draws * chunks_per_draw))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))

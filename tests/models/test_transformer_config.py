@@ -17,6 +17,8 @@ from posenc_jax.models import Slots, Transformer, build, model_dims
         ({"num_kv_heads": 0}, "num_kv_heads = 0 is not positive"),
         ({"dropout": 1.0}, r"dropout = 1.0 is outside \[0, 1\)"),
         ({"norm": "prenorm"}, "'prenorm' is not one of 'pre', 'post'"),
+        ({"token_types": -1}, "token_types = -1 is negative: it is their number, 0 for none"),
+        ({"token_types": 1, "pooling": "attention"}, "token_types = 1 leaves no section .* 0 to pool all tokens"),
     ],
 )
 def test_impossible_sizes_are_refused(fields, message):
@@ -48,6 +50,13 @@ def test_attention_is_all_you_need():
     [
         ("decoder", Slots(), {}, "kind = 'decoder' is not one of 'decoder_only'"),
         ("decoder_only", Slots(), {"pooling": "mean"}, "pooling = 'mean' serves encoder_only"),
+        ("decoder_only", Slots(), {"pooling": "attention"}, "pooling = 'attention' serves encoder_only"),
+        (
+            "encoder_decoder",
+            Slots(),
+            {"token_types": 4},
+            "token_types = 4 serves encoder_only and decoder_only; an enc",
+        ),
         ("decoder_only", Slots(), {"tie_output": True, "num_classes": 3}, "num_classes = 3 and vocab_size = 11"),
         ("encoder_decoder", Slots(cross=(Learned(),)), {}, "cross-attention has none: put it into encoder or decoder"),
         ("decoder_only", Slots(decoder=((), (Learned(),))), {}, "put it into the first tuple of the decoder slot"),

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.usefixtures("float64")
 WORDS = ("<s>", ".", "?", "john", "loves", "mary", "the", "cat", "sat", "on", "mat")
 NAMES, MIRROR, ANIMALS = "<s> john loves mary", "john loves mary", "the cat sat on the mat"
 
-# Float64 rounds outputs of order 1 at 1e-14, float32 at 1e-6; the least that any encoding does to these sentences is
-# 1e-4 (M-RoPE, whose slowest angles count columns). So a difference above VISIBLE is no rounding, in neither dtype.
-EQUAL, VISIBLE = 1e-12, 1e-5
+# Outputs are of order 1 and float64 rounds them at 1e-14. The least that an encoding does to these sentences is 2e-5
+# (M-RoPE: columns turn its slowest angles, by 1e-3 a token), the next least 7e-4 (KERPLE): nothing lies in between.
+EQUAL, VISIBLE = 1e-12, 1e-6
 
 # What depends on |i - j| alone sees a sentence and its mirror image alike, as mirroring keeps all distances.
 UNSIGNED = {"alibi", "dape", "fire", "kerple", "sandwich", "tapa"}
@@ -51,11 +51,11 @@ def rows_of(sentences):
 
 
 def outputs(kind, slot, sentences, **changes):
-    """Outputs of a sentence and of the swapped one, for each; positions that are drawn are those of example 0."""
+    """``[n, 2, ...]``: of every sentence and of the swapped one. All are example 0 of one draw, and one section."""
     tokens, real = rows_of(sentences)
     model = small(kind, Slots(encoder=slot, decoder=slot), num_heads=2, **changes)
-    streams, example_ids = Streams(positions=jax.random.key(3)), np.zeros(len(tokens), np.int32)
-    found = jitted(model.__call__)(tokens, segment_ids=real, streams=streams, example_ids=example_ids)
+    same = {"streams": Streams(positions=jax.random.key(3)), "example_ids": np.zeros(len(tokens), np.int32)}
+    found = jitted(model.__call__)(tokens, segment_ids=real, token_types=real, **same)
     return np.asarray(found).reshape(len(sentences), 2, *found.shape[1:])
 
 
@@ -104,7 +104,7 @@ def test_every_encoding_sees_order(name):
 
 
 def test_a_decoder_without_positions_sees_order_from_its_second_layer_on():
-    """Haviv et al. 2022, section 6: the causal mask tells how many tokens came before.
+    """Haviv et al. 2022, arXiv:2203.16634: the causal mask tells how many tokens came before.
 
     In the first layer a token averages over itself and all before it, in any order: the last outputs are equal. Those
     averages differ from place to place, as the first token sees itself only; the second layer reads them.

@@ -11,7 +11,7 @@ import pytest
 from registry_slots import slots_of_registry
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
-from posenc_jax.data.tasks import TASKS
+from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE
 from posenc_jax.models import Transformer
@@ -73,7 +73,8 @@ def test_data_and_dropout_are_paired(monkeypatch):
         raise SeenError({name: np.asarray(value) for name, value in {**seen, **keys, "train": train}.items()})
 
     monkeypatch.setattr(step_module, "forward", record)
-    monkeypatch.setattr(step_module, "train_batch", jax.jit(step_module.train_batch, static_argnums=(0, 2)))
+    drawn = jax.jit(Task.train_batch, static_argnums=(0, 4))
+    monkeypatch.setattr(Task, "train_batch", lambda *arguments: drawn(*arguments))
 
     def record_of(posenc, seed, step):
         state = {"params": {}, "opt": (), "step": np.int32(step), "seed": np.int32(seed)}
@@ -129,14 +130,14 @@ def test_microbatches_change_results_by_rounding_only(parts):
 def group():
     """A compiled call of three replicas: a function from (steps, replicas) to all states; ``metrics`` of its steps."""
     run = run_with(optimizer=Optimizer(schedule="constant"))
-    call = jax.jit(over_replicas(lambda state, _: train_call(run, None, state), Execution(mode="map"), None))
+    call = jax.jit(over_replicas(lambda state, *_: train_call(run, None, state), Execution(mode="map"), None))
 
     def train(steps, *replicas, diverged_at=-1):
         states = [stack([init_state(run, init_params(run, seed), seed, rate) for seed, rate in replicas])]
         states[0]["diverged_at"][0] = diverged_at
         train.metrics = []
         for _ in range(steps):
-            state, metrics = jax.tree.map(np.asarray, call(states[-1], None))
+            state, metrics = jax.tree.map(np.asarray, call(states[-1], None, None))
             states.append(state)
             train.metrics.append(metrics)
         return states

@@ -1,6 +1,6 @@
 """The generated tasks. This list is the registry."""
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, test_batch, train_batch
+from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
 from posenc_jax.data.tasks.chomsky import (
     BucketSort,
     CycleNavigation,
@@ -49,6 +49,4 @@ __all__ = [
     "Scan",
     "Split",
     "Task",
-    "test_batch",
-    "train_batch",
 ]

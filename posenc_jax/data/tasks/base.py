@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,19 @@ Split = Literal["train", "test"]
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["inputs", "targets", "weights", "length", "segment_ids", "decoder_inputs", "decoder_length"],
+    data_fields=[
+        "inputs",
+        "targets",
+        "weights",
+        "length",
+        "segment_ids",
+        "decoder_inputs",
+        "decoder_length",
+        "decoder_segment_ids",
+        "positions",
+        "decoder_positions",
+        "token_types",
+    ],
     meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +43,15 @@ class Example:
       inputs: ``[S]`` int32 tokens that the model reads: decoder-only the whole sequence from BOS without its last
         token, encoder-only the input and its empty output tokens, encoder-decoder the source.
       targets: ``[S]`` int32, the token to predict at each position (``[T]``, the width of ``decoder_inputs``, for an
-        encoder-decoder).
+        encoder-decoder; ``[1]``, a class, for a model that pools).
       weights: of the shape of ``targets``, float32, 1 where loss, accuracy and exact match count, else 0. All zero: the
         example does not exist and counts nowhere.
       length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right.
       segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
       decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens, or None.
+      decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
+        sequences, each a segment with positions from 0 (``length`` is then that of the longest); else None.
+      token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
     """
 
     inputs: Array
@@ -45,6 +61,10 @@ class Example:
     segment_ids: Array
     decoder_inputs: Array | None = None
     decoder_length: Array | None = None
+    decoder_segment_ids: Array | None = None
+    positions: Array | None = None
+    decoder_positions: Array | None = None
+    token_types: Array | None = None
 
 
 class Task(Value):
@@ -54,14 +74,15 @@ class Task(Value):
     positions.
 
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
-    weighted target right) or "accuracy" (mean over weighted targets); ``length_per`` says whether training draws one
-    length per "step" or per "example"; ``chance`` is the score of guessing.
+    weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
+    ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
+    guessing.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     citation: ClassVar[str]
-    metric: ClassVar[Literal["exact_match", "accuracy"]] = "accuracy"
+    metric: ClassVar[str] = "accuracy"
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
 
@@ -79,6 +100,11 @@ class Task(Value):
     def num_classes(self) -> int:
         """Number of values that a target can take."""
         raise NotImplementedError
+
+    @property
+    def validation_metric(self) -> str:
+        """The score, the larger the better, that learning rates are chosen by."""
+        return self.metric
 
     @property
     def token_names(self) -> tuple[str, ...]:
@@ -135,6 +161,44 @@ class Task(Value):
         key = jax.random.fold_in(jax.random.fold_in(key, length), index)
         return self.example(key, length, max_length, "test")
 
+    def check(self) -> None:
+        """Refuses (ValueError) what the fields alone cannot tell, before anything is written or compiled."""
+        from posenc_jax.data.tasks.vocabulary import check_vocabulary
+
+        check_vocabulary(self)
+
+    def load(self, note: Callable[[str], None] = lambda text: None) -> Any:
+        """What batches are made of besides keys, read from files (see `posenc_jax.data.text`), or None: generated."""
+        return None
+
+    def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
+        """``[batch_size, ...]`` training examples, padded to the longest training length.
+
+        A generated task makes them from the key only. A task with data makes them from its arrays ``data`` and from
+        ``fed``, what the host decided for this step.
+        """
+        length_key, example_key = jax.random.split(key)
+        count = 1 if self.length_per == "step" else batch_size
+        lengths = jnp.broadcast_to(self.sample_lengths(length_key, (count,)), (batch_size,))
+        keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
+        return jax.vmap(lambda k, n: self.example(k, n, max(self.train_lengths), "train"))(keys, lengths)
+
+    def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
+        """Batch number ``index`` of examples like those of training, by which learning rates are chosen."""
+        return self.train_batch(data, None, key, batch_size)
+
+    def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
+        """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length, however they are chunked."""
+        return jax.vmap(lambda i: self.test_example(key, i, length, max_length))(indices)
+
+    def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
+        """Sums over a batch that the task reports besides those of `scores`."""
+        return {}
+
+    def results(self, scores: dict[str, Any]) -> dict[str, Any]:
+        """The scores of one replica (means, and the task's own sums) as they stand in a result."""
+        return scores
+
     def describe(self, example: Example) -> str:
         """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict."""
         weighted = np.flatnonzero(example.weights)
@@ -144,7 +208,6 @@ class Task(Value):
         return f"{' '.join(inputs)} -> {' '.join(targets)}"
 
 
-
 def integers(key: Array, shape: tuple[int, ...], count: Array) -> Array:
     """int32 in ``0 .. count-1``, each with a probability off by less than ``2**-32``; a longer draw begins alike.
 
@@ -152,20 +215,3 @@ def integers(key: Array, shape: tuple[int, ...], count: Array) -> Array:
     time to compile a batch.
     """
     return (jax.random.bits(key, shape, jnp.uint32) % jnp.asarray(count, jnp.uint32)).astype(jnp.int32)
-
-
-def train_batch(task: Task, key: Array, batch_size: int) -> Example:
-    """``[batch_size, ...]`` training examples, a function of the key only; padded to the longest training length."""
-    length_key, example_key = jax.random.split(key)
-    count = 1 if task.length_per == "step" else batch_size
-    lengths = jnp.broadcast_to(task.sample_lengths(length_key, (count,)), (batch_size,))
-    keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
-    return jax.vmap(lambda k, n: task.example(k, n, max(task.train_lengths), "train"))(keys, lengths)
-
-
-def test_batch(task: Task, key: Array, length: Array, indices: Array, max_length: int) -> Example:
-    """``[C, ...]`` test examples with numbers ``indices [C]`` of one traced length, however they are chunked."""
-    return jax.vmap(lambda i: task.test_example(key, i, length, max_length))(indices)
-
-
-test_batch.__test__ = False  # type: ignore[attr-defined]  # not a pytest test

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Array, Task, train_batch
+from posenc_jax.data.tasks.base import Array, Task
 
 SAMPLE = 64
 """Examples looked at."""
@@ -28,7 +28,7 @@ def check_vocabulary(task: Task) -> None:
 
 @functools.partial(jax.jit, static_argnames="task", compiler_options={"xla_backend_optimization_level": 0})
 def _extremes(task: Task) -> Array:
-    batch = train_batch(task, jax.random.key(0), SAMPLE)
+    batch = task.train_batch(None, None, jax.random.key(0), SAMPLE)
     tokens = [batch.inputs.ravel()]
     if batch.decoder_inputs is not None:
         tokens.append(batch.decoder_inputs.ravel())

@@ -1,0 +1,131 @@
+"""Tokenized examples as arrays, and the rows that models read: composed on the device from example numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.tasks.base import Example
+from posenc_jax.encodings.base import Array
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["inputs", "targets", "given", "types", "labels"], meta_fields=[]
+)
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """Tokenized examples, ``n`` of them.
+
+    Attributes:
+      inputs: what the model reads: a source with its EOS, a document, or a whole sequence ``BOS .. EOS`` whose every
+        next token is a target.
+      targets: ``BOS .. EOS`` of an encoder-decoder's decoder, else None.
+      given: ``[n]`` for sequences: how many of their first tokens are given and no target, else None.
+      types: token types of ``inputs.tokens``, else None. labels: ``[n]`` classes, else None.
+    """
+
+    inputs: Ragged
+    targets: Ragged | None = None
+    given: Array | None = None
+    types: Array | None = None
+    labels: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def sizes(self) -> np.ndarray:
+        """``[n]`` or, with targets, ``[n, 2]``: slots that each example takes in a row."""
+        inputs = self.inputs.lengths - (self.given is not None)
+        return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
+
+
+def rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
+    """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
+
+    Args:
+      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: slots of a row; the
+        examples of a row must fit, which is the plan's business.
+
+    Returns:
+      Targets and weights of ``[B, W]``, or ``[B, 1]`` with labels. For ``G = 1`` positions are None (they are
+      ``0 .. W-1``); else they begin at 0 in every segment, and ``length`` is that of the row's longest segment.
+    """
+    return jax.vmap(lambda members: _row(records, members, width, decoder_width))(jnp.asarray(ids))
+
+
+def _row(records: Records, members: Array, width: int, decoder_width: int | None) -> Example:
+    many = members.shape[0] > 1
+    shift = int(records.given is not None)
+    side = _packed(records.inputs, members, width, shift)
+    inputs = jnp.where(side.real, records.inputs.tokens[side.index], 0)
+    common = dict(
+        inputs=inputs,
+        length=side.longest,
+        segment_ids=side.segment_ids,
+        positions=side.positions if many else None,
+        token_types=None if records.types is None else jnp.where(side.real, records.types[side.index], 0),
+    )
+    if records.labels is not None:
+        there = members[:1] >= 0
+        label = jnp.where(there, records.labels[jnp.maximum(members[:1], 0)], 0)
+        return Example(targets=label, weights=there.astype(jnp.float32), **common)
+    if records.targets is None:
+        assert records.given is not None
+        given = records.given[side.member]
+        return Example(
+            targets=jnp.where(side.real, records.inputs.tokens[side.index + 1], 0),
+            weights=(side.real & (side.positions >= given - 1)).astype(jnp.float32),
+            **common,
+        )
+    assert decoder_width is not None
+    target = _packed(records.targets, members, decoder_width, 1)
+    return Example(
+        targets=jnp.where(target.real, records.targets.tokens[target.index + 1], 0),
+        weights=target.real.astype(jnp.float32),
+        decoder_inputs=jnp.where(target.real, records.targets.tokens[target.index], 0),
+        decoder_length=target.longest,
+        decoder_segment_ids=target.segment_ids if many else None,
+        decoder_positions=target.positions if many else None,
+        **common,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """``[W]`` each: where a slot's token lies in the flat array, whose it is, its segment and position; if it is
+    real.
+    """
+
+    index: Array
+    member: Array
+    segment_ids: Array
+    positions: Array
+    real: Array
+    longest: Array
+
+
+def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
+    """Segments without their last ``shift`` tokens, one after the other in ``width`` slots."""
+    starts = jnp.asarray(ragged.starts)
+    chosen = jnp.maximum(members, 0)
+    begin = starts[chosen]
+    sizes = jnp.where(members >= 0, starts[chosen + 1] - begin - shift, 0)
+    ends = jnp.cumsum(sizes)
+    slots = jnp.arange(width, dtype=jnp.int32)
+    real = slots < ends[-1]
+    # How many segments ended before a slot is the number of its own; empty ones are passed over.
+    which = jnp.minimum(jnp.sum(slots[:, None] >= ends[None, :], axis=1, dtype=jnp.int32), len(members) - 1)
+    positions = jnp.where(real, slots - (ends - sizes)[which], 0)
+    return _Side(
+        index=jnp.where(real, begin[which] + positions, 0),
+        member=chosen[which],
+        segment_ids=jnp.where(real, which + 1, 0),
+        positions=positions,
+        real=real,
+        longest=jnp.max(sizes),
+    )

@@ -1,0 +1,233 @@
+"""What tasks on real text share: where the text comes from, how it becomes arrays, and how a batch is made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
+from posenc_jax.data.records import Records, rows
+from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.data.tokenizer import Tokenizer
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import Value
+
+Plan = Packing | Buckets | Plain
+Row = dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Data(Value):
+    """Which text, and how it becomes tokens.
+
+    name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
+      ("wmt14_translate/de-en").
+    tokenizer: "bpe" (sentencepiece, trained on the training split) or "bytes". vocab_size: pieces of "bpe", special
+      ones included.
+    max_examples: the first so many training examples only (None: all).
+    """
+
+    name: str = "help/en-de"
+    tokenizer: Literal["bpe", "bytes"] = "bpe"
+    vocab_size: int = 4000
+    max_examples: int | None = None
+
+    def check_fields(self) -> None:
+        """Refuses impossible sizes."""
+        if self.tokenizer == "bpe" and self.vocab_size < 300:
+            raise ValueError(
+                f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
+                "1000 or more"
+            )
+        if self.max_examples is not None and self.max_examples < 1:
+            raise ValueError(f"data.max_examples = {self.max_examples} must be at least 1, or None for all")
+
+    @property
+    def num_tokens(self) -> int:
+        """Size of the vocabulary."""
+        from posenc_jax.data.tokenizer import ByteTokenizer
+
+        return self.vocab_size if self.tokenizer == "bpe" else ByteTokenizer().vocab_size
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """A split as tokens.
+
+    Attributes:
+      records: the examples that are used. kept: ``[n]`` their numbers in the split. measure: ``[n]`` their lengths in
+        the task's own measure. left_out: how many were too long. truncated: how many were cut.
+    """
+
+    records: Records
+    kept: np.ndarray
+    measure: np.ndarray
+    left_out: int = 0
+    truncated: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class TextData:
+    """A corpus ready for training.
+
+    Attributes:
+      tokenizer: what made the tokens. arrays: what programs are given: the records of each split, the numbers of the
+        validation batches, the lengths of the test examples.
+      test_rows: the test examples as text, in the order of their records.
+      identity: what decides the arrays (names, hashes, counts), for the record of a run.
+      sizes: ``[n]`` or ``[n, 2]`` slots that the training examples take.
+    """
+
+    tokenizer: Tokenizer
+    arrays: dict[str, Any]
+    test_rows: list[Row]
+    identity: dict[str, Any]
+    sizes: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTask(Task):
+    """Base class of the tasks on text.
+
+    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: slots of a
+    row of a training batch.
+    batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
+    example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "plain" has one
+    example in each row.
+
+    An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
+    64 share none.
+    """
+
+    data: Data = Data()  # noqa: RUF009  (frozen)
+    max_length: int = 64
+    row: int = 128
+    batching: Literal["packed", "buckets", "plain"] = "packed"
+
+    paper: ClassVar[str] = ""
+    max_per_row: ClassVar[int] = 16
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def check_fields(self) -> None:
+        """Refuses sizes that do not fit together."""
+        if self.max_length < 1:
+            raise ValueError(f"task.max_length = {self.max_length} must be at least 1 token")
+        needed = max(self.train_slots)
+        if self.row < needed:
+            raise ValueError(
+                f"task.row = {self.row} slots do not hold an example of task.max_length = {self.max_length} tokens, "
+                f"which takes {needed}: set task.row to {needed} or more"
+            )
+        if self.batching == "buckets" and self.row % 4:
+            raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")
+
+    @property
+    def train_slots(self) -> tuple[int, ...]:
+        """Slots of the longest training example, on each side of the model."""
+        sides = [self.width(self.max_length)]
+        if self.model_kind == "encoder_decoder":
+            sides.append(self.decoder_width(self.max_length))
+        return tuple(sides)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens."""
+        return self.data.num_tokens
+
+    @property
+    def num_classes(self) -> int:
+        """Number of values that a target can take."""
+        return self.vocab_size
+
+    @property
+    def train_lengths(self) -> tuple[int, ...]:
+        """The shortest and the longest that training has."""
+        return (1, self.max_length)
+
+    @property
+    def validation_metric(self) -> str:
+        """Right tokens (or classes) with the true past given."""
+        return "accuracy"
+
+    def check(self) -> None:
+        """Refuses a corpus that is not there or has not the columns (DataError)."""
+        from posenc_jax.data.text.loading import check_source
+
+        check_source(self)
+
+    def load(self, note: Callable[[str], None] = lambda text: None, tokenizer: Tokenizer | None = None) -> TextData:
+        """The corpus, tokenized; with the given tokenizer, or one trained on the training split."""
+        from posenc_jax.data.text.loading import load
+
+        return load(self, note, tokenizer)
+
+    def tokenizer_lines(self, row: Row) -> list[str]:
+        """The texts of an example, for training a tokenizer."""
+        raise NotImplementedError
+
+    def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
+        """A split as tokens; training leaves out (or cuts) what is too long for it."""
+        raise NotImplementedError
+
+    def plan(self, sizes: np.ndarray, seed: int, batch_size: int) -> Plan:
+        """Which examples make the batch of each step."""
+        if self.batching == "packed":
+            return Packing(sizes, self.capacities(sizes), self.max_per_row, batch_size, seed)
+        if self.batching == "buckets":
+            return Buckets(sizes, (self.row // 4, self.row // 2, self.row), batch_size, seed)
+        return Plain(len(sizes), batch_size, seed)
+
+    def validation_ids(self, sizes: np.ndarray) -> np.ndarray:
+        """``[R, G]`` examples of every row of the validation split, the same for all seeds."""
+        mixed = order(len(sizes), 0, 0)
+        if self.batching != "packed":
+            return mixed[:, None].astype(np.int32)
+        return packed(sizes, self.capacities(sizes), self.max_per_row, mixed)
+
+    def capacities(self, sizes: np.ndarray) -> int | tuple[int, ...]:
+        """Slots of a row on each side."""
+        return self.row if sizes.ndim == 1 else (self.row,) * sizes.shape[1]
+
+    def feed(self, plan: Plan, step: int, count: int) -> Array:
+        """``[count, B, G]`` numbers of the examples of ``count`` steps."""
+        batches = plan.batches(step, count)
+        return batches[1] if isinstance(batches, tuple) else batches
+
+    def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
+        """The examples that the plan chose for this step."""
+        width = self.row * batch_size // fed.shape[0]
+        return rows(data["train"], fed, width, width)
+
+    def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
+        """Batch ``index`` of the validation split; without weight beyond its end."""
+        ids = data["validation_ids"]
+        numbers = index * batch_size + jnp.arange(batch_size)
+        chosen = jnp.where((numbers < len(ids))[:, None], ids[jnp.minimum(numbers, len(ids) - 1)], -1)
+        return rows(data["validation"], chosen, self.row, self.row)
+
+    def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
+        """Test examples of more than ``length // 2`` and up to ``length`` tokens, in a mixed order."""
+        ids = test_ids(data["test_lengths"], length, indices)
+        decoder_width = self.decoder_width(max_length) if self.model_kind == "encoder_decoder" else None
+        return rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
+
+
+def test_ids(lengths: Array, length: Array, indices: Array) -> Array:
+    """``[C]`` numbers of the test examples with ``length // 2 < lengths[i] <= length``, -1 beyond the last.
+
+    ``lengths [n]`` are ascending. A stride that shares no factor with the count mixes short and long ones, so that any
+    first few are a fair sample.
+    """
+    first = jnp.searchsorted(lengths, length // 2, side="right").astype(jnp.uint32)
+    count = jnp.searchsorted(lengths, length, side="right").astype(jnp.uint32) - first
+    stride = jnp.where(count % 7919 == 0, 7907, 7919).astype(jnp.uint32)
+    number = jnp.asarray(indices).astype(jnp.uint32)
+    mixed = first + number * stride % jnp.maximum(count, 1)
+    return jnp.where(number < count, mixed, jnp.uint32(0)).astype(jnp.int32) - (number >= count).astype(jnp.int32)
+
+
+test_ids.__test__ = False  # type: ignore[attr-defined]  # not a pytest test

@@ -1,0 +1,113 @@
+"""Language modelling: the next token of long documents."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records
+from posenc_jax.data.scoring import token_losses
+from posenc_jax.data.tasks.base import Example, ModelKind
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
+from posenc_jax.data.tokenizer import BOS, Tokenizer
+from posenc_jax.encodings.base import Array
+
+RANGES = tuple(2**i for i in range(17))
+"""Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageModel(TextTask):
+    """Predict every next token in windows of ``max_length`` tokens, cut from the documents joined by BOS.
+
+    An evaluated length is the length of the test windows: perplexity over all their positions and by position.
+    """
+
+    data: Data = Data(name="python_docs")  # noqa: RUF009  (frozen)
+    max_length: int = 128
+    row: int = 128
+    batching: Literal["packed", "buckets", "plain"] = "plain"
+
+    name = "language_model"
+    citation = "Press et al. 2022"
+    paper = "https://arxiv.org/abs/2108.12409"
+    metric = "perplexity"
+    columns = ("text",)
+
+    def check_fields(self) -> None:
+        """Refuses batching that windows have no use for."""
+        super().check_fields()
+        if self.batching != "plain" or self.row != self.max_length:
+            raise ValueError(
+                f"task.batching = {self.batching!r}, task.row = {self.row}: windows all have task.max_length = "
+                f"{self.max_length} tokens; take batching = 'plain' and row = {self.max_length}"
+            )
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """A decoder-only model."""
+        return "decoder_only"
+
+    def width(self, max_length: int) -> int:
+        """A window."""
+        return max_length
+
+    def tokenizer_lines(self, row: Row) -> list[str]:
+        """A document by lines: sentencepiece skips very long ones."""
+        return row["text"].splitlines(keepends=True)
+
+    def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
+        """For training windows, for testing the whole text, of which every length cuts its own."""
+        documents = tokenizer.encode_all([row["text"] for row in split])
+        stream = np.array([token for document in documents for token in (BOS, *document)], np.int32)
+        size = self.max_length + 1 if training else len(stream)
+        count = len(stream) // size
+        starts = np.arange(count + 1, dtype=np.int32) * size
+        records = Records(Ragged(stream[: count * size], starts), given=np.ones(count, np.int32))
+        return Encoded(records, np.arange(count), np.full(count, size - 1, np.int32))
+
+    def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
+        """Windows of ``length`` tokens and the next one, in a mixed order."""
+        stream = data["test"].inputs.tokens
+        count = (len(stream) // (length + 1)).astype(jnp.uint32)
+        stride = jnp.where(count % 7919 == 0, 7907, 7919).astype(jnp.uint32)
+        number = jnp.asarray(indices).astype(jnp.uint32)
+        window = (number * stride % jnp.maximum(count, 1)).astype(jnp.int32)
+        place = jnp.arange(max_length, dtype=jnp.int32)
+        there = (place[None] < length) & (number < count)[:, None]
+        index = jnp.where(there, window[:, None] * (length + 1) + place[None], 0)
+        size = jnp.where(number < count, length, 0).astype(jnp.int32)
+        return Example(
+            inputs=jnp.where(there, stream[index], 0),
+            targets=jnp.where(there, stream[jnp.where(there, index + 1, 0)], 0),
+            weights=there.astype(jnp.float32),
+            length=size,
+            segment_ids=there.astype(jnp.int32),
+        )
+
+    def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
+        """Loss and weight in each of `RANGES` of positions."""
+        positions = jnp.arange(logits.shape[1])
+        ranges = jnp.sum(positions[:, None] >= jnp.asarray(RANGES), axis=1)
+        member = (ranges[:, None] == jnp.arange(len(RANGES) + 1)).astype(jnp.float32)
+        losses = jnp.where(example.weights != 0, token_losses(logits, example.targets), 0)
+        return {
+            "range_loss": jnp.sum(losses, axis=0) @ member,
+            "range_weight": jnp.sum(example.weights, axis=0) @ member,
+        }
+
+    def results(self, scores: dict[str, Any]) -> dict[str, Any]:
+        """With the perplexity, and that of each range of positions: ``[[first, last, perplexity], ...]``."""
+        rest = {name: value for name, value in scores.items() if not name.startswith("range_")}
+        loss, weight = np.asarray(scores["range_loss"]), np.asarray(scores["range_weight"])
+        first = (0, *RANGES)
+        by_position = [
+            [first[i], max(2 * first[i] - 1, 0), float(np.exp(loss[i] / weight[i]))]
+            for i in range(len(weight))
+            if weight[i] > 0
+        ]
+        return {**rest, "perplexity": float(np.exp(scores["loss"])), "perplexity_by_position": by_position}

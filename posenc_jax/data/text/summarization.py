@@ -1,0 +1,64 @@
+"""Summarisation with a decoder-only model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records
+from posenc_jax.data.tasks.base import ModelKind
+from posenc_jax.data.text.base import Encoded, Row, TextTask
+from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Summarization(TextTask):
+    """Summarise a document: one sequence ``BOS document SEP summary EOS``, loss on the summary and its EOS.
+
+    max_summary: the longest summary in tokens; pairs with a longer one are left out, in training and in testing alike.
+
+    Length is the number of the document's tokens. In training a longer document is cut to its first ``max_length``
+    tokens, and counted; a test document is never cut, it belongs to its own length.
+    """
+
+    max_summary: int = 24
+
+    name = "summarization"
+    citation = "Liu et al. 2018"
+    paper = "https://arxiv.org/abs/1801.10198"
+    metric = "rouge_l"
+    columns = ("document", "summary")
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """A decoder-only model."""
+        return "decoder_only"
+
+    def width(self, max_length: int) -> int:
+        """BOS, the document, SEP and the summary."""
+        return max_length + self.max_summary + 2
+
+    def tokenizer_lines(self, row: Row) -> list[str]:
+        """Document and summary."""
+        return [row["document"], row["summary"]]
+
+    def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
+        """Pairs that are not empty and whose summary fits."""
+        documents = tokenizer.encode_all([row["document"] for row in split])
+        summaries = tokenizer.encode_all([row["summary"] for row in split])
+        kept = [i for i in range(len(split)) if documents[i] and 0 < len(summaries[i]) <= self.max_summary]
+        cut = self.max_length if training else None
+        shown = [documents[i][:cut] for i in kept]
+        records = Records(
+            inputs=Ragged.of([[BOS, *shown[k], SEP, *summaries[i], EOS] for k, i in enumerate(kept)]),
+            given=np.array([len(document) + 2 for document in shown], np.int32),
+        )
+        return Encoded(
+            records,
+            np.array(kept, np.int64),
+            np.array([len(document) for document in shown], np.int32),
+            left_out=len(split) - len(kept),
+            truncated=sum(len(documents[i]) > len(shown[k]) for k, i in enumerate(kept)),
+        )

@@ -1,0 +1,75 @@
+"""Translation with an encoder-decoder."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records
+from posenc_jax.data.tasks.base import ModelKind
+from posenc_jax.data.text.base import Encoded, Row, TextTask
+from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation(TextTask):
+    """Translate a sentence: the encoder reads ``source EOS``, the decoder ``BOS target`` and predicts ``target EOS``.
+
+    source, target: columns of the corpus, language codes. target_ratio: room for the target, in tokens for each token
+    of the source; pairs with a longer target are left out, in training and in testing alike.
+
+    Length is the number of the source's tokens without EOS. Longer pairs are left out of training and counted.
+    """
+
+    source: str = "en"
+    target: str = "de"
+    target_ratio: float = 1.5
+
+    name = "translation"
+    citation = "Vaswani et al. 2017"
+    paper = "https://arxiv.org/abs/1706.03762"
+    metric = "chrf"
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns that are read."""
+        return (self.source, self.target)
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """An encoder-decoder."""
+        return "encoder_decoder"
+
+    def width(self, max_length: int) -> int:
+        """A source and its EOS."""
+        return max_length + 1
+
+    def decoder_width(self, max_length: int) -> int:
+        """The longest target that a source of this length may have, after BOS."""
+        return math.ceil(self.target_ratio * max_length) + 8
+
+    def tokenizer_lines(self, row: Row) -> list[str]:
+        """Both sides share one vocabulary."""
+        return [row[self.source], row[self.target]]
+
+    def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
+        """Pairs that are not empty and fit."""
+        sources = tokenizer.encode_all([row[self.source] for row in split])
+        targets = tokenizer.encode_all([row[self.target] for row in split])
+        kept = [
+            i
+            for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+            if source
+            and target
+            and (not training or len(source) <= self.max_length)
+            and len(target) < self.decoder_width(len(source))
+        ]
+        records = Records(
+            inputs=Ragged.of([[*sources[i], EOS] for i in kept]),
+            targets=Ragged.of([[BOS, *targets[i], EOS] for i in kept]),
+        )
+        measure = np.array([len(sources[i]) for i in kept], np.int32)
+        return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))
