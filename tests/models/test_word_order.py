@@ -16,7 +16,7 @@ WORDS = ("<s>", ".", "?", "john", "loves", "mary", "the", "cat", "sat", "on", "m
 NAMES, MIRROR, ANIMALS = "<s> john loves mary", "john loves mary", "the cat sat on the mat"
 
 # Outputs are of order 1 and float64 rounds them at 1e-14. The least that an encoding does to these sentences is 2e-5
-# (M-RoPE: columns turn its slowest angles, by 1e-3 a token), the next least 7e-4 (KERPLE): nothing lies in between.
+# (M-RoPE: columns turn its slowest angles, by 3e-5 a token), the next least 7e-4 (KERPLE): nothing lies in between.
 EQUAL, VISIBLE = 1e-12, 1e-6
 
 # What depends on |i - j| alone sees a sentence and its mirror image alike, as mirroring keeps all distances.
