@@ -1,9 +1,10 @@
-"""Writes outputs and gradients of torch.nn.Transformer for tests/models/test_torch_parity.py.
+"""Writes outputs and gradients of PyTorch's Transformers for tests/models/test_torch_parity.py.
 
     python scripts/make_torch_reference.py tests/models/data
 
-One file for each of post-norm and pre-norm with ReLU and GELU, float64, made with torch 2.13 on a CPU. All parameters
-are random, those that torch starts at 0 or 1 too. The target is masked causally, source and target end in padding.
+For torch.nn.Transformer one file for each of post-norm and pre-norm with ReLU and GELU, and one file for a
+torch.nn.TransformerEncoder without a final norm; float64, made with torch 2.13 on a CPU. All parameters are random,
+those that torch starts at 0 or 1 too. The target is masked causally, source and target end in padding.
 """
 
 import sys
@@ -34,9 +35,7 @@ def reference(norm: str, activation: str, seed: int) -> dict[str, np.ndarray]:
         norm_first=norm == "pre",
         dtype=torch.float64,
     )
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape)) * 0.5))
+    _randomize(model, rng)
     arrays = {
         "source": rng.normal(size=(*SOURCE_REAL.shape, D_MODEL)),
         "target": rng.normal(size=(*TARGET_REAL.shape, D_MODEL)),
@@ -45,11 +44,10 @@ def reference(norm: str, activation: str, seed: int) -> dict[str, np.ndarray]:
     }
     source, target = (torch.from_numpy(arrays[name]).requires_grad_() for name in ("source", "target"))
     source_padding, target_padding = torch.from_numpy(SOURCE_REAL == 0), torch.from_numpy(TARGET_REAL == 0)
-    size = TARGET_REAL.shape[1]
     output = model(
         source,
         target,
-        tgt_mask=torch.ones(size, size, dtype=torch.bool).triu(1),
+        tgt_mask=_future(TARGET_REAL.shape[1]),
         src_key_padding_mask=source_padding,
         tgt_key_padding_mask=target_padding,
         memory_key_padding_mask=source_padding,
@@ -63,6 +61,39 @@ def reference(norm: str, activation: str, seed: int) -> dict[str, np.ndarray]:
     return arrays
 
 
+def encoder_reference(seed: int) -> dict[str, np.ndarray]:
+    """Input, parameters ("param/encoder...") and outputs of a post-norm ReLU encoder: without mask and causal."""
+    import torch
+
+    rng = np.random.default_rng(seed)
+    layer = torch.nn.TransformerEncoderLayer(
+        D_MODEL, NUM_HEADS, MLP_DIM, dropout=0.0, batch_first=True, dtype=torch.float64
+    )
+    model = torch.nn.ModuleDict({"encoder": torch.nn.TransformerEncoder(layer, NUM_LAYERS)})
+    _randomize(model, rng)
+    arrays = {"source": rng.normal(size=(*SOURCE_REAL.shape, D_MODEL))}
+    source, padding = torch.from_numpy(arrays["source"]), torch.from_numpy(SOURCE_REAL == 0)
+    with torch.no_grad():
+        for name, mask in {"output": None, "causal_output": _future(SOURCE_REAL.shape[1])}.items():
+            output = model["encoder"](source, mask=mask, src_key_padding_mask=padding)
+            arrays[name] = output.numpy() * SOURCE_REAL[..., None]
+    return arrays | {f"param/{name}": parameter.detach().numpy() for name, parameter in model.named_parameters()}
+
+
+def _randomize(model, rng) -> None:
+    import torch
+
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape)) * 0.5))
+
+
+def _future(size: int):
+    import torch
+
+    return torch.ones(size, size, dtype=torch.bool).triu(1)
+
+
 def main() -> None:
     """Writes all cases into the folder given on the command line."""
     folder = Path(sys.argv[1])
@@ -70,6 +101,7 @@ def main() -> None:
     for norm, activation in CASES:
         arrays = reference(norm, activation, seed=0)
         np.savez_compressed(folder / f"torch_transformer_{norm}_{activation}.npz", **arrays)
+    np.savez_compressed(folder / "torch_encoder_post_relu.npz", **encoder_reference(seed=0))
 
 
 if __name__ == "__main__":

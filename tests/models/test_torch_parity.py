@@ -1,4 +1,4 @@
-"""Output and gradients of torch.nn.Transformer from the same parameters, in float64."""
+"""Outputs and gradients of PyTorch's Transformers from the same parameters, in float64."""
 
 import importlib.util
 from pathlib import Path
@@ -7,8 +7,10 @@ import jax
 import numpy as np
 import pytest
 from flax import nnx
+from torch_live import run_torch
 
 from posenc_jax.models import Slots, Transformer, build
+from posenc_jax.models.torch_weights import from_torch
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
@@ -18,44 +20,11 @@ torch_reference = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(torch_reference)
 
 
-def attention(arrays, prefix):
-    weights = np.split(arrays[f"{prefix}.in_proj_weight"], 3)
-    biases = np.split(arrays[f"{prefix}.in_proj_bias"], 3)
-    projections = dict(zip(("query", "key", "value"), zip(weights, biases, strict=True), strict=True))
-    projections["output"] = (arrays[f"{prefix}.out_proj.weight"], arrays[f"{prefix}.out_proj.bias"])
-    return {name: {"kernel": weight.T, "bias": bias} for name, (weight, bias) in projections.items()}
-
-
-def linear(arrays, prefix):
-    return {"kernel": arrays[f"{prefix}.weight"].T, "bias": arrays[f"{prefix}.bias"]}
-
-
-def norm(arrays, prefix):
-    return {"scale": arrays[f"{prefix}.weight"], "bias": arrays[f"{prefix}.bias"]}
-
-
-def stack(arrays, name, cross):
-    """One stack of torch's model as a tree of ours."""
-    blocks = {}
-    for layer in range(torch_reference.NUM_LAYERS):
-        prefix = f"{name}.layers.{layer}"
-        block = {
-            "self_attention": attention(arrays, f"{prefix}.self_attn"),
-            "self_attention_norm": norm(arrays, f"{prefix}.norm1"),
-            "mlp": {"hidden": linear(arrays, f"{prefix}.linear1"), "output": linear(arrays, f"{prefix}.linear2")},
-            "mlp_norm": norm(arrays, f"{prefix}.norm{3 if cross else 2}"),
-        }
-        if cross:
-            block["cross_attention"] = attention(arrays, f"{prefix}.multihead_attn")
-            block["cross_attention_norm"] = norm(arrays, f"{prefix}.norm2")
-        blocks[layer] = block
-    return {"blocks": blocks, "final_norm": norm(arrays, f"{name}.norm")}
-
-
-def parameters(arrays, kind):
+def parameters(arrays, kind, config, model="encoder_decoder"):
     """All of torch's parameters (kind "param") or gradients ("grad") as a tree of ours."""
-    named = {name.removeprefix(f"{kind}/"): array for name, array in arrays.items() if name.startswith(f"{kind}/")}
-    return {"encoder": stack(named, "encoder", False), "decoder": stack(named, "decoder", True)}
+    inputs = ("grad/source", "grad/target")
+    named = {n.removeprefix(f"{kind}/"): a for n, a in arrays.items() if n.startswith(f"{kind}/") and n not in inputs}
+    return from_torch(named, config, model)
 
 
 def compare(arrays, norm, activation):
@@ -78,7 +47,7 @@ def compare(arrays, norm, activation):
     keys = {"key": jax.random.key(0), "posenc_key": jax.random.key(0)}
     sizes = {"vocab_size": len(table), "num_classes": torch_reference.D_MODEL, "max_len": 8}
     graph, state = nnx.split(nnx.eval_shape(lambda: build("encoder_decoder", config, Slots(), **sizes, **keys)))
-    pure = parameters(arrays, "param") | {
+    pure = parameters(arrays, "param", config) | {
         "embedding": {"table": table},
         "output": {"kernel": np.eye(torch_reference.D_MODEL), "bias": np.zeros(torch_reference.D_MODEL)},
     }
@@ -95,7 +64,7 @@ def compare(arrays, norm, activation):
     assert output.dtype == np.float64
     np.testing.assert_allclose(output[real], arrays["output"][real], rtol=1e-10, atol=1e-10)
     grads = nnx.to_pure_dict(grads)
-    expected = parameters(arrays, "grad") | {
+    expected = parameters(arrays, "grad", config) | {
         "embedding": {
             "table": np.concatenate(
                 [arrays[f"grad/{name}"].reshape(-1, torch_reference.D_MODEL) for name in ("source", "target")]
@@ -124,6 +93,38 @@ def test_equals_stored_torch(float64, norm, activation):
     compare(dict(np.load(file)), norm, activation)
 
 
-def test_equals_torch_live(float64):
-    pytest.importorskip("torch")
-    compare(torch_reference.reference("post", "gelu", seed=1), "post", "gelu")
+def test_equals_torch_live(float64, tmp_path):
+    program = (
+        "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); import make_torch_reference as torch_reference\n"
+        "np.savez(sys.argv[2], **torch_reference.reference('post', 'gelu', seed=1))"
+    )
+    run_torch(program, str(ROOT / "scripts"), str(tmp_path / "live.npz"))
+    compare(dict(np.load(tmp_path / "live.npz")), "post", "gelu")
+
+
+@pytest.mark.parametrize(("kind", "output"), [("encoder_only", "output"), ("decoder_only", "causal_output")])
+def test_equals_a_torch_encoder(float64, kind, output):
+    """Without final norm; a decoder-only model is torch's encoder with a causal mask."""
+    arrays = dict(np.load(DATA / "torch_encoder_post_relu.npz"))
+    real, width = torch_reference.SOURCE_REAL, torch_reference.D_MODEL
+    config = Transformer(
+        d_model=width,
+        num_layers=torch_reference.NUM_LAYERS,
+        num_heads=torch_reference.NUM_HEADS,
+        mlp_dim=torch_reference.MLP_DIM,
+        norm="post",
+        activation="relu",
+        scale_embeddings=False,
+    )
+    key = jax.random.key(0)
+    sizes = {"vocab_size": real.size, "num_classes": width, "max_len": 8, "key": key, "posenc_key": key}
+    graph, state = nnx.split(nnx.eval_shape(lambda: build(kind, config, Slots(), **sizes)))
+    around = {
+        "embedding": {"table": arrays["source"].reshape(-1, width)},
+        "output": {"kernel": np.eye(width), "bias": np.zeros(width)},
+    }
+    nnx.replace_by_pure_dict(state, parameters(arrays, "param", config, kind) | around)
+    tokens = np.arange(real.size, dtype=np.int32).reshape(real.shape)
+    ours = jax.jit(lambda state: nnx.merge(graph, state)(tokens, segment_ids=real))(state)
+    assert ours.dtype == np.float64
+    np.testing.assert_allclose(ours[real != 0], arrays[output][real != 0], rtol=1e-10, atol=1e-10)
