@@ -52,8 +52,8 @@ _ALL = (
         packages=(libreoffice.package("en"),),
         sha256="1f835a5f9255dfb9d5a222aee2e43eb6148600942e57f1aed18578e4c750e7b0",
     ),
-    _descriptions("de"),
-    _descriptions("fr"),
+    _descriptions("de", "cdee5fe169fd95f0d90d947f54079f894bff5e4618926987d4c43b4490e9e62a"),
+    _descriptions("fr", "c6912b780fd7149185d3a3b171422e643b984e8812d3e74718020a96347d6eff"),
     Corpus(
         name="descriptions/summaries",
         kind="summarization",
@@ -61,6 +61,7 @@ _ALL = (
         licence=_DESCRIPTIONS_LICENCE,
         extract=descriptions.summaries,
         indexes=("Packages", "Translation-en"),
+        sha256="c011c704e5cc2e56fb6a3aeb1f18bf6416b29a8d04f00c08ff253c16f34d27ef",
     ),
     Corpus(
         name="descriptions/sections",
@@ -69,6 +70,7 @@ _ALL = (
         licence=_DESCRIPTIONS_LICENCE,
         extract=descriptions.sections,
         indexes=("Packages", "Translation-en"),
+        sha256="9ff4a9b1ad7d01ab662d8d735fd25ba24debb114c885045bcb92595d80ad3c5f",
     ),
     Corpus(
         name="python_docs",
@@ -77,6 +79,7 @@ _ALL = (
         licence="PSF-2.0",
         extract=python_docs.documents,
         packages=("python3.11-doc",),
+        sha256="e3fa06a7a341e4bc1f80037f18a03d0d53719322ef058aea8366cae24c07d4c9",
     ),
 )
 CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in _ALL}

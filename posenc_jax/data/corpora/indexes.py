@@ -7,6 +7,7 @@ import gzip
 import lzma
 import re
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,6 @@ def _decompressed(path: Path) -> bytes:
                 return bz2.decompress(data)
             case ".xz":
                 return lzma.decompress(data)
-    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be decompressed: {error}; the file is damaged: fetch it again") from None
     return data

@@ -1,6 +1,8 @@
 """Descriptions of packages: what is read from the indexes of an archive, what is kept, and where it goes."""
 
+import bz2
 import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -266,6 +268,13 @@ def test_damaged_indexes_are_errors_that_say_where(tmp_path, data, parts):
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "lz4"])
 def test_what_cannot_be_decompressed_is_an_error(tmp_path, ending):
-    (tmp_path / f"Packages.{ending}").write_bytes(b"not compressed")
+    path = tmp_path / f"Packages.{ending}"
+    path.write_bytes(b"not compressed")
     with pytest.raises(DataError, match=rf"Packages.{ending} cannot be decompressed: .*; "):
         list(stanzas(tmp_path, "Packages"))
+    if ending != "lz4":
+        whole = {"gz": gzip, "bz2": bz2, "xz": lzma}[ending].compress(PACKAGES.encode())
+        for damaged in (whole[:-20], whole[:20] + bytes([whole[20] ^ 255]) + whole[21:]):
+            path.write_bytes(damaged)
+            with pytest.raises(DataError, match="the file is damaged: fetch it again"):
+                list(stanzas(tmp_path, "Packages"))
