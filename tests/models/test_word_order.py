@@ -1,5 +1,8 @@
 """Order matters: "John loves Mary" is "Mary loves John" to an encoder without positions, and to no encoding."""
 
+import re
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -111,3 +114,14 @@ def test_a_decoder_without_positions_sees_order_from_its_second_layer_on():
     """
     assert max(at_the_end((), num_layers=1)) < EQUAL
     assert min(at_the_end((), num_layers=2)) > VISIBLE
+
+
+@pytest.mark.slow
+def test_the_experiment_s_page_shows_what_its_script_finds(monkeypatch):
+    """Which are equal; the sizes of differences may follow the versions of the libraries."""
+    root = Path(__file__).parents[2]
+    monkeypatch.syspath_prepend(str(root))
+    from experiments.word_order.check import markdown, table
+
+    page = (root / "experiments" / "word_order" / "README.md").read_text()
+    assert re.sub(r"\d[\d.e-]*", "0", markdown(table())) in re.sub(r"\d[\d.e-]*", "0", page)
