@@ -21,7 +21,8 @@ the download leaves in the directory's sub-folder `sources`):
     DIR/libreoffice-help-de/usr/share/...   a sub-folder for each package: dpkg-deb -x FILE.deb DIR/libreoffice-help-de
     DIR/Packages, DIR/Translation-de.xz     the archive's indexes, plain or compressed (.gz, .bz2, .xz, .lz4)
 
-`posenc data list` says which packages and indexes a corpus needs."""
+`posenc data list` says which packages and indexes a corpus needs. Unpacked packages stay in `sources`; delete it for
+newer revisions, or to save space."""
 DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache)"
 
 
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
     prepare.add_argument("--from-dir", type=Path, metavar="DIR", help="read unpacked packages there, download nothing")
     prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
-    prepare.add_argument("--rebuild", action="store_true", help="replace what is there, from files downloaded anew")
+    prepare.add_argument("--rebuild", action="store_true", help="make anew what is there, if it is damaged or old")
     listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
     for command in (prepare, listing):
         command.add_argument("--directory", type=Path, metavar="DIR", help=DIRECTORY)

@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -48,9 +49,9 @@ def versions(names: Iterable[str], folder: Path) -> dict[str, str | None]:
 
 
 def download_packages(names: Iterable[str], cache: Path, note: Note = print) -> dict[str, Path]:
-    """Puts unpacked packages into ``cache``, those that are not there yet; gives {name: folder}."""
+    """Puts unpacked packages into ``cache``, those that are not there yet or damaged; gives {name: folder}."""
     names = list(names)
-    missing = [name for name in names if not (cache / name).is_dir()]
+    missing = [name for name in names if not _is_whole(cache / name)]
     if missing:
         _need("apt-get", missing)
         _need("dpkg-deb", missing)
@@ -62,18 +63,19 @@ def download_packages(names: Iterable[str], cache: Path, note: Note = print) -> 
                 if not archives:
                     raise DataError(f"apt-get downloaded no {name}_*.deb: try `apt-get download {name}`, {_WAY_OUT}")
                 unpack(archives[0], folder / "unpacked")
+                shutil.rmtree(cache / name, ignore_errors=True)
                 os.replace(folder / "unpacked", cache / name)
     return {name: cache / name for name in names}
 
 
 def download_indexes(names: Iterable[str], cache: Path, note: Note = print) -> list[Path]:
-    """Puts indexes of the archive's main part ("Packages", "Translation-de") into ``cache``, those not there yet.
+    """Puts indexes of the archive's main part ("Packages", "Translation-de") into ``cache`` where not there or damaged.
 
     They come into lists of our own, so that those of the system stay as they are; security and updates are left out,
     since they change from week to week.
     """
     names = list(names)
-    missing = [name for name in names if not (cache / f"{name}.gz").is_file()]
+    missing = [name for name in names if not _is_whole_gzip(cache / f"{name}.gz")]
     if missing:
         _need("apt-get", missing)
         note(f"downloading the archive's {', '.join(missing)}")
@@ -111,9 +113,28 @@ def verify(folder: Path) -> None:
             same = False
         if not same:
             raise DataError(
-                f"{path} is missing or altered (its hash is not that of the package): unpack the package again; one "
-                "that was downloaded here is fetched anew by --rebuild"
+                f"{path} is missing or altered (its hash is not that of the package): unpack the package again"
             )
+
+
+def _is_whole(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
+    try:
+        verify(folder)
+    except DataError:
+        return False
+    return True
+
+
+def _is_whole_gzip(path: Path) -> bool:
+    try:
+        with gzip.open(path) as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True
 
 
 def version(folder: Path) -> str | None:
@@ -190,19 +211,19 @@ def _explained(wanted: str, said: subprocess.CompletedProcess[str], names: list[
         )
     if re.search(r"Hash Sum mismatch|unexpected size|Size mismatch", text):
         return f"{wanted} did not arrive as the archive has it (hash sum mismatch): try again, {_WAY_OUT}"
-    if _network(text):
-        return f"{wanted} cannot be downloaded, no network ({_last(said.stderr)}): try again with one, {_WAY_OUT}"
+    if reason := _network(text):
+        return f"{wanted} cannot be downloaded, no network ({reason}): try again with one, {_WAY_OUT}"
     return f"{wanted} cannot be downloaded ({_last(said.stderr) or 'apt did not say why'}): try again, {_WAY_OUT}"
 
 
-def _network(text: str) -> bool:
-    return bool(
-        re.search(
-            r"Could not connect|Cannot initiate|Unable to connect|Temporary failure resolving|Could not resolve|"
-            r"Connection (timed out|failed|refused)|Network is unreachable",
-            text,
-        )
+def _network(text: str) -> str | None:
+    """The line in which apt says that it reaches nobody."""
+    found = re.search(
+        r"(Could not connect|Cannot initiate|Unable to connect|Temporary failure resolving|Could not resolve|"
+        r"Connection (timed out|failed|refused)|Network is unreachable).*",
+        text,
     )
+    return found[0].strip().rstrip(":") if found else None
 
 
 def _last(text: str) -> str:

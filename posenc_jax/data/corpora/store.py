@@ -67,14 +67,15 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
     rebuild = f"prepare it anew: posenc data prepare {name}{where} --rebuild"
     try:
         found = json.loads((home / MANIFEST).read_text())
-        if found["format"] != FORMAT:
-            raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
-        files = dict(found["files"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{home / MANIFEST} is damaged ({type(error).__name__}: {error}); {rebuild}") from None
+        if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+            raise ValueError("its checksum is not that of its content")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{home / MANIFEST} is damaged ({error}); {rebuild}") from None
+    if found["format"] != FORMAT:
+        raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
     if tuple(found["columns"]) != corpus.columns:
         raise DataError(f"{home} has columns {found['columns']}, this version has {list(corpus.columns)}: {rebuild}")
-    for path, sha256 in files.items() if verify else ():
+    for path, sha256 in found["files"].items() if verify else ():
         try:
             problem = "" if _file_sha256(home / path) == sha256 else "its hash is not that of the manifest"
         except OSError as error:
@@ -96,8 +97,8 @@ def prepare(
     """Makes a corpus ready and gives its folder; one that is there and whole stays as it is.
 
     Files come from ``from_dir`` (see ``debian`` for its layout), else from the archive of this machine. ``strict``
-    refuses text with another hash than the corpus has, ``rebuild`` replaces what is there by files fetched anew;
-    ``note`` is told what happens. Errors: DataError.
+    refuses text with another hash than the corpus has, ``rebuild`` makes anew what is there; ``note`` is told what
+    happens. Errors: DataError.
     """
     corpus, home = corpus_of(name), home_of(name, directory)
     if from_dir is not None and not from_dir.is_dir():
@@ -115,7 +116,7 @@ def prepare(
             for left in (working, replaced):  # by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             try:
-                _build(corpus, working, _sources(corpus, root, from_dir, rebuild, note), strict, note)
+                _build(corpus, working, _sources(corpus, root, from_dir, note), strict, note)
                 if home.exists():
                     home.rename(replaced)
                 working.rename(home)
@@ -143,15 +144,12 @@ def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, st
     return total.hexdigest(), parts
 
 
-def _sources(corpus: Corpus, root: Path, from_dir: Path | None, anew: bool, note: Note) -> Path:
+def _sources(corpus: Corpus, root: Path, from_dir: Path | None, note: Note) -> Path:
     """The folder that the corpus is extracted from, with all it needs in it."""
     if from_dir is not None:
         return from_dir
     sources = root / "sources"
     sources.mkdir(parents=True, exist_ok=True)
-    for entry in (*corpus.packages, *(f"{index}.gz" for index in corpus.indexes)) if anew else ():
-        path = sources / entry
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     debian.download_packages(corpus.packages, sources, note)
     debian.download_indexes(corpus.indexes, sources, note)
     return sources
@@ -186,7 +184,8 @@ def _build(corpus: Corpus, working: Path, sources: Path, strict: bool, note: Not
     found["files"] = {path.relative_to(working).as_posix(): _file_sha256(path) for path in paths}
     for path in paths:
         _to_disk(path)
-    (working / MANIFEST).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    found["checksum"] = _checksum(found)
+    (working / MANIFEST).write_text(json.dumps(found, indent=1) + "\n")
     _to_disk(working / MANIFEST)
 
 
@@ -237,6 +236,10 @@ def _locked(root: Path, note: Note) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _checksum(found: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
 
 
 def _file_sha256(path: Path) -> str:
