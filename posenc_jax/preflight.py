@@ -36,9 +36,16 @@ def check_run(config: Run) -> None:
 
 def _check_source(source: Path, config: Run) -> None:
     from posenc_jax.surgery import finished
+    from posenc_jax.weights import load_weights
 
+    if source.is_file():
+        load_weights(source)
+        return
     if not source.is_dir():
-        raise RefusedError(f"init_from = {config.init_from!r}: there is no such directory; name one of a finished run")
+        raise RefusedError(
+            f"init_from = {config.init_from!r}: there is no such directory; name one of a finished run, or a file that "
+            "`posenc weights export` wrote"
+        )
     load_config(source)
     there = {
         replica["seed"]

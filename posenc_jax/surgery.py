@@ -10,14 +10,17 @@ import jax
 import numpy as np
 
 from posenc_jax.cell import load_group_state
-from posenc_jax.config import Run
+from posenc_jax.config import Run, from_json
 from posenc_jax.directories import RefusedError, load_config, read_json
 from posenc_jax.encodings import Slot, elements
+from posenc_jax.models.config import Slots
 from posenc_jax.training.sharding import path_string
+from posenc_jax.weights import load_weights
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """The parameters of a finished run in the place of ``params`` (one replica's of ``config``, no replica axis).
+    """The parameters of a finished run, or those in a file of `posenc_jax.weights`, in the place of ``params`` (one
+    replica's of ``config``, no replica axis). A file serves every seed.
 
     Everything but the encodings must be there with the same shape. An encoding's parameters are those of its `partners`
     in the source where name and shape fit, and stay as they are otherwise (that is noted): so an encoding can be added,
@@ -26,8 +29,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
-    trained = replica_params(source, seed, note)
-    old_slots = load_config(source.expanduser().absolute()).slots
+    trained, old_slots = _trained(source.expanduser().absolute(), seed, note)
     arranged = {
         stack: tuple(
             None if partner is None else trained["posenc"][stack][partner]
@@ -61,6 +63,14 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     return taken
 
 
+def _trained(source: Path, seed: int, note: Callable[[str], None]) -> tuple[Any, Slots]:
+    """The parameters of a source and the slots that its encodings stood in."""
+    if source.is_file():
+        params, metadata = load_weights(source, note=note)
+        return params, from_json(metadata["slots"])
+    return replica_params(source, seed, note), load_config(source).slots
+
+
 def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:
     """For each of ``elements(new)`` the number of its counterpart among ``elements(old)``, or None.
 
@@ -79,6 +89,13 @@ def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:
 
 def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
     """Final parameters of one seed of a finished run (of its best learning rate by validation, if it tried several)."""
+    directory, index = best_replica(source, seed)
+    _, state = load_group_state(load_config(source.expanduser().absolute()), directory, note)
+    return jax.tree.map(lambda leaf: leaf[index], state["params"])
+
+
+def best_replica(source: Path, seed: int) -> tuple[Path, int]:
+    """The group and the place in it of the replica with this seed that is best by validation."""
     source = source.expanduser().absolute()
     config = load_config(source)
     best: tuple[float, Path, int] | None = None
@@ -93,8 +110,7 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
             f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds "
             f"{config.seeds}"
         )
-    _, state = load_group_state(config, best[1], note)
-    return jax.tree.map(lambda leaf: leaf[best[2]], state["params"])
+    return best[1:]
 
 
 def finished(directory: Path) -> dict:

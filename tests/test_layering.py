@@ -12,7 +12,7 @@ OPTIONAL = "anything"
 # Group (a package or a module of posenc_jax): the groups below it, what it may import from elsewhere, and what only
 # inside functions. The standard library is free to all.
 _MODELS_AND_DATA = {"encodings", "models", "data", "statistics", "config", "environment"}
-_ENGINE = {"cell", "directories", "surgery", "preflight", "ablation", "evaluation"}
+_ENGINE = {"cell", "directories", "surgery", "preflight", "ablation", "evaluation", "weights"}
 LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
     "models": ({"encodings"}, {"jax", "numpy", "flax"}, set()),
@@ -27,6 +27,7 @@ LAYERS = {
         name: (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax", "numpy"}, set())
         for name in _ENGINE
     },
+    "weights": (_MODELS_AND_DATA | {"training"} | _ENGINE, {"jax", "numpy", "flax"}, {"safetensors"}),
     "cli": (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax"}, OPTIONAL),
     "__main__": ({"cli"}, set(), set()),
 }

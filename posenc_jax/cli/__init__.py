@@ -19,6 +19,10 @@ COMMANDS = {
     ),
     "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
+    "weights": (
+        "posenc_jax.cli.weights",
+        "parameters as a safetensors file: posenc weights export RUN FILE [--torch], posenc weights inspect FILE",
+    ),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
 

@@ -1,0 +1,106 @@
+"""``posenc weights``: parameters of finished runs as safetensors files, and what such files hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+
+_BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains it")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = _Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    text = "write the final parameters of one seed of a finished run to a new file"
+    export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
+    export.add_argument("file", metavar="FILE", type=Path)
+    export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
+    export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
+    export.set_defaults(command=_export)
+    text = "show names, shapes, dtypes and metadata of a safetensors file"
+    inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    inspect.add_argument("file", metavar="FILE", type=Path)
+    inspect.set_defaults(command=_inspect)
+
+    def work() -> int:
+        options = parser.parse_args(arguments)
+        return options.command(options)
+
+    return guarded(work)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.cli.session import import_from_here, prepare_jax
+
+    import_from_here()
+    prepare_jax()
+    from posenc_jax.weights import export_weights
+
+    with TerminalReporter() as reporter:
+        metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
+    print(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
+    print(f"written: {options.file}")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from posenc_jax.weights import read_shapes
+
+    shapes, entries = read_shapes(options.file)
+    print(table(shapes, entries))
+    return 0
+
+
+def table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> str:
+    """The lines that `posenc weights inspect` prints, for the result of `posenc_jax.weights.read_shapes`."""
+    rows = [(name, str(shapes[name][0]), shapes[name][1]) for name in sorted(shapes, key=_key)]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    lines = [f"{name:<{widths[0]}}  {shape:<{widths[1]}}  {dtype}" for name, shape, dtype in rows]
+    count = sum(math.prod(shape) for shape, _ in shapes.values())
+    size = sum(math.prod(shape) * _BITS.get(dtype, 16 if "16" in dtype else 8) for shape, dtype in shapes.values()) // 8
+    lines += ["", f"{len(rows)} tensors, {count:,} values, {size:,} bytes"]
+    for name, text in sorted(_described(entries).items()):
+        lines.append(f"{name}: {text}")
+    return "\n".join(lines)
+
+
+def _key(name: str) -> list[tuple[bool, int, str]]:
+    """Layer 2 before layer 10."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in name.split(".")]
+
+
+def _described(entries: dict[str, str]) -> dict[str, str]:
+    """Metadata as one line each; of a run's config only how it is called."""
+    described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
+    try:
+        ours = json.loads(entries["posenc_jax"])
+        described |= {name: _short(value) for name, value in ours.items() if name != "run"}
+        if "run" in ours:
+            described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
+        del described["posenc_jax"]
+    except (KeyError, TypeError, ValueError, AttributeError):  # of another program: shown as it is
+        pass
+    return described
+
+
+def _short(value: Any) -> str:
+    """A config in JSON as a call, anything else as it is."""
+    if isinstance(value, dict) and "type" in value:
+        fields = ", ".join(f"{name}={_short(field)}" for name, field in value.items() if name != "type")
+        return f"{value['type'].partition(':')[2]}({fields})"
+    if isinstance(value, list):
+        return f"({', '.join(map(_short, value))})"
+    return str(value)

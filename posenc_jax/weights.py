@@ -1,0 +1,299 @@
+"""Parameters in safetensors files: a file alone is enough to rebuild the model, here or in another framework.
+
+A tensor is called by its path in the tree of parameters (``decoder.blocks.0.self_attention.query.kernel``,
+``posenc.encoder.0.table``), or as in `posenc_jax.models.torch_weights` when the layout is "torch". The file's metadata
+has one entry, "posenc_jax", a JSON object: "layout", "kind", "model", "slots", "vocab_size", "num_classes" and
+"max_len" say which model it is; files of runs also tell "seed", "learning_rate" and "run", the whole config.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from posenc_jax.config import Run, from_json, to_json
+from posenc_jax.directories import RefusedError, load_config
+from posenc_jax.encodings import elements
+from posenc_jax.encodings.base import Params
+from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer
+from posenc_jax.models.torch_weights import from_torch, listed, to_torch
+
+if TYPE_CHECKING:
+    from posenc_jax.models import Model
+
+Metadata = dict[str, Any]
+_ENTRY = "posenc_jax"
+
+
+def silent(text: str) -> None:
+    """Takes notes for nobody."""
+
+
+def model_metadata(
+    kind: ModelKind, model: Transformer, slots: Slots, *, vocab_size: int, num_classes: int, max_len: int
+) -> Metadata:
+    """What a file says about its model; the arguments of `posenc_jax.models.build`."""
+    return {
+        "layout": "posenc_jax",
+        "kind": kind,
+        "model": to_json(model),
+        "slots": to_json(slots),
+        "vocab_size": vocab_size,
+        "num_classes": num_classes,
+        "max_len": max_len,
+    }
+
+
+def run_metadata(run: Run, *, seed: int, learning_rate: float) -> Metadata:
+    """What a file says about a replica of a run."""
+    task = run.task
+    sizes = {"vocab_size": task.vocab_size, "num_classes": task.num_classes, "max_len": run.max_len}
+    return {
+        **model_metadata(task.model_kind, run.model, run.slots, **sizes),
+        "seed": seed,
+        "learning_rate": learning_rate,
+        "run": to_json(run),
+    }
+
+
+def save_weights(
+    path: str | os.PathLike, params: Params, metadata: Metadata, *, note: Callable[[str], None] = silent
+) -> None:
+    """Writes parameters (one replica's) to a file by rename; equal parameters and metadata give equal bytes.
+
+    Non-finite values are kept, and ``note`` hears of them.
+
+    Args:
+      metadata: of `run_metadata` or `model_metadata`, and whatever else JSON can hold. With ``layout`` "torch" the file
+        has torch's names.
+
+    Raises:
+      ValueError: the parameters are not float32, are not those of the model in ``metadata``, or torch has no place for
+        them.
+    """
+    from safetensors.numpy import save
+
+    path = Path(path)
+    tensors = {name: np.asarray(leaf) for name, leaf in flat(params).items()}
+    if problem := _problem(tensors, flat(_expected(metadata))):
+        raise ValueError(f"params {problem}: pass float32 parameters and the metadata of the same model")
+    _note_non_finite(tensors, path, note)
+    if metadata["layout"] == "torch":
+        tensors = to_torch(params, from_json(metadata["model"]))
+    data = save(tensors, {_ENTRY: json.dumps(metadata, sort_keys=True)})
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def load_weights(path: str | os.PathLike, *, note: Callable[[str], None] = silent) -> tuple[Params, Metadata]:
+    """The parameters of a file that `save_weights` wrote, bit for bit, in the tree that runs have, and its metadata.
+
+    Raises:
+      RefusedError: the file is damaged, was written by something else, or lacks tensors of its model.
+    """
+    path = Path(path).expanduser()
+    tensors, entries = read_tensors(path)
+    metadata = metadata_of(path, entries)
+    try:
+        expected = _expected(metadata)
+    except (ImportError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RefusedError(
+            f"{path} does not give a model ({type(error).__name__}: {error}): load it in the folder that the run was "
+            "started from, with the version that wrote it"
+        ) from None
+    if metadata["layout"] == "torch":
+        try:
+            tensors = flat(from_torch(tensors, from_json(metadata["model"]), metadata["kind"]))
+        except ValueError as error:
+            raise RefusedError(f"{path}: {error}") from None
+    if problem := _problem(tensors, flat(expected)):
+        raise RefusedError(f"{path} {problem}: this is not the model that its metadata describe; export it again")
+    _note_non_finite(tensors, path, note)
+    return _filled(expected, tensors), metadata
+
+
+def load_model(path: str | os.PathLike, *, note: Callable[[str], None] = silent) -> Model:
+    """The model of a file that `save_weights` wrote, with its parameters; errors as in `load_weights`."""
+    from flax import nnx
+
+    from posenc_jax.models import build
+
+    params, metadata = load_weights(path, note=note)
+    key = jax.random.key(0)
+    graph, state = nnx.split(
+        nnx.eval_shape(
+            lambda: build(
+                metadata["kind"],
+                from_json(metadata["model"]),
+                from_json(metadata["slots"]),
+                **{size: metadata[size] for size in ("vocab_size", "num_classes", "max_len")},
+                key=key,
+                posenc_key=key,
+            )
+        )
+    )
+    return nnx.merge(graph, _filled(state, jax.tree.map(jax.numpy.asarray, flat(params))))
+
+
+def export_weights(
+    run_directory: str | os.PathLike,
+    path: str | os.PathLike,
+    seed: int | None = None,
+    *,
+    torch: bool = False,
+    note: Callable[[str], None] = silent,
+) -> Metadata:
+    """Writes the final parameters of one seed of a finished run to a new file and gives the metadata in it.
+
+    Args:
+      run_directory: of a run, of a cell of an ablation, or of one group. seed: default the run's first; of several
+        learning rates the best by validation is taken. torch: with torch's names, for models whose encodings add to
+        the input embeddings, without parameters.
+
+    Raises:
+      RefusedError: the run is not finished, the file exists or cannot be written, or torch has no place for the model.
+    """
+    from posenc_jax.cell import load_group_state
+    from posenc_jax.surgery import best_replica
+
+    source, path = Path(run_directory).expanduser().absolute(), Path(path).expanduser()
+    if path.exists():
+        raise RefusedError(f"{path} exists: choose another file, or remove it")
+    if not path.absolute().parent.is_dir():
+        raise RefusedError(f"there is no directory {path.parent} for {path.name}: make it first")
+    config = load_config(source)
+    if torch:
+        _check_for_torch(config)
+    directory, index = best_replica(source, config.seeds[0] if seed is None else seed)
+    group, state = load_group_state(config, directory, note)
+    seed, rate = group.replicas[index]
+    metadata = run_metadata(config, seed=seed, learning_rate=rate) | {"layout": "torch" if torch else "posenc_jax"}
+    params = jax.tree.map(lambda leaf: leaf[index], state["params"])
+    try:
+        save_weights(path, params, metadata, note=note)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    except OSError as error:
+        raise RefusedError(f"cannot write {path} ({error.strerror}): choose another file") from None
+    return metadata
+
+
+def read_tensors(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """All tensors of any safetensors file by name, and its metadata; RefusedError when it is none."""
+    return _read(path, lambda file, name: file.get_tensor(name))
+
+
+def read_shapes(path: str | os.PathLike) -> tuple[dict[str, tuple[list[int], str]], dict[str, str]]:
+    """Shape and dtype ("F32") of every tensor of any safetensors file, and its metadata, without reading values."""
+
+    def shape_and_dtype(file: Any, name: str) -> tuple[list[int], str]:
+        tensor = file.get_slice(name)
+        return tensor.get_shape(), tensor.get_dtype()
+
+    return _read(path, shape_and_dtype)
+
+
+def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
+    """Our metadata among those of a safetensors file; RefusedError when it has none."""
+    try:
+        metadata = json.loads(entries[_ENTRY])
+        if metadata["layout"] not in ("posenc_jax", "torch"):
+            raise ValueError(metadata["layout"])
+    except (KeyError, TypeError, ValueError):
+        raise RefusedError(
+            f"{path} does not say which model its tensors belong to, as files of `posenc weights export` do: for those "
+            "of a torch model use posenc_jax.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
+        ) from None
+    return metadata
+
+
+def flat(tree: Any) -> dict[str, Any]:
+    """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
+    return {_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
+    """A tree of the same structure with the values of the same names."""
+    return jax.tree_util.tree_map_with_path(lambda path, _: values[_name(path)], tree)
+
+
+def _name(path: tuple) -> str:
+    # The last step into an NNX variable is an attribute.
+    return ".".join(
+        str(getattr(entry, "key", getattr(entry, "idx", None)))
+        for entry in path
+        if not isinstance(entry, jax.tree_util.GetAttrKey)
+    )
+
+
+def _expected(metadata: Metadata) -> Params:
+    """Shapes of the parameters of a file's model."""
+    from posenc_jax.training.step import init_encodings, init_model
+
+    common: dict[str, Any] = {
+        "kind": metadata["kind"],
+        "model": from_json(metadata["model"]),
+        "vocab_size": metadata["vocab_size"],
+    }
+    slots = from_json(metadata["slots"])
+    return jax.eval_shape(
+        lambda: {
+            **init_model(np.int32(0), num_classes=metadata["num_classes"], **common),
+            "posenc": init_encodings(np.int32(0), slots=slots, max_len=metadata["max_len"], **common),
+        }
+    )
+
+
+def _problem(tensors: Mapping[str, np.ndarray], expected: Mapping[str, Any]) -> str:
+    """What is wrong with the names, shapes or dtypes of tensors; empty when nothing is."""
+    missing, extra = ([n for n in a if n not in b] for a, b in ((expected, tensors), (tensors, expected)))
+    problems = [f"lacks {listed(missing)}"] if missing else []
+    problems += [f"has {listed(extra)} too many"] if extra else []
+    for name, leaf in expected.items():
+        tensor = tensors.get(name)
+        if tensor is not None and tensor.shape != leaf.shape:
+            problems.append(f"has {name} of shape {list(tensor.shape)} instead of {list(leaf.shape)}")
+        elif tensor is not None and tensor.dtype != leaf.dtype:
+            problems.append(f"has {name} in {tensor.dtype} instead of {leaf.dtype}")
+    return " and ".join(problems[:4])
+
+
+def _note_non_finite(tensors: Mapping[str, np.ndarray], path: Path, note: Callable[[str], None]) -> None:
+    names = [name for name, tensor in tensors.items() if not np.isfinite(tensor).all()]
+    if names:
+        note(f"{path}: {', '.join(names)} hold values that are not finite; they are kept")
+
+
+def _check_for_torch(config: Run) -> None:
+    for stack in STACKS[config.task.model_kind]:
+        for element in elements(getattr(config.slots, stack)):
+            if element.acts_on != {"embed"}:
+                raise RefusedError(
+                    f"{element!r} acts on {', '.join(sorted(element.acts_on))}, and torch.nn.Transformer has positions "
+                    "in its input embeddings only: export without torch's names"
+                )
+
+
+def _read(path: str | os.PathLike, read: Callable[[Any, str], Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise RefusedError(f"there is no file {path}: name a safetensors file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return {name: read(file, name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise RefusedError(
+            f"{path} is no whole safetensors file ({error}): export it again, or name another"
+        ) from None

@@ -1,0 +1,89 @@
+"""``posenc weights``: what it prints and writes, and how it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from trained_runs import compiled_once, copy_of_the_run
+
+from posenc_jax.cli import main
+from posenc_jax.encodings import RoPE
+from posenc_jax.models import Slots, Transformer
+from posenc_jax.weights import load_weights, model_metadata
+
+INSPECTED = """\
+blocks.2.bias     [2]     F32
+blocks.10.bias    [3]     F16
+blocks.10.kernel  [3, 4]  F32
+scale             []      I64
+
+4 tensors, 18 values, 70 bytes
+kind: decoder_only
+layout: posenc_jax
+max_len: 6
+model: {model}
+num_classes: 3
+origin: by hand
+run: a table a label
+slots: Slots(encoder=(), decoder=(RoPE(base=5.0, layout=interleaved, rotary_dim=None, scaling=None)), cross=())
+vocab_size: 5
+"""
+
+
+def test_inspect(tmp_path, capsys):
+    path = tmp_path / "a.safetensors"
+    tensors = {
+        "blocks.10.kernel": np.ones((3, 4), np.float32),
+        "blocks.10.bias": np.ones(3, np.float16),
+        "blocks.2.bias": np.ones(2, np.float32),
+        "scale": np.array(3),
+    }
+    model = Transformer(d_model=8)
+    metadata = model_metadata(
+        "decoder_only", model, Slots(decoder=(RoPE(base=5.0),)), vocab_size=5, num_classes=3, max_len=6
+    )
+    run = {"run": {"table": "a table", "label": "a label"}}
+    save_file(tensors, path, {"posenc_jax": json.dumps(metadata | run), "origin": "by hand"})
+    assert main(["weights", "inspect", str(path)]) == 0
+    shown = repr(model).replace("'", "")
+    assert capsys.readouterr().out == INSPECTED.format(model=shown)
+    save_file(tensors, path, {"posenc_jax": "x" * 200})
+    assert main(["weights", "inspect", str(path)]) == 0
+    assert capsys.readouterr().out.endswith(f"70 bytes\nposenc_jax: {'x' * 97}...\n")
+
+
+def test_export(tmp_path, capsys):
+    source, path = copy_of_the_run(tmp_path / "source"), tmp_path / "a.safetensors"
+    with compiled_once():
+        assert main(["weights", "export", str(source), str(path), "--seed", "1"]) == 0
+    assert capsys.readouterr().out == f"seed 1, learning rate 0.01\nwritten: {path}\n"
+    assert load_weights(path)[1]["seed"] == 1
+    assert main(["weights", "export", str(source), str(path)]) == 2
+    assert capsys.readouterr().err == f"posenc: {path} exists: choose another file, or remove it\n"
+    assert main(["weights", "export", str(source), str(tmp_path / "b.safetensors"), "--torch"]) == 2
+    assert "torch.nn.Transformer has positions in its input embeddings only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "weights: the following arguments are required: COMMAND; `posenc weights --help`"),
+        (["export", "run"], "weights export: the following arguments are required: FILE; `posenc weights export -"),
+        (["export", "nowhere", "file"], "nowhere is no run: it has no config.json"),
+        (["export", "run", "file", "--seed", "one"], "invalid int value: 'one'"),
+        (["inspect", "nowhere"], "there is no file nowhere: name a safetensors file"),
+        (["inspect", __file__], "is no whole safetensors file"),
+    ],
+)
+def test_refused(arguments, message, capsys):
+    assert main(["weights", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert err.startswith("posenc: ")
+    assert out == ""
+
+
+def test_help(capsys):
+    assert main(["weights", "export", "--help"]) == 0
+    assert "--torch" in capsys.readouterr().out
