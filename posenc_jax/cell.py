@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from posenc_jax.config import Execution, Run, config_hash, difference, to_json
-from posenc_jax.data.text.base import TextData, TextTask
+from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
@@ -236,7 +236,7 @@ class Cell:
                     "learning_rate": rate,
                     "diverged_at": None if diverged_at < 0 else diverged_at,
                     "validation": results_of(config, validation, i),
-                    "evaluation": [{"length": n, **results_of(config, scores, i)} for n, scores in evaluation],
+                    "evaluation": [{"length": n, **scores[i]} for n, scores in evaluation],
                     "parameters_sha256": digest(params),
                 }
             )
@@ -256,8 +256,11 @@ class Cell:
             "replicas": replicas,
         }
 
-    def evaluate(self, group: Group, state: Any, lengths: tuple[int, ...]) -> list[tuple[int, dict[str, np.ndarray]]]:
-        """(length, scores with a leading replica axis) of a placed group state, for each length."""
+    def evaluate(self, group: Group, state: Any, lengths: tuple[int, ...]) -> list[tuple[int, list[dict]]]:
+        """(length, the scores of every replica) of a placed group state, for each length.
+
+        With `Evaluation.decoded_examples` outputs are decoded too, and kept in ``decoded.jsonl`` of the group.
+        """
         config = self.config
         mesh = make_mesh(config.execution, group.size)
         at_once = mesh.shape["replica"] if jax.default_backend() == "cpu" else 1
@@ -265,19 +268,55 @@ class Cell:
             at_once *= group.size // mesh.shape["replica"]
         replicas = {"params": state["params"], "seed": state["seed"]}
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
-        found = []
+        found, lines = [], []
         for bucket in buckets(config, lengths, at_once):
             shared = (np.int32(bucket.lengths[0]), self._shared(mesh))
             program = self._program(group, bucket, _evaluator(config, bucket), replicas, shared)
             self.reporter.advance(0)
             for length in bucket.lengths:
                 shared = (np.int32(length), self._shared(mesh))
-                found.append((length, jax.tree.map(np.asarray, program(replicas, shared))))
+                sums = jax.tree.map(np.asarray, program(replicas, shared))
+                scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
+                if config.evaluation.decoded_examples:
+                    texts = self._decode(group, replicas, bucket.max_length, length)
+                    for own, (seed, rate), written in zip(scores, group.replicas, texts):
+                        own |= text_scores(config, written)
+                        lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
+                found.append((length, scores))
                 self.reporter.advance(1, f"length {length}")
                 signal = self.stop()
                 if signal is not None:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
+        if lines:
+            text = "".join(dumps(line) + "\n" for line in lines)
+            write_atomically(group.directory / "decoded.jsonl", text)
         return found
+
+    def _decode(self, group: Group, replicas: Any, max_length: int, length: int) -> list[list[dict]]:
+        """For each replica the decoded test examples of one length: the example's text and ``output``."""
+        from posenc_jax.training.generation import CHUNK, decode_chunk
+
+        assert self.data is not None
+        config, mesh = self.config, make_mesh(self.config.execution, group.size)
+        wanted = np.arange(config.evaluation.decoded_examples)
+        ids = test_ids(self.data.arrays["test_lengths"], np.int32(length), wanted)
+        there = [int(i) for i in np.asarray(ids) if i >= 0]
+        written: list[list[dict]] = [[] for _ in group.replicas]
+        for start in range(0, len(there), CHUNK):
+            shared = (np.int32(length), np.int32(start), self._shared(mesh))
+            program = self._program(
+                group,
+                f"decode@{max_length}",
+                lambda r, _, s: decode_chunk(config, max_length, r["params"], r["seed"], s),
+                replicas,
+                shared,
+            )
+            tokens = np.asarray(program(replicas, shared))
+            for i, lines in enumerate(written):
+                for row, number in enumerate(there[start : start + CHUNK]):
+                    output = self.data.tokenizer.decode(tokens[i, row].tolist())
+                    lines.append({**self.data.test_rows[number], "output": output})
+        return written
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
@@ -411,6 +450,14 @@ def _evaluator(config: Run, bucket: Bucket) -> Callable:
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
     """The scores of one replica as they stand in a result."""
     return config.task.results({name: value[replica] for name, value in scores.items()})
+
+
+def text_scores(config: Run, written: list[dict]) -> dict[str, Any]:
+    """Scores of decoded outputs, and how many there were."""
+    task = config.task
+    assert isinstance(task, TextTask)
+    scores = task.text_scores([line["output"] for line in written], written) if written else {}
+    return {**scores, "decoded": len(written)}
 
 
 def _sharded(execution: Execution, mesh: Any) -> Any:

@@ -18,6 +18,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
+from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,18 +115,26 @@ class Evaluation(Value):
     lengths: in the task's own measure, ascending. num_examples: test examples of each length (a finite test set gives
       at most what it has). draws: how many draws of random positions share them.
     memory_budget_mb: what the activations of a chunk may take.
+    decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text).
+    decoding: how: greedily, by beam search, or by sampling.
     """
 
     lengths: tuple[int, ...] = ()
     num_examples: int = 256
     draws: int = 1
     memory_budget_mb: int = 512
+    decoded_examples: int = 0
+    decoding: Decoding = Greedy()  # noqa: RUF009  (frozen)
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
         for field in ("num_examples", "draws", "memory_budget_mb"):
             if getattr(self, field) < 1:
                 raise ValueError(f"evaluation.{field} = {getattr(self, field)} must be at least 1")
+        if self.decoded_examples < 0:
+            raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
+        if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
+            raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
         if self.num_examples % self.draws:
             raise ValueError(
                 f"evaluation.draws = {self.draws} does not divide evaluation.num_examples = {self.num_examples}"
@@ -178,7 +187,7 @@ class Run(Value):
     seeds: one replica each, at each learning rate. learning_rates: peaks of the schedule; the best one is chosen by
       validation in range.
     init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
-      encoding's own where they fit.
+      encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every seed.
     label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
     note: what a reader of the table should know about this cell.
     """
@@ -211,6 +220,11 @@ class Run(Value):
         _check_members("learning_rates", self.learning_rates, lambda r: 0 < r < float("inf"), "positive")
         for length in self.evaluation.lengths:
             self.task.check_length(length)
+        if self.evaluation.decoded_examples and not self.task.writes_text:
+            raise ValueError(
+                f"evaluation.decoded_examples = {self.evaluation.decoded_examples}: task {self.task.name!r} writes no "
+                "text; set it to 0"
+            )
         if self.task.model_kind != "encoder_decoder":
             for field in ("posenc_encoder", "posenc_cross"):
                 if getattr(self, field):

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Reporter, load_data, load_group_state, results_of
+from posenc_jax.cell import Cell, Reporter, load_data, load_group_state
 from posenc_jax.config import Run, to_json
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements, spec
@@ -64,14 +64,7 @@ def evaluate(
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
         for length, scores in cell.evaluate(group, placed, lengths):
             for i, (seed, rate) in enumerate(group.replicas):
-                rows.append(
-                    {
-                        "seed": seed,
-                        "learning_rate": rate,
-                        "length": length,
-                        **results_of(changed, scores, i),
-                    }
-                )
+                rows.append({"seed": seed, "learning_rate": rate, "length": length, **scores[i]})
     rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
     question = {"lengths": lengths, "posenc": spec(changed.posenc), "evaluation": to_json(changed.evaluation)}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]

@@ -79,7 +79,8 @@ def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
     def field_of(field: dataclasses.Field) -> StructFieldSpec:
         default = names.get(field.name, getattr(info.default, field.name))
         if isinstance(default, Value):
-            return StructFieldSpec(field.name, hints[field.name], default, _summary(type(default)))
+            # Of several classes, that of the config file: another one is chosen there.
+            return StructFieldSpec(field.name, type(default), default, _summary(type(default)))
         kind = hints[field.name]
         if kind in (Slot, Slot | None):
             kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]

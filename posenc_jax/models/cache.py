@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,8 +27,8 @@ class Cache:
 
     Attributes:
       layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
-      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped. segment_ids: ``[B, C]``, 0 where empty or
-        padding: nobody attends there. token_types: ``[B, C]`` or None.
+      tokens: ``[B, C]``. positions: ``[#B, C]`` or ``[#B, C, A]``, not mapped. segment_ids: ``[#B, C]``, 0 where empty
+        or padding: nobody attends there. token_types: ``[#B, C]`` or None. What has one row is the same for all.
       filled: ``[]``, the number of slots in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
     """
 
@@ -94,10 +95,12 @@ class Cache:
                 f"{chunk.positions.dtype} positions lose their fractions in a cache of {self.positions.dtype}: "
                 f"make it with new_cache(..., position_dtype={chunk.positions.dtype})"
             )
-        batch, size = chunk.tokens.shape
+        size = chunk.tokens.shape[1]
 
         def write(old, new):
-            return self._write(old, jnp.broadcast_to(new, (batch, size, *old.shape[2:])), axis=1)
+            rows = max(old.shape[0], new.shape[0])
+            old = jnp.broadcast_to(old, (rows, *old.shape[1:]))
+            return self._write(old, jnp.broadcast_to(new, (rows, size, *old.shape[2:])), axis=1)
 
         segment_ids = np.ones((1, size), np.int32) if chunk.segment_ids is None else chunk.segment_ids
         types = np.zeros((1, size), np.int32) if chunk.token_types is None else chunk.token_types
@@ -113,12 +116,23 @@ class Cache:
         """This cache with all layers' keys and values, as given by `remember` for a chunk of ``size`` tokens."""
         return dataclasses.replace(self, layers=keys_values, filled=self.filled + size)
 
+    def in_step(self) -> Cache:
+        """An empty cache whose rows have equal positions, segment ids and token types, so that what encodings compute
+        of them is computed once: for RoPE half of a decoding step. The first row that differs ends it.
+        """
+        return self._of_places(lambda x: x[:1])
+
     def take_rows(self, rows: Array) -> Cache:
         """A cache of the rows ``rows [R]`` of this one, again and in any order: as hypotheses of a search go on."""
         # The indices are never out of bounds; "clip" keeps XLA from looking for negative ones.
         take = functools.partial(jnp.take, indices=rows, axis=0, mode="clip")
-        arrays = {name: jax.tree.map(take, getattr(self, name)) for name in _ARRAYS if name != "filled"}
-        return dataclasses.replace(self, **arrays)
+        cache = self._of_places(lambda x: x if x.shape[0] == 1 else take(x))
+        return dataclasses.replace(cache, tokens=take(self.tokens), layers=jax.tree.map(take, self.layers))
+
+    def _of_places(self, function: Callable[[Array], Array]) -> Cache:
+        places = (self.positions, self.segment_ids, self.token_types)
+        positions, segment_ids, token_types = (None if x is None else function(x) for x in places)
+        return dataclasses.replace(self, positions=positions, segment_ids=segment_ids, token_types=token_types)
 
     def _write(self, old: Array, new: Array, axis: int) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)

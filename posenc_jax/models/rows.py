@@ -21,7 +21,8 @@ class Rows:
     """R rows whose prompts are in a cache, all but the last token of each.
 
     Attributes:
-      last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt. length: ``[#R]``, as encodings see it.
+      last: ``[R]``, that last token. count: ``[#R]`` real tokens of the prompt, one number if there is no padding.
+      length: ``[#R]``, as encodings see it.
       example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
     """
 
@@ -64,7 +65,7 @@ class Rows:
         return dataclasses.replace(
             self,
             last=_repeat(self.last, times),
-            count=_repeat(self.count, times),
+            count=_repeat_or_share(self.count, times),
             length=_repeat_or_share(self.length, times),
             example_ids=_repeat(self.example_ids, times),
             memory=None if self.memory is None else _repeat_memory(self.memory, self.example_ids, times),
@@ -88,27 +89,24 @@ def prefill(
     makes all new tokens.
     """
     batch, width = prompt.shape
+    prompt = jnp.asarray(prompt, jnp.int32)
     ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
+    cache = model.new_cache(batch, width - 1 + max_new_tokens)
+    slots = np.arange(width, dtype=np.int32)[None]
     if segment_ids is None:
-        real = jnp.ones((batch, width), jnp.int32)
-        length = np.full((1,), width + max_new_tokens, np.int32) if length is None else length
+        real = np.ones((1, width), np.int32)
+        count, positions, before, last = np.full((1,), width, np.int32), slots, real, prompt[:, -1]
+        cache = cache.in_step()
     else:
         real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
-        length = jnp.sum(real, axis=1, dtype=jnp.int32) + max_new_tokens if length is None else length
-    last = jnp.max(jnp.where(real == 1, jnp.arange(width, dtype=jnp.int32)[None], 0), axis=1)
-    rows = Rows(
-        model,
-        jnp.asarray(prompt)[jnp.arange(batch), last].astype(jnp.int32),
-        jnp.sum(real, axis=1, dtype=jnp.int32),
-        length,
-        ids,
-        memory,
-        streams,
-    )
-    cache = model.new_cache(batch, width - 1 + max_new_tokens)
-    if width > 1:  # the last column holds last tokens or padding
+        count = jnp.sum(real, axis=1, dtype=jnp.int32)
         positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
-        before = real * (jnp.arange(width, dtype=jnp.int32)[None] != last[:, None])
+        place = jnp.max(jnp.where(real == 1, slots, 0), axis=1, keepdims=True)
+        before = real * (slots != place)
+        last = jnp.take_along_axis(prompt, place, axis=1)[:, 0]
+    length = count + max_new_tokens if length is None else length
+    rows = Rows(model, last, count, length, ids, memory, streams)
+    if width > 1:  # the last column holds last tokens or padding
         _, cache = rows.extend(prompt[:, :-1], cache, positions[:, :-1], before[:, :-1])
     return rows, cache
 

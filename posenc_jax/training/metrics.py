@@ -43,11 +43,12 @@ def cut_back(path: Path, step: int) -> None:
         write_atomically(path, "".join(dumps(row) + "\n" for row in rows))
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes by rename: the file is the old one or the new one, never a part."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w") as file:
-        file.write(text)
+    data = content.encode() if isinstance(content, str) else content
+    with temporary.open("wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

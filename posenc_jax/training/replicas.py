@@ -63,7 +63,8 @@ def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
         return jax.vmap(fn, in_axes=(0, 0, None), spmd_axis_name="replica")
     if execution.mode == "map":
         return one_by_one
-    return jax.shard_map(one_by_one, mesh=mesh, in_specs=(P("replica"), P("replica"), P()), out_specs=P("replica"), check_vma=False)
+    each = P("replica")
+    return jax.shard_map(one_by_one, mesh=mesh, in_specs=(each, each, P()), out_specs=each, check_vma=False)
 
 
 class Program:

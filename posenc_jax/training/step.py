@@ -84,8 +84,8 @@ def as_tree(run: Run, params: Params, direction: Any) -> Params:
     return direction if run.execution.model > 1 else ravel_pytree(params)[1](direction)
 
 
-def forward(run: Run, params: Params, example: Example, *, streams: Streams, example_ids: Array, train: bool) -> Array:
-    """Float32 logits of a batch of examples."""
+def model_of(run: Run, params: Params) -> Any:
+    """The run's model with these parameters."""
     task = run.task
     model = nnx.eval_shape(
         lambda: build(
@@ -100,7 +100,12 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
         )
     )
     graph, state = nnx.split(model)
-    model = nnx.merge(graph, _with_values(state, params))
+    return nnx.merge(graph, _with_values(state, params))
+
+
+def forward(run: Run, params: Params, example: Example, *, streams: Streams, example_ids: Array, train: bool) -> Array:
+    """Float32 logits of a batch of examples."""
+    task, model = run.task, model_of(run, params)
     packed = example.positions is not None
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
     common |= dict(positions=example.positions) if packed else {}

@@ -76,7 +76,7 @@ class Task(Value):
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
     weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
-    guessing.
+    guessing; ``writes_text`` says whether outputs are decoded and scored as text.
     """
 
     name: ClassVar[str]
@@ -85,6 +85,7 @@ class Task(Value):
     metric: ClassVar[str] = "accuracy"
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
+    writes_text: ClassVar[bool] = False
 
     @property
     def model_kind(self) -> ModelKind:

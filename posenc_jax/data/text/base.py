@@ -103,7 +103,7 @@ class TextTask(Task):
     64 share none.
     """
 
-    data: Data = Data()  # noqa: RUF009  (frozen)
+    data: Data = Data()
     max_length: int = 64
     row: int = 128
     batching: Literal["packed", "buckets", "plain"] = "packed"
@@ -164,6 +164,10 @@ class TextTask(Task):
         from posenc_jax.data.text.loading import load
 
         return load(self, note, tokenizer)
+
+    def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
+        """Scores of decoded outputs (tasks that write text)."""
+        raise NotImplementedError
 
     def tokenizer_lines(self, row: Row) -> list[str]:
         """The texts of an example, for training a tokenizer."""

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora import CORPORA
+from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.source import load_source
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text.base import Encoded, Row, TextData, TextTask
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
+
 
 def check_source(task: TextTask) -> None:
     """Refuses (DataError) a corpus that is not there, or has other columns than the task reads."""
@@ -101,12 +102,15 @@ def _sorted(part: Encoded) -> Encoded:
     """The examples by length, equal ones as they were."""
     order = np.argsort(part.measure, kind="stable")
     records = part.records
+    types = None
+    if records.types is not None:
+        types = dataclasses.replace(records.inputs, tokens=records.types).take(order).tokens
     taken = dataclasses.replace(
         records,
         inputs=records.inputs.take(order),
         targets=None if records.targets is None else records.targets.take(order),
         given=None if records.given is None else records.given[order],
-        types=None if records.types is None else dataclasses.replace(records.inputs, tokens=records.types).take(order).tokens,
+        types=types,
         labels=None if records.labels is None else records.labels[order],
     )
     return dataclasses.replace(part, records=taken, kept=part.kept[order], measure=part.measure[order])

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from posenc_jax.data.metrics import rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import ModelKind
@@ -29,6 +30,7 @@ class Summarization(TextTask):
     citation = "Liu et al. 2018"
     paper = "https://arxiv.org/abs/1801.10198"
     metric = "rouge_l"
+    writes_text = True
     columns = ("document", "summary")
 
     @property
@@ -39,6 +41,11 @@ class Summarization(TextTask):
     def width(self, max_length: int) -> int:
         """BOS, the document, SEP and the summary."""
         return max_length + self.max_summary + 2
+
+    def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
+        """ROUGE-1, ROUGE-2 and ROUGE-L, F-measures from 0 to 1."""
+        found = rouge(outputs, [row["summary"] for row in examples])
+        return {"rouge_1": found["rouge1"], "rouge_2": found["rouge2"], "rouge_l": found["rougeL"]}
 
     def tokenizer_lines(self, row: Row) -> list[str]:
         """Document and summary."""

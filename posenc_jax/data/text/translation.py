@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import ModelKind
@@ -32,6 +33,7 @@ class Translation(TextTask):
     citation = "Vaswani et al. 2017"
     paper = "https://arxiv.org/abs/1706.03762"
     metric = "chrf"
+    writes_text = True
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -50,6 +52,14 @@ class Translation(TextTask):
     def decoder_width(self, max_length: int) -> int:
         """The longest target that a source of this length may have, after BOS."""
         return math.ceil(self.target_ratio * max_length) + 8
+
+    def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
+        """chrF and BLEU, from 0 to 100 (Japanese: chrF only, which needs no words)."""
+        references = [row[self.target] for row in examples]
+        scores = {"chrf": chrf(outputs, references).value}
+        if self.target != "ja":
+            scores["bleu"] = bleu(outputs, references, self.target).value
+        return scores
 
     def tokenizer_lines(self, row: Row) -> list[str]:
         """Both sides share one vocabulary."""

@@ -1,0 +1,69 @@
+"""Decoding the outputs of test examples, as programs of one replica."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.config import Run
+from posenc_jax.data.tasks.base import Example
+from posenc_jax.data.tokenizer import BOS, EOS, PAD
+from posenc_jax.encodings.base import Array, Params
+from posenc_jax.models import Streams, decode
+from posenc_jax.training.step import model_of
+from posenc_jax.training.streams import stream
+
+CHUNK = 32
+"""Examples that are decoded together."""
+
+
+def new_tokens(run: Run, max_length: int) -> int:
+    """The longest output for inputs of up to ``max_length``."""
+    task: Any = run.task
+    return task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else task.max_summary + 1
+
+
+def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared: tuple) -> Array:
+    """``[CHUNK, T]`` outputs for test examples ``start ..`` of one length, and ``[CHUNK]`` their numbers (-1: none).
+
+    shared: (length, start, the arrays of the data).
+    """
+    length, start, data = shared
+    indices = start + jnp.arange(CHUNK, dtype=jnp.int32)
+    key = jax.random.fold_in(stream(seed, "evaluation"), length)
+    position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
+    example = run.task.test_batch(data, key, length, indices, max_length)
+    return outputs(
+        run, params, example, new_tokens(run, max_length), Streams(positions=position_key), key, indices
+    )
+
+
+def outputs(
+    run: Run, params: Params, example: Example, max_new_tokens: int, streams: Streams, key: Array, example_ids: Array
+) -> Array:
+    """``[B, T]`` the best output for the inputs of each example: an encoder-decoder's source, or a decoder's tokens
+    before its first target.
+    """
+    model = model_of(run, params)
+    call: dict[str, Any] = dict(
+        max_new_tokens=max_new_tokens, example_ids=example_ids, eos=EOS, pad=PAD, streams=streams, key=key
+    )
+    batch = example.inputs.shape[0]
+    if run.task.model_kind == "encoder_decoder":
+        memory = model.encode(
+            example.inputs,
+            segment_ids=example.segment_ids,
+            length=example.length,
+            example_ids=example_ids,
+            streams=streams,
+        )
+        prompt = jnp.full((batch, 1), BOS, jnp.int32)
+        return decode(model, prompt, run.evaluation.decoding, memory=memory, **call).tokens[:, 0]
+    given = jnp.argmax(example.weights > 0, axis=1) + 1
+    width = example.inputs.shape[1] - max_new_tokens + 1
+    shown = jnp.arange(width)[None] < given[:, None]
+    prompt = jnp.where(shown, example.inputs[:, :width], PAD)
+    decoded = decode(model, prompt, run.evaluation.decoding, segment_ids=shown.astype(jnp.int32), **call)
+    return decoded.tokens[:, 0]
