@@ -1,0 +1,123 @@
+"""The place of a token in its section of a document, and which section that is."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.runs import place_after
+
+
+class _BySections(PositionalEncoding):
+    """What the two mappings share: sections are told by `Sequence.token_types`, such as header, body and footer."""
+
+    shift_invariant = True
+
+    @property
+    def position_axes(self) -> Literal["any"]:
+        """Positions are not read."""
+        return "any"
+
+
+@dataclasses.dataclass(frozen=True)
+class WithinSection(_BySections):
+    """The place of each token in its section of the document, 0, 1, 2, ..., for the elements after it in the slot.
+
+    A section is a run of neighbouring tokens of one type (`Sequence.token_types`): neighbouring sections of one type
+    are one, and a type that comes back starts a new one. Packed sequences and padding start anew. A token's neighbours
+    decide, so chunks with a cache look back into it.
+
+    With `SectionIndex` it makes structured positions of absolute vectors: in the document, in the section, of the
+    section::
+
+        x_i + PE[i] + PE[place of i in its section] + table[section of i]
+
+    is the slot ``(Sinusoidal(), WithinSection(), Sinusoidal(), SectionIndex(), Learned(4))``. This composition is the
+    library's own. Its parts are known: positions that start anew in every cell of a table, beside embeddings of which
+    cell it is (Herzig et al. 2020, ``reset_position_index_per_cell`` of the authors' models); a sum of sinusoids of the
+    places at every level of a document (He et al. 2024, HDT, arXiv:2407.08330).
+
+    Raises ValueError for a sequence without token types.
+
+    >>> sequence = Sequence.of_length(6, token_types=np.array([[1, 1, 2, 2, 2, 3]]))
+    >>> WithinSection().map_positions(sequence, key=None, train=False).tolist()
+    [[0, 1, 0, 1, 2, 0]]
+    """
+
+    name = "within_section"
+    paper = "arXiv:2004.02349"
+    citation = (
+        "Herzig, J., Nowak, P. K., Mueller, T., Piccinno, F., Eisenschlos, J. M. (2020). TaPas: Weakly Supervised "
+        "Table Parsing via Pre-training. ACL 2020. arXiv:2004.02349."
+    )
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[#B, S]`` int32."""
+        _check_types("WithinSection", sequence)
+
+        def places(whole: Sequence) -> Array:
+            types = jnp.asarray(whole.token_types)
+            segments = jnp.ones_like(types) if whole.segment_ids is None else jnp.asarray(whole.segment_ids)
+            types, segments = jnp.broadcast_arrays(types, segments)
+            last = jnp.pad(types[:, :-1] != types[:, 1:], ((0, 0), (0, 1)))
+            return place_after(last, segments)
+
+        return sequence.from_context(places)
+
+
+@dataclasses.dataclass(frozen=True)
+class SectionIndex(_BySections):
+    """The section of each token, its token type, for the elements after it in the slot: 1 header, 2 body, 3 footer.
+
+    The type, not a count in order of appearance: the body is section 2 in a document without a header too, and a
+    learned vector means the same section in every document. ``(SectionIndex(), Learned(4))`` are the segment embeddings
+    of Devlin et al. 2019, section 3.2 (BERT), as part of a slot; a model's own are ``Transformer.token_types``.
+
+    Field: ``token_types``, how many there are: types ``0 .. token_types - 1`` occur, 0 being padding, and a table
+    after it has that many rows. It is not checked against types: beyond its table `Learned` gives NaN.
+
+    Raises ValueError for a sequence without token types.
+
+    >>> sequence = Sequence.of_length(5, token_types=np.array([[2, 2, 2, 3, 0]]))
+    >>> SectionIndex().map_positions(sequence, key=None, train=False).tolist()
+    [[2, 2, 2, 3, 0]]
+    """
+
+    token_types: int = 4
+
+    name = "section_index"
+    paper = "arXiv:1810.04805"
+    citation = (
+        "Devlin, J., Chang, M.-W., Lee, K., Toutanova, K. (2019). BERT: Pre-training of Deep Bidirectional "
+        "Transformers for Language Understanding. NAACL 2019. arXiv:1810.04805."
+    )
+
+    def check_fields(self) -> None:
+        """Refuses no types."""
+        if self.token_types < 1:
+            raise ValueError(
+                f"SectionIndex.token_types = {self.token_types} must be at least 1: 4 for header, body, footer and "
+                "padding"
+            )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """The number of types."""
+        return self.token_types
+
+    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+        """``[#B, S]`` int32."""
+        return _check_types("SectionIndex", sequence).astype(np.int32)
+
+
+def _check_types(name: str, sequence: Sequence) -> Array:
+    """The token types; refuses a sequence without them."""
+    if sequence.token_types is None:
+        raise ValueError(
+            f"{name} tells sections by token types, and the sequence has none: pass token_types= (1 = header, 2 = "
+            "body, 3 = footer, 0 = padding), as tasks with documents do"
+        )
+    return sequence.token_types
