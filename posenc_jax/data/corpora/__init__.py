@@ -78,7 +78,7 @@ _ALL = (
         columns=("text", "doc"),
         licence="PSF-2.0",
         extract=python_docs.documents,
-        packages=("python3.11-doc",),
+        packages=("python3-doc",),
         sha256="e3fa06a7a341e4bc1f80037f18a03d0d53719322ef058aea8366cae24c07d4c9",
     ),
 )

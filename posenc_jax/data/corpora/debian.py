@@ -49,7 +49,11 @@ def versions(names: Iterable[str], folder: Path) -> dict[str, str | None]:
 
 
 def download_packages(names: Iterable[str], cache: Path, note: Note = print) -> dict[str, Path]:
-    """Puts unpacked packages into ``cache``, those that are not there yet or damaged; gives {name: folder}."""
+    """Puts unpacked packages into ``cache``, those that are not there yet or damaged; gives {name: folder}.
+
+    A package that only depends on that of the distribution's version, as python3-doc does on python3.11-doc, has the
+    files of the latter in its folder.
+    """
     names = list(names)
     missing = [name for name in names if not _is_whole(cache / name)]
     if missing:
@@ -59,10 +63,13 @@ def download_packages(names: Iterable[str], cache: Path, note: Note = print) -> 
         with _working_folder(cache) as folder:
             _fetch(missing, folder, note)
             for name in missing:
-                archives = sorted(folder.glob(f"{name}_*.deb"))
-                if not archives:
-                    raise DataError(f"apt-get downloaded no {name}_*.deb: try `apt-get download {name}`, {_WAY_OUT}")
-                unpack(archives[0], folder / "unpacked")
+                _unpack_download(name, folder)
+                versioned = _versioned(name, folder / "unpacked")
+                if versioned:
+                    note(f"{name} is {versioned} here")
+                    shutil.rmtree(folder / "unpacked")
+                    _fetch([versioned], folder, note)
+                    _unpack_download(versioned, folder)
                 shutil.rmtree(cache / name, ignore_errors=True)
                 os.replace(folder / "unpacked", cache / name)
     return {name: cache / name for name in names}
@@ -165,6 +172,21 @@ def _fetch(names: list[str], folder: Path, note: Note) -> None:
             said = updated
     if said.returncode or "Failed to fetch" in said.stderr:
         raise DataError(_explained(", ".join(names), said, names))
+
+
+def _unpack_download(name: str, folder: Path) -> None:
+    """Unpacks what was downloaded into ``folder`` to its sub-folder "unpacked"."""
+    archives = sorted(folder.glob(f"{name}_*.deb"))
+    if not archives:
+        raise DataError(f"apt-get downloaded no {name}_*.deb: try `apt-get download {name}`, {_WAY_OUT}")
+    unpack(archives[0], folder / "unpacked")
+
+
+def _versioned(name: str, folder: Path) -> str | None:
+    """The package of the same name but for its version that an unpacked one depends on: python3.11-doc."""
+    depends = re.search(r"^Depends: *(.+)$", (folder / "DEBIAN" / "control").read_text(errors="replace"), re.MULTILINE)
+    names = re.findall(r"[a-z0-9][a-z0-9+.-]+", depends[1]) if depends else []
+    return next((found for found in names if found != name and re.sub(r"\.\d+", "", found) == name), None)
 
 
 def _update(folder: Path, languages: list[str]) -> subprocess.CompletedProcess[str]:

@@ -1,9 +1,12 @@
 """The documentation of Python: any version's sources are found, each page once, in the split of its path."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from posenc_jax.data.corpora import debian
 from posenc_jax.data.corpora.corpus import DataError, split_of
 from posenc_jax.data.corpora.python_docs import documents
 
@@ -54,3 +57,27 @@ def test_a_byte_that_is_not_utf_8_is_an_error(tmp_path):
     (write(tmp_path, "3.11", {"a.rst.txt": "A"}) / "b.rst.txt").write_bytes(b"caf\xe9 au lait")
     with pytest.raises(DataError, match="byte 0xe9 at offset 3"):
         documents(tmp_path)
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("dpkg-deb", "apt-get"))), reason="builds packages, as Debian does")
+def test_the_package_of_the_distributions_version_is_downloaded(tmp_path, monkeypatch):
+    archive, cache = tmp_path / "archive", tmp_path / "cache"
+    write(archive, "3.99", {f"m{i}.rst.txt": f"Module {i}" for i in range(9)})
+    wanted = {"python3-doc": "python3.99-doc (>= 3.99.1), sensible-utils", "python3.99-doc": "fonts"}
+    for name, depends in wanted.items():
+        (archive / name / "DEBIAN").mkdir(parents=True)
+        (archive / name / "DEBIAN/control").write_text(
+            f"Package: {name}\nVersion: {len(depends)}\nArchitecture: all\nMaintainer: nobody <nobody@example.org>\n"
+            f"Depends: {depends}\nDescription: test\n"
+        )
+
+    def fetch(names, folder, note):
+        for name in names:
+            command = ["dpkg-deb", "--build", str(archive / name), str(folder / f"{name}_1_all.deb")]
+            subprocess.run(command, check=True, capture_output=True)
+
+    monkeypatch.setattr(debian, "_fetch", fetch)
+    debian.download_packages(["python3-doc"], cache, note=lambda text: None)
+    assert [path.name for path in cache.iterdir()] == ["python3-doc"]
+    assert debian.versions(["python3-doc"], cache) == {"python3-doc": "5"}
+    assert sum(map(len, documents(cache).values())) == 9
