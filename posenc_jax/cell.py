@@ -200,11 +200,12 @@ class Cell:
         """What the host decides of the next call's batches, with a leading replica axis."""
         if self.data is None:
             return None
-        config, seeds = self.config, [seed for seed, _ in group.filled]
+        task, training, seeds = self.config.task, self.config.training, [seed for seed, _ in group.filled]
+        assert isinstance(task, TextTask)
         for seed in seeds:
             if seed not in self._plans:
-                self._plans[seed] = config.task.plan(self.data.sizes, seed, config.training.batch_size)
-        return np.stack([config.task.feed(self._plans[s], step, config.training.steps_per_call) for s in seeds])
+                self._plans[seed] = task.plan(self.data.sizes, seed, training.batch_size)
+        return np.stack([task.feed(self._plans[seed], step, training.steps_per_call) for seed in seeds])
 
     def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
         """The training program, one for each shape of what it is fed."""

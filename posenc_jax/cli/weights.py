@@ -43,11 +43,10 @@ def main(arguments: list[str]) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import import_from_here, prepare_jax
+    from posenc_jax.cli.session import import_from_here
+    from posenc_jax.weights import export_weights
 
     import_from_here()
-    prepare_jax()
-    from posenc_jax.weights import export_weights
 
     with TerminalReporter() as reporter:
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -80,11 +81,8 @@ def _identity(name: str) -> dict[str, Any]:
 
 def read_split(task: TextTask, name: str) -> list[Row]:
     """The rows of one split."""
-    source = load_source(task.data.name, name)
-    count = len(source)
-    if name == "train" and task.data.max_examples is not None:
-        count = min(count, task.data.max_examples)
-    return [source[i] for i in range(count)]
+    limit = task.data.max_examples if name == "train" else None
+    return list(itertools.islice(load_source(task.data.name, name), limit))
 
 
 def make_tokenizer(task: TextTask, train: list[Row]) -> Tokenizer:
