@@ -21,7 +21,7 @@ class Rows:
 
     def __init__(self):
         rng = np.random.default_rng(0)
-        self.rows = [{side: "x" * rng.integers(1, 13) + f"{i}{side}" for side in ("en", "de")} for i in range(N)]
+        self.rows = [{side: "x" * rng.integers(1, 12) + f"{i}{side}" for side in ("en", "de")} for i in range(N)]
         self.asked = []
 
     def __len__(self):
