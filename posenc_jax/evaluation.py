@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Reporter, load_data, load_group_state
+from posenc_jax.cell import Cell, Reporter, load_group_state, read_tokenizer
 from posenc_jax.config import Run, to_json
+from posenc_jax.data.text.base import TextTask
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
@@ -29,19 +30,21 @@ def evaluate(
     lengths: tuple[int, ...] | None = None,
     posenc: Slot | None = None,
     *,
+    data: str | None = None,
+    shuffle_words: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[dict]]:
     """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of
-    the trained one.
+    the trained one, and for tasks on text on another corpus ``data`` or with the words of every input shuffled.
 
     The new slot keeps the trained parameters: each of its elements takes those of its `partners` in the trained slot,
     so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps
-    their shapes.
+    their shapes. Another corpus is read with the run's own tokenizer; of it the test split is needed only.
 
     Returns:
       The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match,
-      loss, count.
+      loss, count, and the task's own scores.
 
     Raises:
       RefusedError: the run is not finished, or the new slot needs parameters that were not trained.
@@ -51,10 +54,13 @@ def evaluate(
     directory = Path(directory).expanduser().absolute()
     config = load_config(directory)
     lengths = config.evaluation.lengths if lengths is None else lengths
-    changed = changed_config(config, lengths, config.posenc if posenc is None else posenc)
+    changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
     groups = sorted(directory.glob("group-*/config.json"))
     group_directories = [path.parent for path in groups] or [directory]
-    cell = Cell(changed, reporter, stop, load_data(changed, directory, reporter.note))
+    task, loaded = changed.task, None
+    if isinstance(task, TextTask):
+        loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
+    cell = Cell(changed, reporter, stop, loaded)
     rows: list[dict] = []
     for group_directory in group_directories:
         finished(group_directory)
@@ -66,7 +72,13 @@ def evaluate(
             for i, (seed, rate) in enumerate(group.replicas):
                 rows.append({"seed": seed, "learning_rate": rate, "length": length, **scores[i]})
     rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
-    question = {"lengths": lengths, "posenc": spec(changed.posenc), "evaluation": to_json(changed.evaluation)}
+    question: dict[str, Any] = {
+        "lengths": lengths,
+        "posenc": spec(changed.posenc),
+        "evaluation": to_json(changed.evaluation),
+    }
+    if loaded is not None:
+        question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
     path = directory / "evaluations" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
@@ -74,10 +86,19 @@ def evaluate(
     return path, json.loads(path.read_text())["rows"]
 
 
-def changed_config(config: Run, lengths: tuple[int, ...], posenc: Slot) -> Run:
-    """The run with other evaluated lengths and another slot; ValueError when they do not fit."""
-    evaluation = dataclasses.replace(config.evaluation, lengths=lengths)
-    return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, label=spec(posenc))
+def changed_config(
+    config: Run, lengths: tuple[int, ...], posenc: Slot, data: str | None = None, shuffle_words: bool = False
+) -> Run:
+    """The run with other evaluated lengths, slot and test data; ValueError when they do not fit."""
+    evaluation, task = dataclasses.replace(config.evaluation, lengths=lengths), config.task
+    if data is not None or shuffle_words:
+        if not isinstance(task, TextTask):
+            raise ValueError(f"task {task.name!r} is generated: it has no text to exchange or words to shuffle")
+        text = dataclasses.replace(
+            task.data, name=data or task.data.name, shuffle_words="test" if shuffle_words else "never"
+        )
+        task = dataclasses.replace(task, data=text)
+    return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, task=task, label=spec(posenc))
 
 
 def _fit(old: Run, new: Run, params: Any) -> Any:

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from trained_runs import CONFIG, compiled_once, copy_of_the_run
 
 from posenc_jax.cell import load_group_state, run
+from posenc_jax.cli import main
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.directories import RefusedError
@@ -255,6 +256,17 @@ def test_what_cannot_be_exported(source, tmp_path):
     (source / "group-000" / "result.json").unlink()
     assert "is not finished" in refused()
     assert not (tmp_path / "new.safetensors").exists()
+
+
+def test_export_on_the_command_line(source, tmp_path, capsys):
+    path = tmp_path / "a.safetensors"
+    assert main(["weights", "export", str(source), str(path), "--seed", "1"]) == 0
+    assert capsys.readouterr().out == f"seed 1, learning rate 0.01\nwritten: {path}\n"
+    assert load_weights(path)[1]["seed"] == 1
+    assert main(["weights", "export", str(source), str(path)]) == 2
+    assert capsys.readouterr().err == f"posenc: {path} exists: choose another file, or remove it\n"
+    assert main(["weights", "export", str(source), str(tmp_path / "b.safetensors"), "--torch"]) == 2
+    assert "torch.nn.Transformer has positions in its input embeddings only" in capsys.readouterr().err
 
 
 def test_every_seed_starts_from_a_file(source, tmp_path):

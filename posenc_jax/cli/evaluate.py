@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
@@ -13,7 +14,7 @@ DESCRIPTION = (
     "Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one group) with "
     "the parameters that it was trained to."
 )
-USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS]
+USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--data NAME] [--shuffle-words]
 
 {DESCRIPTION}
 `posenc evaluate RUN --help` explains the options."""
@@ -27,6 +28,10 @@ class Options:
     """Task lengths, ascending (none: those of the run's config)."""
     posenc: str | None = None
     """Encodings to use instead of the trained ones, e.g. "rope(base=5e5)" (None: the trained ones)."""
+    data: str | None = None
+    """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
+    shuffle_words: bool = False
+    """Tasks on text: whether the words of every input stand in a random order."""
 
 
 def main(arguments: list[str]) -> int:
@@ -57,12 +62,15 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths
-        changed = changed_config(config, lengths, config.posenc if posenc is None else posenc)
+        other: dict[str, Any] = {"data": options.data, "shuffle_words": options.shuffle_words}
+        changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, **other)
     except ValueError as error:
         raise UsageError(str(error)) from None
     prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(run_directory, changed.evaluation.lengths, posenc, reporter=reporter, stop=stop)
+        path, rows = evaluate(
+            run_directory, changed.evaluation.lengths, posenc, **other, reporter=reporter, stop=stop
+        )
     replicas: dict[tuple[int, float], list[dict]] = {}
     for row in rows:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)

@@ -49,58 +49,35 @@ def packed(
     ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
     """
     lengths, capacities = _checked(lengths, capacities, max_examples)
-    sides = range(len(capacities))
-    smallest = [int(least) for least in lengths.min(axis=0, initial=max(capacities))]
-    # fits[side][tokens]: the open rows (bits) that have room for so many tokens. A row whose room shrinks from f to
-    # f - l leaves l of the sets: on the whole as many steps as there are tokens.
-    fits = [[0] * (capacity + 1) for capacity in capacities]
-    free = [[0] * _OPEN_ROWS for _ in sides]
+    smallest = lengths.min(axis=0, initial=max(capacities)).tolist()
+    # Tokens left at each place, an array a side; -1 where no row is open.
+    free = [np.full(_OPEN_ROWS, -1, np.int64) for _ in capacities]
     rows: list[list[int]] = []
     row_at: list[list[int]] = [[] for _ in range(_OPEN_ROWS)]
-    unused = (1 << _OPEN_ROWS) - 1
-
-    def shrink(slot: int, side: int, room: int) -> None:
-        kept = ~(1 << slot)
-        sets = fits[side]
-        for tokens in range(room + 1, free[side][slot] + 1):
-            sets[tokens] &= kept
-        free[side][slot] = room
-
-    def close(slot: int) -> None:
-        nonlocal unused
-        for side in sides:
-            shrink(slot, side, -1)
-        unused |= 1 << slot
-
     for example, needed in zip(order.tolist(), lengths[order].tolist()):
-        candidates = -1
-        for side in sides:
-            candidates &= fits[side][needed[side]]
-        if candidates:
-            slot = _lowest(candidates)
-        else:
-            if not unused:
-                close(min(range(_OPEN_ROWS), key=lambda slot: min(room[slot] for room in free)))
-            slot = _lowest(unused)
-            unused ^= 1 << slot
-            row_at[slot] = []
-            rows.append(row_at[slot])
-            for side in sides:
-                free[side][slot] = capacities[side]
-                fits[side] = [held | 1 << slot for held in fits[side]]
-        row_at[slot].append(example)
-        for side in sides:
-            shrink(slot, side, free[side][slot] - needed[side])
-        if len(row_at[slot]) == max_examples or any(free[side][slot] < smallest[side] for side in sides):
-            close(slot)
+        fits = free[0] >= needed[0]
+        for left, tokens in zip(free[1:], needed[1:]):
+            fits &= left >= tokens
+        place = int(fits.argmax())  # the first True, if any is
+        if not fits[place]:
+            # The first free place, or the one with the least left.
+            place = int(np.minimum.reduce(free).argmin())
+            row_at[place] = []
+            rows.append(row_at[place])
+            for left, capacity in zip(free, capacities):
+                left[place] = capacity
+        row_at[place].append(example)
+        full = len(row_at[place]) == max_examples
+        for left, tokens, least in zip(free, needed, smallest):
+            left[place] -= tokens
+            full = full or left[place] < least
+        if full:
+            for left in free:
+                left[place] = -1
     result = np.full((len(rows), max_examples), -1, np.int32)
     counts = np.asarray([len(row) for row in rows], np.int64)
     result[np.arange(max_examples) < counts[:, None]] = [example for row in rows for example in row]
     return result
-
-
-def _lowest(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1
 
 
 def _checked(

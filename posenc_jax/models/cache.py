@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -27,14 +26,15 @@ class Cache:
 
     Attributes:
       layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
-      tokens: ``[B, C]``. positions: ``[#B, C]`` or ``[#B, C, A]``, not mapped. segment_ids: ``[#B, C]``, 0 where empty
-        or padding: nobody attends there. token_types: ``[#B, C]`` or None. What has one row is the same for all.
+      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: slot j stands at position j, in an
+        `unpadded` cache. segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there. token_types:
+        ``[B, C]`` or None.
       filled: ``[]``, the number of slots in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
     """
 
     layers: tuple[KeysValues, ...]
     tokens: Array
-    positions: Array
+    positions: Array | None
     segment_ids: Array
     token_types: Array | None
     filled: Array
@@ -90,7 +90,7 @@ class Cache:
         assert chunk.tokens is not None
         if chunk.token_types is not None and self.token_types is None:
             raise ValueError("token_types have no place in this cache: make it with new_cache(..., token_types=True)")
-        if not jnp.can_cast(chunk.positions.dtype, self.positions.dtype, "same_kind"):
+        if self.positions is not None and not jnp.can_cast(chunk.positions.dtype, self.positions.dtype, "same_kind"):
             raise ValueError(
                 f"{chunk.positions.dtype} positions lose their fractions in a cache of {self.positions.dtype}: "
                 f"make it with new_cache(..., position_dtype={chunk.positions.dtype})"
@@ -98,16 +98,14 @@ class Cache:
         size = chunk.tokens.shape[1]
 
         def write(old, new):
-            rows = max(old.shape[0], new.shape[0])
-            old = jnp.broadcast_to(old, (rows, *old.shape[1:]))
-            return self._write(old, jnp.broadcast_to(new, (rows, size, *old.shape[2:])), axis=1)
+            return self._write(old, jnp.broadcast_to(new, (old.shape[0], size, *old.shape[2:])), axis=1)
 
         segment_ids = np.ones((1, size), np.int32) if chunk.segment_ids is None else chunk.segment_ids
         types = np.zeros((1, size), np.int32) if chunk.token_types is None else chunk.token_types
         return dataclasses.replace(
             self,
             tokens=write(self.tokens, chunk.tokens),
-            positions=write(self.positions, chunk.positions),
+            positions=None if self.positions is None else write(self.positions, chunk.positions),
             segment_ids=write(self.segment_ids, segment_ids),
             token_types=None if self.token_types is None else write(self.token_types, types),
         )
@@ -116,23 +114,22 @@ class Cache:
         """This cache with all layers' keys and values, as given by `remember` for a chunk of ``size`` tokens."""
         return dataclasses.replace(self, layers=keys_values, filled=self.filled + size)
 
-    def in_step(self) -> Cache:
-        """An empty cache whose rows have equal positions, segment ids and token types, so that what encodings compute
-        of them is computed once: for RoPE half of a decoding step. The first row that differs ends it.
+    def unpadded(self) -> Cache:
+        """An empty cache for rows that all begin in the first slot and have no padding and no positions of their own.
+
+        Then keys stand where their slots say, which is known at trace time: tables of angles are made on the host. On
+        CPU a decoding step with RoPE takes half the time.
         """
-        return self._of_places(lambda x: x[:1])
+        return dataclasses.replace(self, positions=None, segment_ids=self.segment_ids[:1])
 
     def take_rows(self, rows: Array) -> Cache:
         """A cache of the rows ``rows [R]`` of this one, again and in any order: as hypotheses of a search go on."""
         # The indices are never out of bounds; "clip" keeps XLA from looking for negative ones.
         take = functools.partial(jnp.take, indices=rows, axis=0, mode="clip")
-        cache = self._of_places(lambda x: x if x.shape[0] == 1 else take(x))
-        return dataclasses.replace(cache, tokens=take(self.tokens), layers=jax.tree.map(take, self.layers))
-
-    def _of_places(self, function: Callable[[Array], Array]) -> Cache:
-        places = (self.positions, self.segment_ids, self.token_types)
-        positions, segment_ids, token_types = (None if x is None else function(x) for x in places)
-        return dataclasses.replace(self, positions=positions, segment_ids=segment_ids, token_types=token_types)
+        arrays = {name: jax.tree.map(take, getattr(self, name)) for name in _ARRAYS if name != "filled"}
+        if self.segment_ids.shape[0] == 1:
+            arrays["segment_ids"] = self.segment_ids
+        return dataclasses.replace(self, **arrays)
 
     def _write(self, old: Array, new: Array, axis: int) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)
@@ -152,11 +149,17 @@ def next_tokens(
 
     Positions default to the number of tokens already there, the length to the capacity.
     """
+    if cache.positions is None and (positions is not None or segment_ids is not None):
+        raise ValueError(
+            "an unpadded cache places tokens itself: pass neither positions nor segment_ids, or take a cache as new_cache "
+            "makes it"
+        )
     slots = cache.next_slots(tokens.shape[1])
     positions = slots if positions is None else positions
     length = np.full((1,), cache.capacity, np.int32) if length is None else length
     queries = Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
     cache = cache.with_tokens(queries)
-    keys = Sequence(cache.positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
+    k_positions = cache.slots if cache.positions is None else cache.positions
+    keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
     queries = dataclasses.replace(queries, context=keys, slots=slots)
     return queries, keys, cache, {"q_slots": slots, "k_slots": cache.slots}

@@ -21,14 +21,14 @@ class Rows:
     """R rows whose prompts are in a cache, all but the last token of each.
 
     Attributes:
-      last: ``[R]``, that last token. count: ``[#R]`` real tokens of the prompt, one number if there is no padding.
+      last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt, or None without padding.
       length: ``[#R]``, as encodings see it.
       example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
     """
 
     model: DecoderOnly | EncoderDecoder
     last: Array
-    count: Array
+    count: Array | None
     length: Array
     example_ids: Array
     memory: Memory | None
@@ -41,18 +41,20 @@ class Rows:
 
     def next_logits(self, cache: Cache, tokens: Array, index: Array) -> tuple[Array, Cache]:
         """Logits ``[R, V]`` after ``tokens [R]``: `last` for index 0, then the new token number ``index``."""
-        positions = (self.count - 1 + index)[:, None]
-        logits, cache = self.extend(tokens[:, None], cache, positions, jnp.ones_like(positions))
+        places: dict[str, Array] = {}
+        if self.count is not None:
+            positions = (self.count - 1 + index)[:, None]
+            places = {"positions": positions, "segment_ids": jnp.ones_like(positions)}
+        logits, cache = self.extend(tokens[:, None], cache, **places)
         return logits[:, 0], cache
 
-    def extend(self, tokens: Array, cache: Cache, positions: Array, segment_ids: Array) -> tuple[Array, Cache]:
-        """The model's ``extend``."""
+    def extend(self, tokens: Array, cache: Cache, **places: Array) -> tuple[Array, Cache]:
+        """The model's ``extend``; ``places`` are positions and segment ids."""
         past: Any = (cache,) if self.memory is None else (cache, self.memory)
         return self.model.extend(
             tokens,
             *past,
-            positions=positions,
-            segment_ids=segment_ids,
+            **places,
             length=self.length,
             example_ids=self.example_ids,
             streams=self.streams,
@@ -65,7 +67,7 @@ class Rows:
         return dataclasses.replace(
             self,
             last=_repeat(self.last, times),
-            count=_repeat_or_share(self.count, times),
+            count=None if self.count is None else _repeat(self.count, times),
             length=_repeat_or_share(self.length, times),
             example_ids=_repeat(self.example_ids, times),
             memory=None if self.memory is None else _repeat_memory(self.memory, self.example_ids, times),
@@ -92,22 +94,23 @@ def prefill(
     prompt = jnp.asarray(prompt, jnp.int32)
     ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
     cache = model.new_cache(batch, width - 1 + max_new_tokens)
-    slots = np.arange(width, dtype=np.int32)[None]
+    places: dict[str, Array] = {}
     if segment_ids is None:
-        real = np.ones((1, width), np.int32)
-        count, positions, before, last = np.full((1,), width, np.int32), slots, real, prompt[:, -1]
-        cache = cache.in_step()
+        count, last, cache = None, prompt[:, -1], cache.unpadded()
+        length = np.full((1,), width + max_new_tokens, np.int32) if length is None else length
     else:
+        slots = np.arange(width, dtype=np.int32)[None]
         real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
-        count = jnp.sum(real, axis=1, dtype=jnp.int32)
-        positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
         place = jnp.max(jnp.where(real == 1, slots, 0), axis=1, keepdims=True)
-        before = real * (slots != place)
         last = jnp.take_along_axis(prompt, place, axis=1)[:, 0]
-    length = count + max_new_tokens if length is None else length
+        count = jnp.sum(real, axis=1, dtype=jnp.int32)
+        length = count + max_new_tokens if length is None else length
+        positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
+        # The last column holds last tokens or padding.
+        places = {"positions": positions[:, :-1], "segment_ids": (real * (slots != place))[:, :-1]}
     rows = Rows(model, last, count, length, ids, memory, streams)
-    if width > 1:  # the last column holds last tokens or padding
-        _, cache = rows.extend(prompt[:, :-1], cache, positions[:, :-1], before[:, :-1])
+    if width > 1:
+        _, cache = rows.extend(prompt[:, :-1], cache, **places)
     return rows, cache
 
 

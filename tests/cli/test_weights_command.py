@@ -1,16 +1,15 @@
-"""``posenc weights``: what it prints and writes, and how it refuses."""
+"""``posenc weights``: what it prints, and how it refuses; exports are with the library's tests."""
 
 import json
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from trained_runs import compiled_once, copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Slots, Transformer
-from posenc_jax.weights import load_weights, model_metadata
+from posenc_jax.weights import model_metadata
 
 INSPECTED = """\
 blocks.2.bias     [2]     F32
@@ -51,18 +50,6 @@ def test_inspect(tmp_path, capsys):
     save_file(tensors, path, {"posenc_jax": "x" * 200})
     assert main(["weights", "inspect", str(path)]) == 0
     assert capsys.readouterr().out.endswith(f"70 bytes\nposenc_jax: {'x' * 97}...\n")
-
-
-def test_export(tmp_path, capsys):
-    source, path = copy_of_the_run(tmp_path / "source"), tmp_path / "a.safetensors"
-    with compiled_once():
-        assert main(["weights", "export", str(source), str(path), "--seed", "1"]) == 0
-    assert capsys.readouterr().out == f"seed 1, learning rate 0.01\nwritten: {path}\n"
-    assert load_weights(path)[1]["seed"] == 1
-    assert main(["weights", "export", str(source), str(path)]) == 2
-    assert capsys.readouterr().err == f"posenc: {path} exists: choose another file, or remove it\n"
-    assert main(["weights", "export", str(source), str(tmp_path / "b.safetensors"), "--torch"]) == 2
-    assert "torch.nn.Transformer has positions in its input embeddings only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def _locked(root: Path, note: Note) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            note(f"process {file.read().strip() or '?'} prepares data in {root}: waiting for it")
+            note(f"process {file.read().strip() or '(just started)'} prepares data in {root}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         file.truncate(0)
         file.write(str(os.getpid()))

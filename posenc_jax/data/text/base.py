@@ -16,6 +16,7 @@ from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
 
+SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain
 Row = dict[str, str]
 
@@ -29,12 +30,15 @@ class Data(Value):
     tokenizer: "bpe" (sentencepiece, trained on the training split) or "bytes". vocab_size: pieces of "bpe", special
       ones included.
     max_examples: the first so many training examples only (None: all).
+    shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
+      training too); the order of an example is always the same.
     """
 
     name: str = "help/en-de"
     tokenizer: Literal["bpe", "bytes"] = "bpe"
     vocab_size: int = 4000
     max_examples: int | None = None
+    shuffle_words: Literal["never", "test", "always"] = "never"
 
     def check_fields(self) -> None:
         """Refuses impossible sizes."""
@@ -79,7 +83,7 @@ class TextData:
         validation batches, the lengths of the test examples.
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
-      sizes: ``[n]`` or ``[n, 2]`` slots that the training examples take.
+      sizes: ``[n]`` or ``[n, 2]`` slots that the training examples take (none without the training split).
     """
 
     tokenizer: Tokenizer
@@ -111,6 +115,7 @@ class TextTask(Task):
     paper: ClassVar[str] = ""
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
+    input_columns: ClassVar[tuple[str, ...]] = ()
 
     def check_fields(self) -> None:
         """Refuses sizes that do not fit together."""
@@ -159,11 +164,16 @@ class TextTask(Task):
 
         check_source(self)
 
-    def load(self, note: Callable[[str], None] = lambda text: None, tokenizer: Tokenizer | None = None) -> TextData:
-        """The corpus, tokenized; with the given tokenizer, or one trained on the training split."""
+    def load(
+        self,
+        note: Callable[[str], None] = lambda text: None,
+        tokenizer: Tokenizer | None = None,
+        splits: tuple[str, ...] = SPLITS,
+    ) -> TextData:
+        """The splits of the corpus, tokenized; with the given tokenizer, or one trained on the training split."""
         from posenc_jax.data.text.loading import load
 
-        return load(self, note, tokenizer)
+        return load(self, note, tokenizer, splits)
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
         """Scores of decoded outputs (tasks that write text)."""

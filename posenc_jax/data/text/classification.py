@@ -45,6 +45,7 @@ class Classification(TextTask):
     paper = "https://arxiv.org/abs/1810.04805"
     metric = "accuracy"
     columns = ("header", "body", "footer", "label")
+    input_columns = ("header", "body", "footer")
 
     def check_fields(self) -> None:
         """Refuses packing, and classes or sections that cannot be."""

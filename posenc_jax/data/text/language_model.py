@@ -41,6 +41,8 @@ class LanguageModel(TextTask):
     def check_fields(self) -> None:
         """Refuses batching that windows have no use for."""
         super().check_fields()
+        if self.data.shuffle_words != "never":
+            raise ValueError("data.shuffle_words has no place in language modelling, whose inputs are its targets")
         if self.batching != "plain" or self.row != self.max_length:
             raise ValueError(
                 f"task.batching = {self.batching!r}, task.row = {self.row}: windows all have task.max_length = "

@@ -13,14 +13,14 @@ from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.source import load_source
 from posenc_jax.data.corpora.store import manifest
-from posenc_jax.data.text.base import Encoded, Row, TextData, TextTask
+from posenc_jax.data.text.base import SPLITS, Encoded, Row, TextData, TextTask
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
 
 
-def check_source(task: TextTask) -> None:
-    """Refuses (DataError) a corpus that is not there, or has other columns than the task reads."""
+def check_source(task: TextTask, split: str = "train") -> None:
+    """Refuses (DataError) a corpus or split that is not there, or has other columns than the task reads."""
     name = task.data.name
-    columns = manifest(name)["columns"] if name in CORPORA else list(load_source(name, "train")[0])
+    columns = load_source(name, split).columns
     missing = [column for column in task.columns if column not in columns]
     if missing:
         raise DataError(
@@ -29,18 +29,18 @@ def check_source(task: TextTask) -> None:
         )
 
 
-def load(task: TextTask, note: Callable[[str], None], tokenizer: Tokenizer | None = None) -> TextData:
-    """The corpus of a task, tokenized.
+def load(
+    task: TextTask, note: Callable[[str], None], tokenizer: Tokenizer | None = None, names: tuple[str, ...] = SPLITS
+) -> TextData:
+    """The named splits of a task's corpus, tokenized.
 
     Raises:
-      DataError: it is not there, is damaged, or a split has no example that can be used.
+      DataError: the corpus is not there, is damaged, or a split has no example that can be used.
     """
-    check_source(task)
-    splits = {name: read_split(task, name) for name in ("train", "validation", "test")}
+    check_source(task, names[0])
+    splits = {name: read_split(task, name) for name in names}
     tokenizer = tokenizer or make_tokenizer(task, splits["train"])
-    encoded = {
-        name: task.encode(tokenizer, split, training=name != "test") for name, split in splits.items()
-    }
+    encoded = {name: task.encode(tokenizer, split, training=name != "test") for name, split in splits.items()}
     for name, part in encoded.items():
         if not len(part.records):
             raise DataError(
@@ -49,17 +49,17 @@ def load(task: TextTask, note: Callable[[str], None], tokenizer: Tokenizer | Non
             )
         if part.left_out or part.truncated:
             note(
-                f"{task.data.name} {name}: of {len(splits[name])} examples {part.left_out} are left out as too long, "
-                f"{part.truncated} are cut"
+                f"{task.data.name} {name}: of {len(splits[name])} examples {part.left_out} are left out as empty or "
+                f"too long, {part.truncated} are cut"
             )
-    test = _sorted(encoded["test"])
-    arrays = {
-        "train": encoded["train"].records,
-        "validation": encoded["validation"].records,
-        "validation_ids": task.validation_ids(encoded["validation"].records.sizes()),
-        "test": test.records,
-        "test_lengths": test.measure.astype(np.int32),
-    }
+    arrays: dict[str, Any] = {name: part.records for name, part in encoded.items()}
+    rows: list[Row] = []
+    if "validation" in encoded:
+        arrays["validation_ids"] = task.validation_ids(encoded["validation"].records.sizes())
+    if "test" in encoded:
+        test = _sorted(encoded["test"])
+        arrays |= {"test": test.records, "test_lengths": test.measure.astype(np.int32)}
+        rows = [splits["test"][i] for i in test.kept]
     identity = {
         **_identity(task.data.name),
         "tokenizer": tokenizer.sha256,
@@ -68,8 +68,8 @@ def load(task: TextTask, note: Callable[[str], None], tokenizer: Tokenizer | Non
             for name, part in encoded.items()
         },
     }
-    rows = [splits["test"][i] for i in test.kept]
-    return TextData(tokenizer, arrays, rows, identity, encoded["train"].records.sizes())
+    sizes = encoded["train"].records.sizes() if "train" in encoded else np.zeros(0, np.int32)
+    return TextData(tokenizer, arrays, rows, identity, sizes)
 
 
 def _identity(name: str) -> dict[str, Any]:
@@ -82,7 +82,20 @@ def _identity(name: str) -> dict[str, Any]:
 def read_split(task: TextTask, name: str) -> list[Row]:
     """The rows of one split."""
     limit = task.data.max_examples if name == "train" else None
-    return list(itertools.islice(load_source(task.data.name, name), limit))
+    split = list(itertools.islice(load_source(task.data.name, name), limit))
+    if task.data.shuffle_words == "always" or (task.data.shuffle_words == "test" and name == "test"):
+        split = [shuffled(task, row, number) for number, row in enumerate(split)]
+    return split
+
+
+def shuffled(task: TextTask, row: Row, number: int) -> Row:
+    """An example with the words of each of its inputs in an order that is random but always the same."""
+    mixed = dict(row)
+    for side, column in enumerate(task.input_columns):
+        words = row[column].split()
+        draw = np.random.Philox(key=number, counter=side).random_raw(len(words))
+        mixed[column] = " ".join(words[i] for i in np.argsort(draw, kind="stable"))
+    return mixed
 
 
 def make_tokenizer(task: TextTask, train: list[Row]) -> Tokenizer:

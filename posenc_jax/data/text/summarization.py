@@ -32,6 +32,7 @@ class Summarization(TextTask):
     metric = "rouge_l"
     writes_text = True
     columns = ("document", "summary")
+    input_columns = ("document",)
 
     @property
     def model_kind(self) -> ModelKind:

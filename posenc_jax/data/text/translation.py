@@ -41,6 +41,11 @@ class Translation(TextTask):
         return (self.source, self.target)
 
     @property
+    def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The column whose words can be shuffled."""
+        return (self.source,)
+
+    @property
     def model_kind(self) -> ModelKind:
         """An encoder-decoder."""
         return "encoder_decoder"
