@@ -168,8 +168,8 @@ def _fetch(names: list[str], folder: Path, note: Note) -> None:
         note("the system's package lists do not have them; fetching lists of our own")
         updated = _update(folder, [])
         said = _run(["apt-get", *_QUICK, *_private(folder), "download", *names], folder)
-        if "Unable to locate package" in said.stderr and _network(updated.stderr):
-            said = updated
+        if said.returncode and _network(updated.stdout + updated.stderr):
+            raise DataError(_explained(", ".join(names), updated, names))
     if said.returncode or "Failed to fetch" in said.stderr:
         raise DataError(_explained(", ".join(names), said, names))
 
