@@ -76,7 +76,8 @@ class Task(Value):
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
     weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
-    guessing; ``writes_text`` says whether outputs are decoded and scored as text.
+    guessing; ``writes_text`` says whether outputs are decoded and scored as text; ``length_unit`` is what lengths count
+    ("source tokens"), where reports should say it.
     """
 
     name: ClassVar[str]
@@ -86,6 +87,7 @@ class Task(Value):
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
     writes_text: ClassVar[bool] = False
+    length_unit: ClassVar[str] = ""
 
     @property
     def model_kind(self) -> ModelKind:
@@ -106,6 +108,20 @@ class Task(Value):
     def validation_metric(self) -> str:
         """The score, the larger the better, that learning rates are chosen by."""
         return self.metric
+
+    @property
+    def note(self) -> str:
+        """What a reader of its scores must know, or nothing."""
+        return ""
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Score -> how exactly it is computed: numbers with equal ones compare."""
+        return {}
+
+    def length_name(self, length: int) -> str:
+        """An evaluated length in words."""
+        return str(length)
 
     @property
     def token_names(self) -> tuple[str, ...]:

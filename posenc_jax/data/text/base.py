@@ -153,6 +153,11 @@ class TextTask(Task):
         """The shortest and the longest that training has."""
         return (1, self.max_length)
 
+    def length_name(self, length: int) -> str:
+        """The lengths that an evaluated one stands for, ``17-32``."""
+        first = length // 2 + 1
+        return f"{first}-{length}" if first < length else str(length)
+
     @property
     def validation_metric(self) -> str:
         """Right tokens (or classes) with the true past given."""

@@ -44,6 +44,7 @@ class Classification(TextTask):
     citation = "Devlin et al. 2019"
     paper = "https://arxiv.org/abs/1810.04805"
     metric = "accuracy"
+    length_unit = "tokens"
     columns = ("header", "body", "footer", "label")
     input_columns = ("header", "body", "footer")
 

@@ -36,6 +36,7 @@ class LanguageModel(TextTask):
     citation = "Press et al. 2022"
     paper = "https://arxiv.org/abs/2108.12409"
     metric = "perplexity"
+    length_unit = "tokens of a window"
     columns = ("text",)
 
     def check_fields(self) -> None:
@@ -53,6 +54,10 @@ class LanguageModel(TextTask):
     def model_kind(self) -> ModelKind:
         """A decoder-only model."""
         return "decoder_only"
+
+    def length_name(self, length: int) -> str:
+        """Windows have one length exactly."""
+        return str(length)
 
     def width(self, max_length: int) -> int:
         """A window."""

@@ -30,6 +30,7 @@ class Summarization(TextTask):
     citation = "Liu et al. 2018"
     paper = "https://arxiv.org/abs/1801.10198"
     metric = "rouge_l"
+    length_unit = "document tokens"
     writes_text = True
     columns = ("document", "summary")
     input_columns = ("document",)

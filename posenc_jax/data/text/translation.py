@@ -33,6 +33,7 @@ class Translation(TextTask):
     citation = "Vaswani et al. 2017"
     paper = "https://arxiv.org/abs/1706.03762"
     metric = "chrf"
+    length_unit = "source tokens"
     writes_text = True
 
     @property
@@ -44,6 +45,23 @@ class Translation(TextTask):
     def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """The column whose words can be shuffled."""
         return (self.source,)
+
+    @property
+    def note(self) -> str:
+        """What scores on the small local corpora mean."""
+        from posenc_jax.data.corpora import CORPORA
+
+        if self.data.name not in CORPORA:
+            return ""
+        return "About half a million words of one domain rank encodings; these scores do not compare with BLEU on WMT."
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Those of sacrebleu."""
+        found = {"chrf": chrf(["a"], ["a"]).signature}
+        if self.target != "ja":
+            found["bleu"] = bleu(["a"], ["a"], self.target).signature
+        return found
 
     @property
     def model_kind(self) -> ModelKind:
