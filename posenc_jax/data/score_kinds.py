@@ -1,0 +1,100 @@
+"""What each score is: its name in words, its range, which way is better, how it is averaged and written."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """One kind of score.
+
+    Attributes:
+      title: its name in words. unit: what its numbers are, where the name does not tell.
+      highest: the largest possible value (None: no limit). better: "higher" or "lower".
+      decimals: digits after the point; None: three significant ones.
+      logarithmic: its means are geometric, its differences are ratios and its axes logarithmic, because it is the
+        exponential of a mean loss.
+      whole_axis: axes show the whole range from 0 to ``highest``.
+    """
+
+    title: str
+    unit: str = ""
+    highest: float | None = 1.0
+    better: Literal["higher", "lower"] = "higher"
+    decimals: int | None = 3
+    logarithmic: bool = False
+    whole_axis: bool = False
+
+    def mean(self, values: Iterable[float]) -> float:
+        """The arithmetic mean; of a logarithmic kind the geometric one."""
+        values = [self.inner(value) for value in values]
+        return self.outer(math.fsum(values) / len(values))
+
+    def inner(self, value: float) -> float:
+        """The value in which sums and differences make sense: itself, or its logarithm."""
+        return math.log(value) if self.logarithmic else value
+
+    def outer(self, value: float) -> float:
+        """The inverse of `inner`."""
+        return math.exp(min(value, 700.0)) if self.logarithmic else value
+
+    def show(self, value: float, sign: bool = False) -> str:
+        """A value as text; never -0.000."""
+        if self.decimals is None:
+            return significant(value)
+        value = round(value, self.decimals) + 0.0
+        return f"{value:+.{self.decimals}f}" if sign and value else f"{value:.{self.decimals}f}"
+
+    def show_difference(self, value: float) -> str:
+        """A difference with its sign; of a logarithmic kind a ratio, ``x0.934``."""
+        return f"×{significant(value) if value >= 10 else f'{value:.3f}'}" if self.logarithmic else self.show(value, True)
+
+    @property
+    def d3_format(self) -> str:
+        """As `show`, in the language of plotly's hover texts."""
+        return ",.3r" if self.decimals is None else f".{self.decimals}f"
+
+
+def significant(value: float) -> str:
+    """About three significant digits: 4.56, 12.3, 123, 1,234, 5.2e+21."""
+    if abs(value) >= 1e6:
+        return f"{value:.1e}"
+    decimals = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:,.{decimals}f}"
+
+
+KINDS: dict[str, Kind] = {
+    "exact_match": Kind("exact match", whole_axis=True),
+    "chrf": Kind("chrF", "0 to 100", highest=100.0, decimals=1),
+    "bleu": Kind("BLEU", "0 to 100", highest=100.0, decimals=1),
+    "rouge_l": Kind("ROUGE-L"),
+    "rouge_1": Kind("ROUGE-1"),
+    "rouge_2": Kind("ROUGE-2"),
+    "accuracy": Kind("accuracy", whole_axis=True),
+    "macro_f1": Kind("macro F1", whole_axis=True),
+    "perplexity": Kind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
+    "loss": Kind("loss", "nats", highest=None, better="lower"),
+}
+"""Every score that rows of results may have, in the order of tables."""
+
+_OF_TARGETS = {"accuracy": "token accuracy", "perplexity": "perplexity of the targets"}
+
+
+def kind_of(name: str, writes_text: bool = False) -> Kind:
+    """The kind of a score; an unknown one is a fraction.
+
+    writes_text: the task scores decoded outputs, and single tokens with the true past given beside them.
+    """
+    kind = KINDS.get(name) or Kind(name.replace("_", " "), whole_axis=True)
+    return dataclasses.replace(kind, title=_OF_TARGETS[name]) if writes_text and name in _OF_TARGETS else kind
+
+
+def headline(task: Any, decoded_examples: int) -> str:
+    """The task's metric; where outputs would have to be decoded for it and none is, what learning rates are chosen
+    by.
+    """
+    return task.validation_metric if task.writes_text and not decoded_examples else task.metric
