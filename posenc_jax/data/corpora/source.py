@@ -127,7 +127,7 @@ def _hub_builder(name: str, directory: Path | None) -> Any:
     try:
         # Without the format it would be TFRecord, which needs TensorFlow.
         return tfds.builder(name, data_dir=directory, file_format="array_record")
-    except ValueError as error:
+    except (ValueError, AssertionError) as error:
         local = f"the local corpora are {', '.join(CORPORA)}"
         if plain not in known:
             near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *known]), n=3)
@@ -206,7 +206,8 @@ def _label(feature: Any, value: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line.rpartition('}": ')[2][:200]  # what stands before repeats what was asked for
 
 
 @contextlib.contextmanager

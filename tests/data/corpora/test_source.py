@@ -1,0 +1,148 @@
+"""Rows by number, of what is prepared here and of the hub, which no test reaches."""
+
+import http.server
+import socket
+import threading
+
+import pytest
+import tensorflow_datasets as tfds
+
+from posenc_jax.data.corpora import CORPORA, source
+from posenc_jax.data.corpora.corpus import Corpus, DataError
+from posenc_jax.data.corpora.source import load_source, reachable
+from posenc_jax.data.corpora.store import prepare
+
+NAME = "tiny"
+ROWS = {
+    "train": [{"text": f"Zeile {i} „ü“ 日本\n\n語", "doc": f"d{i}"} for i in range(2500)],
+    "test": [{"text": "", "doc": "leer"}],
+}
+
+
+@pytest.fixture
+def prepared(tmp_path, monkeypatch):
+    corpus = Corpus(NAME, "text", ("text", "doc"), "CC0", lambda folder: ROWS, splits=("train", "test"))
+    monkeypatch.setitem(CORPORA, NAME, corpus)
+    prepare(NAME, directory=tmp_path, from_dir=tmp_path, note=str)
+    return tmp_path
+
+
+def test_rows_of_a_local_corpus_in_order(prepared):
+    rows = load_source(NAME, "train", prepared)
+    assert len(rows) == 2500
+    assert rows.columns == ("text", "doc")
+    assert list(rows) == ROWS["train"]  # across chunks
+    assert [rows[i] for i in (2499, 0, 1024)] == [ROWS["train"][i] for i in (2499, 0, 1024)]
+    assert list(load_source(NAME, "test", prepared)) == ROWS["test"]
+    for outside in (-1, 2500):
+        with pytest.raises(IndexError, match=rf"row {outside} of tiny, split train: it has rows 0 to 2499"):
+            rows[outside]
+
+
+def test_a_local_corpus_that_cannot_be_read(prepared, tmp_path):
+    with pytest.raises(DataError, match=r"tiny has no split 'tets': use one of train, test"):
+        load_source(NAME, "tets", prepared)
+    with pytest.raises(DataError, match=r"tiny is not prepared in .*: posenc data prepare tiny --directory .*empty"):
+        load_source(NAME, "train", tmp_path / "empty")
+    next(prepared.rglob("*train.array_record*")).write_bytes(b"")
+    with pytest.raises(DataError, match=r"train\.array_record.* is damaged .*--rebuild"):
+        load_source(NAME, "train", prepared)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("wmt14_translate/de-en", {"de", "en"}),
+        ("scan", {"commands", "actions"}),
+        ("ag_news_subset", {"title", "description", "label"}),
+    ],
+)
+def test_data_sets_of_the_hub_give_text(name, columns, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "reachable", lambda url: True)
+    with tfds.testing.mock_data(num_examples=3):
+        rows = load_source(name, "train", tmp_path)
+        assert len(rows) == 3
+        found = [rows[i] for i in range(3)]
+    assert set(rows.columns) == columns
+    for row in found:
+        assert set(row) == columns
+        assert all(type(text) is str and text for text in row.values())
+        assert row.get("label", "World") in {"World", "Sports", "Business", "Sci/Tech"}
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "instead"),
+    [
+        ("wmt14_translate/de-en", "https://www.statmt.org", "use 'help/en-de': posenc data prepare help/en-de"),
+        ("scan", "https://github.com", "use the task Scan, which generates"),
+        ("ag_news_subset", "https://storage.googleapis.com", "use 'help/modules'"),
+        ("scientific_papers", "https://storage.googleapis.com", "use 'descriptions/summaries'"),
+    ],
+)
+def test_without_a_network_the_local_corpus_of_the_kind_is_named(name, host, instead, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(source, "reachable", lambda url: asked.append(url))
+    with pytest.raises(DataError) as error:
+        load_source(name, "train", tmp_path)
+    assert asked == [host]
+    assert f"{name} is not prepared in {tmp_path}" in str(error.value)
+    assert f"{host} does not answer; without a network {instead}" in str(error.value)
+
+
+def test_a_download_that_fails_is_one_message(tmp_path, monkeypatch):
+    def fail(self):
+        raise ConnectionError("refused\nby somebody")
+
+    monkeypatch.setattr(source, "reachable", lambda url: True)
+    monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", fail)
+    with pytest.raises(DataError, match=r"scan could not be prepared \(ConnectionError: refused\); without a network"):
+        load_source("scan", "train", tmp_path)
+
+
+def test_what_needs_tensorflow_to_prepare_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(source.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"lm1b is not prepared in .* needs tensorflow .*array_record.*python_docs"):
+        load_source("lm1b", "train", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("help/en-d", r"no corpus 'help/en-d', .* did you mean 'help/en-de' .*local corpora are help/en-de, help"),
+        ("scann", r"no corpus 'scann', .* did you mean 'scan'\?"),
+        ("", r"no corpus '', neither here nor on the hub"),
+        ("wmt14_translate/de-xx", r"wmt14_translate .* has no 'de-xx': use one of cs-en, de-en, fr-en"),
+        ("lm1b/big", r"lm1b .* has no 'big': it is named 'lm1b' alone"),
+        ("scan:9.9.9", r"cannot make 'scan:9\.9\.9' \(Dataset scan cannot be loaded at .*only: 1\.1\.1\.\)"),
+    ],
+)
+def test_unknown_names(name, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        load_source(name, "train", tmp_path)
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    def do_HEAD(self):
+        self.send_error(404)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_reachable_is_any_answer_within_the_time(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with http.server.HTTPServer(("127.0.0.1", 0), _Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert reachable(f"http://127.0.0.1:{server.server_port}", 20)
+        server.shutdown()
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        assert not reachable(f"http://127.0.0.1:{silent.getsockname()[1]}", 0.2)
+    assert not reachable("http://127.0.0.1:1", 20)
+
+    def slow(*arguments, **options):  # as the look-up of a name is, which no timeout of a socket bounds
+        threading.Event().wait(20)
+
+    monkeypatch.setattr(source.urllib.request, "urlopen", slow)
+    assert not reachable("http://nowhere.invalid", 0.1)
