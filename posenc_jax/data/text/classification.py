@@ -120,11 +120,12 @@ class Classification(TextTask):
         return {"confusion": true.T @ said}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With macro-F1 in the place of the confusion matrix."""
+        """With macro-F1, and the confusion matrix as counts."""
         rest = {name: value for name, value in scores.items() if name != "confusion"}
         confusion = np.asarray(scores["confusion"])
         # Of no documents, as of a length that the test split has not, all scores are 0.
-        return {**rest, "macro_f1": macro_f1(confusion) if confusion.any() else 0.0, "confusion": scores["confusion"]}
+        f1 = macro_f1(confusion) if confusion.any() else 0.0
+        return {**rest, "macro_f1": f1, "confusion": confusion.astype(int).tolist()}
 
 
 def shortened(document: dict[str, list[int]], max_length: int) -> dict[str, list[int]]:
