@@ -1,0 +1,45 @@
+"""Does it matter for summaries how positions are encoded? Package descriptions to synopses, small enough for 2 cores.
+
+    posenc data prepare descriptions/summaries
+    posenc ablate experiments/summarization/small.py
+"""
+
+import dataclasses
+
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
+from posenc_jax.data.text import Data, Summarization
+from posenc_jax.encodings import ALiBi, Learned, RoPE, Sinusoidal, T5Bias
+
+base = Run(
+    table="descriptions",
+    label="sinusoidal",
+    task=Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=128),
+    model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
+    posenc=(Sinusoidal(),),
+    optimizer=Optimizer(schedule="cosine", warmup_steps=100),
+    training=Training(steps=800, batch_size=24, microbatches=4, steps_per_call=25, log_every=50),
+    evaluation=Evaluation(lengths=(64, 128, 256), num_examples=256, decoded_examples=64),
+    seeds=(0, 1),
+    learning_rates=(2e-3,),
+)
+
+
+def with_positions(label: str, *posenc) -> Run:
+    """The same run with other encodings."""
+    return dataclasses.replace(base, label=label, posenc=posenc)
+
+
+config = Ablation(
+    name="summarization",
+    title="Summaries: which positions?",
+    description="Package descriptions to their synopses, trained on the first 64 tokens of a description.",
+    runs=(
+        base,
+        with_positions("nope"),
+        with_positions("learned", Learned()),
+        with_positions("rope", RoPE()),
+        with_positions("alibi", ALiBi()),
+        with_positions("t5", T5Bias()),
+    ),
+    baseline="sinusoidal",
+)
