@@ -151,8 +151,8 @@ def next_tokens(
     """
     if cache.positions is None and (positions is not None or segment_ids is not None):
         raise ValueError(
-            "an unpadded cache places tokens itself: pass neither positions nor segment_ids, or take a cache as new_cache "
-            "makes it"
+            "an unpadded cache places tokens itself: pass neither positions nor segment_ids, or leave the cache as "
+            "new_cache makes it"
         )
     slots = cache.next_slots(tokens.shape[1])
     positions = slots if positions is None else positions
