@@ -74,6 +74,7 @@ def test_what_is_read_is_what_the_whole_corpus_gives_from_any_step_on(name):
                 assert composed(call.sides, call.ids) == composed(corpus, ids)
                 assert call.width == width
                 assert call.ids[call.ids >= 0].tolist() == list(range(np.sum(ids >= 0)))
+                assert all(min(side.lengths) >= 0 for side in call.sides)  # of the sequences that only pad, too
                 shape = [call.ids.shape, *(leaf.shape for side in call.sides for leaf in (side.tokens, side.starts))]
                 assert shapes.setdefault(width, shape) == shape
     if name == "packing":
@@ -152,20 +153,30 @@ def test_misuse_is_refused():
 
 
 def test_an_error_of_the_source_reaches_the_reader_and_threads_end():
+    plan = Plain(N, 4, 0)
+
     class Broken(Rows):
         def __getitem__(self, index):
-            if len(self.asked) > 30:
+            if index in plan.batches(9, 3):
                 raise OSError("the disk is gone")
             return super().__getitem__(index)
 
-    reader = Reader(Broken(), one, Plain(N, 4, 0), 3, capacities=16)
-    with pytest.raises(OSError, match="the disk is gone"), contextlib.closing(reader.calls()) as calls:
-        list(itertools.islice(calls, 20))
+    def threads_end(threads):
+        assert threads
+        for thread in threads:
+            thread.join(timeout=20)
+            assert not thread.is_alive()
+
     before = set(threading.enumerate())
-    with contextlib.closing(Reader(Rows(), one, Plain(N, 4, 0), 3, capacities=16).calls()) as calls:
+    with contextlib.closing(Reader(Rows(), one, plan, 3, capacities=16).calls()) as calls:
         next(calls)
         ahead = set(threading.enumerate()) - before
-        assert ahead
-    for thread in ahead:
-        thread.join(timeout=20)
-        assert not thread.is_alive()
+    threads_end(ahead)
+
+    calls = Reader(Broken(), one, plan, 3, capacities=16).calls()
+    next(calls)
+    ahead = set(threading.enumerate()) - before
+    with pytest.raises(OSError, match="the disk is gone") as error:
+        list(itertools.islice(calls, 20))
+    threads_end(ahead)  # though the traceback still holds all frames
+    assert error.tb is not None
