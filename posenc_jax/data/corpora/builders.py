@@ -10,7 +10,7 @@ from typing import Any
 
 from posenc_jax.data.corpora.corpus import Rows
 
-NAME, VERSION = "corpus", "1.0.0"
+_VERSION = "1.0.0"
 
 
 def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
@@ -22,7 +22,7 @@ def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
         class Corpus(tfds.core.GeneratorBasedBuilder):
             """Rows of a corpus of ours."""
 
-            VERSION = tfds.core.Version("1.0.0")
+            VERSION = tfds.core.Version(_VERSION)
 
             def _info(self) -> Any:
                 features = tfds.features.FeaturesDict({column: tfds.features.Text() for column in columns})
@@ -45,4 +45,4 @@ def read(directory: Path, split: str) -> Any:
     """The random-access source of a split that ``write`` wrote: ``len``, and rows of UTF-8 bytes by number."""
     import tensorflow_datasets as tfds
 
-    return tfds.builder_from_directory(directory / NAME / VERSION).as_data_source(split=split)
+    return tfds.builder_from_directory(directory / "corpus" / _VERSION).as_data_source(split=split)

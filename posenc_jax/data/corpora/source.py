@@ -37,9 +37,9 @@ class Source:
 
     name: str
     split: str
-    texts: dict[str, Callable[[Any], str]]
+    texts: dict[str, Callable[[Any], str]] = dataclasses.field(repr=False)
     """Column: what makes text of its values."""
-    data: Any
+    data: Any = dataclasses.field(repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -42,7 +42,10 @@ def corpus_of(name: str) -> Corpus:
         return CORPORA[name]
     near = difflib.get_close_matches(name, CORPORA, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
-    raise DataError(f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}")
+    raise DataError(
+        f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of TensorFlow "
+        "Datasets are fetched when they are first read"
+    )
 
 
 def home_of(name: str, directory: Path | None = None) -> Path:
