@@ -43,8 +43,8 @@ def corpus_of(name: str) -> Corpus:
     near = difflib.get_close_matches(name, CORPORA, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
     raise DataError(
-        f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of TensorFlow "
-        "Datasets are fetched when they are first read"
+        f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of "
+        "TensorFlow Datasets are fetched when they are first read"
     )
 
 
