@@ -141,6 +141,7 @@ def test_shifts_of_values_count():
         ("rope(scaling=dynamic_ntk(factor=2, original_length=1024))", "rescales"),
         ("xpos", "nan at 1e5"),
         ("cope", None),
+        ("grid(width=8)|axial_rope", "extrapolates"),  # positions of two axes
     ],
 )
 def test_beyond(text, word):
