@@ -114,17 +114,23 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
 
 
 def read_tokenizer(directory: Path) -> Tokenizer:
-    """The tokenizer stored with a run; RefusedError when it is not the one that the run was made with."""
-    path = directory / "tokenizer.model"
+    """The tokenizer stored with a run, also for one of its groups; RefusedError when it is not the one that the run
+    was made with.
+    """
+    home = directory.parent if directory.name.startswith("group-") else directory
+    path, record = home / "tokenizer.model", home / "data.json"
+    for file in (path, record):
+        if not file.is_file():
+            raise RefusedError(f"there is no {file}: copy it again from where the run was made")
+    wanted = read_json(record).get("tokenizer")
     try:
         tokenizer = tokenizer_from_bytes(path.read_bytes())
     except (OSError, ValueError) as error:
         raise RefusedError(f"{path} is no tokenizer ({error}): copy it again from where the run was made") from None
-    wanted = read_json(directory / "data.json")["tokenizer"]
     if tokenizer.sha256 != wanted:
         raise RefusedError(
             f"{path} is not the tokenizer of this run: its SHA-256 is {tokenizer.sha256[:12]}..., data.json has "
-            f"{wanted[:12]}...; copy it again from where the run was made"
+            f"{str(wanted)[:12]}...; copy it again from where the run was made"
         )
     return tokenizer
 

@@ -11,7 +11,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.tokenizer import BOS, EOS, PAD
 from posenc_jax.encodings.base import Array, Params
-from posenc_jax.models import Streams, decode
+from posenc_jax.models import Decoded, Decoding, Streams, decode
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
 
@@ -43,8 +43,23 @@ def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared:
 def outputs(
     run: Run, params: Params, example: Example, max_new_tokens: int, streams: Streams, key: Array, example_ids: Array
 ) -> Array:
-    """``[B, T]`` the best output for the inputs of each example: an encoder-decoder's source, or a decoder's tokens
-    before its first target.
+    """``[B, T]`` the best output of `decoded` as the run is evaluated."""
+    decoding = run.evaluation.decoding
+    return decoded(run, params, example, decoding, max_new_tokens, streams, key, example_ids).tokens[:, 0]
+
+
+def decoded(
+    run: Run,
+    params: Params,
+    example: Example,
+    decoding: Decoding,
+    max_new_tokens: int,
+    streams: Streams,
+    key: Array,
+    example_ids: Array,
+) -> Decoded:
+    """Outputs for the inputs of each example: an encoder-decoder's source, or a decoder's tokens before its first
+    target.
     """
     model = model_of(run, params)
     call: dict[str, Any] = dict(
@@ -60,10 +75,9 @@ def outputs(
             streams=streams,
         )
         prompt = jnp.full((batch, 1), BOS, jnp.int32)
-        return decode(model, prompt, run.evaluation.decoding, memory=memory, **call).tokens[:, 0]
+        return decode(model, prompt, decoding, memory=memory, **call)
     given = jnp.argmax(example.weights > 0, axis=1) + 1
     width = example.inputs.shape[1] - max_new_tokens + 1
     shown = jnp.arange(width)[None] < given[:, None]
     prompt = jnp.where(shown, example.inputs[:, :width], PAD)
-    decoded = decode(model, prompt, run.evaluation.decoding, segment_ids=shown.astype(jnp.int32), **call)
-    return decoded.tokens[:, 0]
+    return decode(model, prompt, decoding, segment_ids=shown.astype(jnp.int32), **call)
