@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from posenc_jax.analysis import check_contract
     from posenc_jax.cell import run
     from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
-    from posenc_jax.data import tasks
+    from posenc_jax.data import tasks, text
     from posenc_jax.encodings import attend, parse, spec
     from posenc_jax.evaluation import evaluate
     from posenc_jax.models.config import Transformer
@@ -40,6 +40,7 @@ _FROM: dict[str, tuple[str, str | None]] = {
     "run": ("posenc_jax.cell", "run"),
     "spec": ("posenc_jax.encodings", "spec"),
     "tasks": ("posenc_jax.data.tasks", None),
+    "text": ("posenc_jax.data.text", None),
 }
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "run",
     "spec",
     "tasks",
+    "text",
 ]
 
 

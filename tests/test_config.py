@@ -25,12 +25,15 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
-from posenc_jax.data.tasks import TASKS
+from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
+from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel, Translation
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal
 from posenc_jax.models.config import Transformer
+from posenc_jax.models.decoding_config import Beam, Sampling
 
+TASKS = {**GENERATED, **TEXT_TASKS}
 COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
 
 
@@ -44,7 +47,7 @@ def run_of_everything() -> Run:
         posenc_cross=(RoPE(),),
         optimizer=Optimizer(schedule="linear", warmup_steps=3, weight_decay=0.1, clip_norm=None),
         training=Training(steps=20, batch_size=8, microbatches=2, steps_per_call=10, log_every=10, checkpoint_every=10),
-        evaluation=Evaluation(lengths=(1, 8, 48), num_examples=6, draws=3),
+        evaluation=Evaluation(lengths=(1, 8, 48), num_examples=6, draws=3, decoding=Beam(size=2)),
         execution=Execution(mode="vmap", group_size=4, data=2, model=2),
         seeds=(3, 1),
         learning_rates=(1e-3, 3e-4),
@@ -145,7 +148,7 @@ CHANGES = {
         "validate_every": 10,
         "validation_batches": 3,
     },
-    Evaluation: {"lengths": (1, 8), "num_examples": 9, "draws": 2, "memory_budget_mb": 100},
+    Evaluation: {"lengths": (1, 8), "num_examples": 9, "draws": 2, "memory_budget_mb": 100, "decoding": Beam()},
     Execution: {"mode": "map", "group_size": 8, "data": 1, "model": 1},
     Scan: {"split": "simple", "cutoff": 30, "model": "decoder_only"},
 }
@@ -190,7 +193,7 @@ def test_every_field_is_part_of_the_hash_but_names_and_replicas(name, change):
 def test_the_mutations_cover_every_field():
     for cls, changes in CHANGES.items():
         known = {field.name for field in dataclasses.fields(cls)}
-        assert known - {"pooling", "token_types"} == set(changes), cls  # these need another kind of model
+        assert known - {"pooling", "token_types", "decoded_examples"} == set(changes), cls  # these need other tasks
 
 
 def test_a_difference_names_path_and_both_values():
@@ -262,6 +265,25 @@ REFUSED = [
     (lambda: base(learning_rates=(0.0,)), ["learning_rates: 0.0 must be positive"]),
     (lambda: base(learning_rates=(float("nan"),)), ["learning_rates", "nan"]),
     (lambda: base(learning_rates=(1e-3, 1e-3)), ["learning_rates: 0.001 is given twice"]),
+    (lambda: Evaluation(decoded_examples=-1), ["decoded_examples = -1", "at least 0"]),
+    (lambda: Evaluation(decoding=Sampling(num_samples=2)), ["scored by one output", "num_samples to 1"]),
+    (
+        lambda: base(evaluation=Evaluation(decoded_examples=4)),
+        ["decoded_examples = 4", "'copying' writes no text", "set it to 0"],
+    ),
+    (lambda: Data(vocab_size=100), ["vocab_size = 100 is too small", "256 bytes", "1000 or more"]),
+    (lambda: Data(max_examples=0), ["max_examples = 0", "None for all"]),
+    (lambda: Translation(max_length=0), ["max_length = 0", "at least 1"]),
+    (lambda: Translation(max_length=40, row=60), ["row = 60", "which takes 68", "set task.row to 68"]),
+    (lambda: Translation(batching="buckets", row=130), ["row = 130", "multiple of 4"]),
+    (lambda: Classification(batching="packed"), ["one class a row", "'buckets' or 'plain'"]),
+    (lambda: Classification(labels=("a",)), ["labels = ('a',)", "at least two"]),
+    (lambda: Classification(sections=("title",)), ["sections = ('title',)", "header, body, footer"]),
+    (lambda: LanguageModel(max_length=64), ["row = 128", "row = 64"]),
+    (
+        lambda: LanguageModel(data=Data(name="python_docs", shuffle_words="test")),
+        ["shuffle_words", "whose inputs are its targets"],
+    ),
     (lambda: base(evaluation=Evaluation(lengths=(0,))), ["length 0 is not positive"]),
     (lambda: Run(task=Scan(), evaluation=Evaluation(lengths=(23,))), ["no SCAN command has 23 actions", "24"]),
     (lambda: Transformer(d_model=30, num_heads=4), ["d_model = 30", "num_heads = 4", "multiple of 4"]),

@@ -10,13 +10,12 @@ from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transform
 from posenc_jax.data.text import Classification, Data
 from posenc_jax.encodings import RoPE, Sinusoidal
 
-LABELS = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
 STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
 
 plain = Run(
     table="help modules",
     label="sinusoidal",
-    task=Classification(data=Data(name="help/modules", vocab_size=2000), labels=LABELS, max_length=256, row=256),
+    task=Classification(data=Data(name="help/modules", vocab_size=2000), max_length=256, row=256),
     model=Transformer(d_model=64, num_layers=2, num_heads=4, pooling="mean", dropout=0.1),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50, weight_decay=0.01),

@@ -38,11 +38,12 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 0
     from posenc_jax.data.tasks import TASKS
+    from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS
     from posenc_jax.encodings.catalogue import CATALOGUE
 
     values = {word: cls for word, cls in _values(ENCODINGS.values()).items() if word not in ENCODINGS}
-    words: dict[str, Any] = {**values, **TASKS, **ENCODINGS}
+    words: dict[str, Any] = {**values, **TASKS, **TEXT_TASKS, **ENCODINGS}
     methods = {method.name: method for family in CATALOGUE.values() for method in family}
     asked = arguments[0] if arguments else ""
     if asked in words and len(arguments) == 1:
@@ -73,6 +74,8 @@ def main(arguments: list[str]) -> int:
     if asked != "encodings":
         print("Tasks.\n")
         print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
+        print("\nTasks on text, whose corpora `posenc data list` shows.\n")
+        print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
     return 0
 
 

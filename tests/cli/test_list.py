@@ -4,6 +4,7 @@ import pytest
 
 from posenc_jax.cli import COMMANDS, main
 from posenc_jax.data.tasks import TASKS
+from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings import ENCODINGS, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -27,7 +28,10 @@ def test_the_whole_catalogue_by_family_and_all_tasks(capsys, monkeypatch, width)
     words = encodings.split("for `posenc list WORD`:")[1].replace(",", " ").split()
     assert set(ENCODINGS) <= set(words)
     assert {"yarn", "llama3"} <= set(words)
-    assert [line.strip() for line in tasks.splitlines() if line.startswith("  ") and line[2] != " "] == list(TASKS)
+    assert [line.strip() for line in tasks.splitlines() if line.startswith("  ") and line[2] != " "] == [
+        *TASKS,
+        *TEXT_TASKS,
+    ]
 
 
 def test_names_of_the_catalogue_are_unique():

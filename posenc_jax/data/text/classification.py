@@ -20,6 +20,9 @@ from posenc_jax.encodings.base import Array
 HEADER, BODY, FOOTER = 1, 2, 3
 """Token types; 0 is padding."""
 
+HELP_MODULES = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
+"""The classes of help/modules."""
+
 SECTIONS = {"header": HEADER, "body": BODY, "footer": FOOTER}
 
 
@@ -30,14 +33,14 @@ class Classification(TextTask):
     labels: the classes, in the order of their numbers. sections: which parts of a document are shown.
 
     Length is the number of tokens. In training a longer document loses the end of its body, then of its header, and is
-    counted; a test document is cut only at the longest evaluated length.
+    counted; a test document is never cut, it belongs to its own length.
     """
 
     data: Data = Data(name="help/modules")  # noqa: RUF009  (frozen)
     max_length: int = 256
     row: int = 256
     batching: Literal["packed", "buckets", "plain"] = "buckets"
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = HELP_MODULES
     sections: tuple[str, ...] = ("header", "body", "footer")
 
     name = "classification"
