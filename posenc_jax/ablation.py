@@ -10,6 +10,7 @@ from pathlib import Path
 
 from posenc_jax.cell import Reporter, StoppedError, run
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
+from posenc_jax.data.score_kinds import headline
 from posenc_jax.directories import RefusedError, complete, locked, read_json, results
 from posenc_jax.encodings import elements
 from posenc_jax.environment import environment
@@ -82,9 +83,11 @@ def write_results(directory: Path, config: Ablation) -> None:
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
     report needs) from the finished groups.
     """
-    rows, cells = [], []
+    rows, cells, decoded = [], [], set()
     for cell in config.runs:
         found = results(directory / cell.directory_name, cell)
+        if found and cell.evaluation.decoded_examples:
+            decoded.add(cell.table)
         cells.append(_cell_record(cell, found))
         for result in found:
             rows += _rows(cell, result)
@@ -107,7 +110,13 @@ def write_results(directory: Path, config: Ablation) -> None:
         "train_lengths": {
             cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
         },
-        "metric": {cell.table: cell.task.metric for cell in config.runs},
+        "metric": {cell.table: headline(cell.task, cell.evaluation.decoded_examples) for cell in config.runs},
+        "validation_metric": {cell.table: cell.task.validation_metric for cell in config.runs},
+        "writes_text": {cell.table: cell.task.writes_text for cell in config.runs},
+        "length_unit": {cell.table: cell.task.length_unit for cell in config.runs},
+        "length_names": _length_names(config),
+        "signatures": {cell.table: cell.task.signatures for cell in config.runs if cell.table in decoded},
+        "task_notes": {cell.table: cell.task.note for cell in config.runs if cell.task.note},
         "chance": {cell.table: cell.task.chance for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
         "config": to_json(config),
@@ -175,7 +184,35 @@ def _cell_record(cell: Run, found: list[dict]) -> dict:
         "citations": [e.citation for e in used] + [cell.task.citation],
         "note": cell.note or None,
         "bit_exact": all(result["bit_exact"] for result in found),
+        "by_position": _by_position(cell, found),
     }
+
+
+def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
+    """table -> length -> its name, where that is not the number."""
+    names: dict[str, dict[str, str]] = {}
+    for cell in config.runs:
+        for length in cell.evaluation.lengths:
+            if cell.task.length_name(length) != str(length):
+                names.setdefault(cell.table, {})[str(length)] = cell.task.length_name(length)
+    return names
+
+
+def _by_position(cell: Run, found: list[dict]) -> list[dict]:
+    """The perplexities by position, which have no place in rows: ``{seed, learning_rate, length, perplexity}``."""
+    return [
+        {
+            "seed": replica["seed"],
+            "learning_rate": replica["learning_rate"],
+            "length": scores["length"],
+            "perplexity": scores["perplexity_by_position"],
+        }
+        for result in found
+        for replica in result["replicas"]
+        if (replica["seed"], replica["learning_rate"]) in set(cell.replicas)
+        for scores in replica["evaluation"]
+        if "perplexity_by_position" in scores
+    ]
 
 
 def _rows(cell: Run, result: dict) -> list[dict]:

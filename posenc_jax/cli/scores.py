@@ -6,25 +6,36 @@ import math
 from typing import Any
 
 from posenc_jax.config import Run
+from posenc_jax.data.score_kinds import Kind, headline, kind_of
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     """The task's metric, one replica a line, by length, and in range where replicas have a "validation"."""
-    metric, lengths = config.task.metric, config.evaluation.lengths
+    task, lengths = config.task, config.evaluation.lengths
+    metric, chosen_by = headline(task, config.evaluation.decoded_examples), task.validation_metric
+    kind, validation_kind = (kind_of(name, task.writes_text) for name in (metric, chosen_by))
     validated = any("validation" in replica for replica in replicas)
-    lines = [
-        f"{config.table} {config.label}: {metric.replace('_', ' ')}" + (" by length" if lengths else ""),
-        f"{'seed':>6}{'rate':>10}" + f"{'in range':>10}" * validated + "".join(f"{length:>8}" for length in lengths),
-    ]
+    in_range = "in range" if chosen_by == metric else f"in range ({validation_kind.title})"
+    names = [task.length_name(length) for length in lengths]
+    head = ["seed", "rate", *[in_range] * validated, *names]
+    widths = [6, 10, *[max(10, len(in_range) + 2)] * validated, *(max(8, len(name) + 2) for name in names)]
+    about = kind.title + (f" by {task.length_unit or 'length'}" if lengths else "")
+    about += ", lower is better" if kind.better == "lower" else ""
+    lines = [f"{config.table} {config.label}: {about}", _line(head, widths)]
     for replica in sorted(replicas, key=lambda r: (r["learning_rate"], r["seed"])):
-        scores = {row["length"]: row[metric] for row in replica["evaluation"]}
-        line = f"{replica['seed']:>6}{replica['learning_rate']:>10g}"
-        line += f"{_show(replica['validation'][config.task.validation_metric]):>10}" if validated else ""
-        line += "".join(f"{_show(scores.get(length)):>8}" for length in lengths)
+        scores = {row["length"]: row.get(metric) for row in replica["evaluation"]}
+        cells = [str(replica["seed"]), f"{replica['learning_rate']:g}"]
+        cells += [_show(replica["validation"][chosen_by], validation_kind)] if validated else []
+        cells += [_show(scores.get(length), kind) for length in lengths]
         diverged_at = replica.get("diverged_at")
+        line = _line(cells, widths)
         lines.append(line if diverged_at is None else f"{line}  diverged at step {diverged_at}")
     return "\n".join(lines)
 
 
-def _show(score: float | None) -> str:
-    return "-" if score is None or math.isnan(score) else f"{score:.3f}"
+def _line(cells: list[str], widths: list[int]) -> str:
+    return "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+
+
+def _show(score: float | None, kind: Kind) -> str:
+    return "-" if score is None or not math.isfinite(score) else kind.show(score)

@@ -9,9 +9,10 @@ import io
 import math
 from typing import Any
 
+from posenc_jax.report.axes import length_axis, score_axis, with_bounds
 from posenc_jax.report.style import GRID, INK, MUTED, SHADE, Style
 from posenc_jax.report.summary import TaskSummary
-from posenc_jax.report.tables import metric_name
+from posenc_jax.report.tables import axis_title
 
 _MARKERS = {
     "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "pentagon": "p",
@@ -57,10 +58,19 @@ def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
 
 
 def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
+    points = [point for cell in task.cells for point in cell.curve]
+    values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
+    axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
+    if axis.logarithmic:
+        axes.set_yscale("log")
+    if along:
+        axes.set_xscale("log", base=2)
     if task.train_lengths:
         first, last = task.train_lengths
-        axes.axvspan(first, last, color=SHADE, linewidth=0, zorder=0)
-        axes.text(first, 1.09, f" trained on {first}..{last}", color=MUTED, fontsize=7, ha="left", va="top")
+        start = max(first, along.low) if along else first
+        axes.axvspan(start, min(last, along.high) if along else last, color=SHADE, linewidth=0, zorder=0)
+        where = axis.at(1.12 / 1.13)
+        axes.text(start, where, f" trained on {first}..{last}", color=MUTED, fontsize=7, ha="left", va="top")
     if task.chance:
         axes.axhline(task.chance, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
         axes.annotate(
@@ -82,12 +92,17 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             lengths, [point.interval.mean for point in cell.curve], color=style.color, linestyle=_DASHES[style.dash],
             marker=_MARKERS[style.marker], markersize=3.2, linewidth=1.4, label=style.name,
         )  # fmt: skip
-    axes.set_xlabel("length")
-    axes.set_ylabel(metric_name(task))
+    axes.set_xlabel(task.length_unit or "length")
+    axes.set_ylabel(axis_title(task.kind))
     axes.set_title(task.task_label, fontsize=9, loc="left")
-    axes.set_ylim(-0.03, 1.1)
-    axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1])
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylim(axis.low, axis.high)
+    axes.set_yticks(axis.ticks, axis.names if axis.logarithmic else None)
+    if along:
+        axes.set_xlim(along.low, along.high)
+        axes.set_xticks(along.ticks, along.names)
+    else:
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.minorticks_off()
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

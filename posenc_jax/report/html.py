@@ -14,7 +14,8 @@ from typing import Any
 
 from posenc_jax.report import plots, tables
 from posenc_jax.report.style import Style, styles
-from posenc_jax.report.summary import Summary, TaskSummary, compact
+from posenc_jax.report.summary import Summary, TaskSummary
+from posenc_jax.report.table import Table
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -42,6 +43,8 @@ def page(summary: Summary) -> str:
             figures[f"curves-{task.slug}"] = plots.curves(task, style)
         if any(cell.scores for cell in task.cells):
             figures[f"scores-{task.slug}"] = plots.scores(task, style)
+        if any(cell.positions for cell in task.cells):
+            figures[f"positions-{task.slug}"] = plots.positions(task, style)
     body = [
         _header(summary),
         *(_task_section(task, style) for task in summary.tasks),
@@ -116,15 +119,18 @@ def _header(summary: Summary) -> str:
 
 def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
     anchor = task.slug
-    about = [f"{tables.metric_name(task).capitalize()}"]
+    name = tables.heading(tables.metric_name(task))
+    about = [name]
     if task.train_lengths:
         about.append("trained on lengths {} to {}".format(*task.train_lengths))
     if task.unseen_lengths:
-        about.append(f"unseen lengths {compact(task.unseen_lengths)}")
+        about.append(f"unseen lengths {task.length_words(task.unseen_lengths)}")
+    if task.length_unit:
+        about.append(f"lengths in {task.length_unit}")
     parts = [f'<h2 id="{anchor}">{escape(task.task_label)}</h2>', f'<p class="facts">{escape(", ".join(about))}.</p>']
     if any(cell.curve for cell in task.cells):
         parts += [
-            f"<h3>{escape(tables.metric_name(task).capitalize())} at each length</h3>",
+            f"<h3>{escape(name)} at each length</h3>",
             f'<div class="figure" id="curves-{anchor}"></div>',
             _caption(
                 "Thick: mean over seeds; thin: every seed; band: 95 % Student-t interval of the mean; grey: training "
@@ -135,18 +141,26 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         published = any(tables.comparable(task, value) for cell in task.cells for value in cell.published)
         diamond = "; open diamond below: published, at the lengths in the table" if published else ""
         parts += [
-            "<h3>Mean over the unseen lengths</h3>",
+            f"<h3>Mean over {'the ' if task.unseen_lengths else ''}{task.score_name}</h3>",
             f'<div class="figure" id="scores-{anchor}"></div>',
             _caption(f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}."),
         ]
     parts.append(_table(tables.main_table(task), style))
-    for table, name in (
-        (tables.length_table(task), "Every length"),
-        (tables.seed_table(task), "Every seed"),
-        (tables.rate_table(task), "Learning rates tried"),
+    if any(cell.positions for cell in task.cells):
+        parts += [
+            f"<h3>Perplexity by position, windows of {task.position_length} tokens</h3>",
+            f'<div class="figure" id="positions-{anchor}"></div>',
+            _caption("Mean over seeds with its 95 % interval, at positions from 0; grey: within the training length."),
+        ]
+    for table, name, opened in (
+        (tables.score_table(task), "Every score", " open" if task.length_unit else ""),
+        (tables.length_table(task), "Every length", ""),
+        (tables.position_table(task), "Every position", ""),
+        (tables.seed_table(task), "Every seed", ""),
+        (tables.rate_table(task), "Learning rates tried", ""),
     ):
         if table.rows:
-            parts.append(f"<details><summary>{name}</summary>{_table(table, style)}</details>")
+            parts.append(f"<details{opened}><summary>{name}</summary>{_table(table, style)}</details>")
     return "\n".join(parts)
 
 
@@ -154,7 +168,7 @@ def _caption(text: str) -> str:
     return f'<p class="caption">{escape(text)}</p>'
 
 
-def _table(table: tables.Table, style: dict[str, Style]) -> str:
+def _table(table: Table, style: dict[str, Style]) -> str:
     """A table; an interval goes under its mean, an encoding has its colour beside its name."""
     head = "".join(f'<th class="{a}">{escape(column)}</th>' for a, column in zip(table.align, table.columns))
     rows = []
@@ -191,7 +205,7 @@ def _config_section(summary: Summary) -> str:
         for task in summary.tasks
         for cell in task.cells
     )
-    cells = tables.Table("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
+    cells = Table("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
     environment = "".join(
         f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
         for key, value in (summary.info.get("environment") or {}).items()

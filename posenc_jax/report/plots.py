@@ -8,9 +8,12 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.report.axes import Axis, length_axis, score_axis, with_bounds
 from posenc_jax.report.style import GRID, INK, MUTED, SHADE, Style
 from posenc_jax.report.summary import CellSummary, TaskSummary
-from posenc_jax.report.tables import comparable, metric_name, number, published_text
+from posenc_jax.report.tables import axis_title, comparable, number, published_text
+from posenc_jax.statistics import Interval
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 Figure = dict[str, Any]
@@ -21,19 +24,21 @@ def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     traces: list[dict[str, Any]] = []
     for cell in task.cells:
         if cell.curve:
-            traces += _curve_traces(cell, styles[cell.label])
+            traces += _curve_traces(task, cell, styles[cell.label])
+    points = [point for cell in task.cells for point in cell.curve]
+    values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
+    axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
     layout = _layout(430)
-    layout["xaxis"] |= {"title": _title("length")}
-    layout["yaxis"] |= {"title": _title(metric_name(task)), "range": [-0.03, 1.1], "tickvals": _TICKS}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
+    layout["xaxis"] |= {"title": _title(task.length_unit or "length"), **(_axis(along) if along else {})}
+    layout["yaxis"] |= {"title": _title(axis_title(task.kind)), **_axis(axis)}
+    layout["legend"] = dict(_LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     if task.train_lengths:
         first, last = task.train_lengths
-        layout["shapes"].append(
-            {"type": "rect", "xref": "x", "yref": "paper", "x0": first, "x1": last, "y0": 0, "y1": 1}
-            | {"fillcolor": SHADE, "line": {"width": 0}, "layer": "below"}
-        )
-        layout["annotations"].append(_note(f"trained on {first}..{last}", first, 1, "x", "left", "top"))
+        start = max(first, along.low) if along else first
+        layout["shapes"].append(_shade(start, min(last, along.high) if along else last))
+        at = along.place(start) if along else start
+        layout["annotations"].append(_note(f"trained on {first}..{last}", at, 1, "x", "left", "top"))
     if task.chance:
         layout["shapes"].append(
             _line({"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": task.chance, "y1": task.chance})
@@ -46,12 +51,14 @@ def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
 
 
 def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
-    """The mean over unseen lengths: per encoding every seed, the mean with its interval, and the published value."""
+    """The mean over `TaskSummary.score_lengths`: per encoding every seed, the mean with its interval, and the published
+    value.
+    """
     cells = [cell for cell in task.cells if cell.scores or any(comparable(task, p) for p in cell.published)]
     traces = []
     published: dict[str, list] = {"x": [], "y": [], "text": []}
     for place, cell in enumerate(cells):
-        traces += _score_traces(cell, styles[cell.label], -place)
+        traces += _score_traces(task.kind, cell, styles[cell.label], -place)
         for value in cell.published:
             if comparable(task, value):
                 published["x"].append(value.value)
@@ -63,8 +70,9 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
         | {"cliponaxis": False, "showlegend": False}
     )
     layout = _layout(90 + 46 * len(cells))
-    layout["xaxis"] |= {"title": _title(metric_name(task)), "range": [-0.03, 1.03]}
-    layout["xaxis"] |= {"tickvals": _TICKS, "tickangle": 0}
+    values = [v for cell in cells for v in with_bounds(cell.score, cell.scores.values(), task.kind)]
+    axis = score_axis(task.kind, [*values, *published["x"]], 0.03)
+    layout["xaxis"] |= {"title": _title(axis_title(task.kind)), **_axis(axis), "tickangle": 0}
     layout["yaxis"] |= {
         "tickvals": [-i for i in range(len(cells))],
         "ticktext": [html.escape(styles[cell.label].name).replace("|", "|<br>") for cell in cells],
@@ -79,8 +87,49 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-def _curve_traces(cell: CellSummary, style: Style) -> list[dict[str, Any]]:
-    lengths = [point.length for point in cell.curve]
+def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
+    """Perplexity by position: per encoding the mean over seeds with its interval; the training length is shaded."""
+    kind = kind_of("perplexity")
+    ranges = sorted({(p.first, p.last): p.name for cell in task.cells for p in cell.positions}.items())
+    place = {where: i for i, (where, _) in enumerate(ranges)}
+    traces = []
+    for cell in task.cells:
+        if not cell.positions:
+            continue
+        style = styles[cell.label]
+        mean = _mean_trace(style, _rounded([p.interval.mean for p in cell.positions]))
+        mean["x"] = [place[p.first, p.last] for p in cell.positions]
+        mean["error_y"] = _errors(style, [p.interval for p in cell.positions]) | {"thickness": 1.2, "width": 3}
+        text = "{}, positions {}: {} {}"
+        mean["text"] = [
+            text.format(
+                _label(cell),
+                p.name,
+                number(p.interval.mean, kind),
+                _interval(p.interval.low, p.interval.high, kind),
+            )
+            for p in cell.positions
+        ]
+        traces.append(mean | {"type": "scatter", "hoverinfo": "text", "cliponaxis": True})
+    values = [
+        v for cell in task.cells for p in cell.positions for v in with_bounds(p.interval, p.scores.values(), kind)
+    ]
+    layout = _layout(400)
+    layout["xaxis"] |= {"title": _title("position in the window"), "range": [-0.4, len(ranges) - 0.6]}
+    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [name for _, name in ranges]}
+    layout["yaxis"] |= {"title": _title(axis_title(kind)), **_axis(score_axis(kind, values, 0.05))}
+    layout["legend"] = dict(_LEGEND)
+    layout["shapes"], layout["annotations"] = [], []
+    within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
+    if task.train_lengths and within:
+        layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
+        layout["annotations"].append(_note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
+    return {"data": traces, "layout": layout}
+
+
+def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[dict[str, Any]]:
+    lengths, shown = [point.length for point in cell.curve], f"%{{y:{task.kind.d3_format}}}"
+    where = f"%{{x}} {task.length_unit}".rstrip()
     common = {"type": "scatter", "legendgroup": cell.label, "cliponaxis": True}
     traces: list[dict[str, Any]] = []
     banded = [point for point in cell.curve if point.interval.low is not None]
@@ -104,46 +153,69 @@ def _curve_traces(cell: CellSummary, style: Style) -> list[dict[str, Any]]:
             "line": {"color": _faded(style.color, 0.45), "width": 1},
             "marker": {"color": _faded(style.color, 0.55), "size": 3},
         }
-        | {"hovertemplate": f"{_label(cell)}, seed %{{customdata}}: %{{y:.3f}} at %{{x}}<extra></extra>"}
+        | {"hovertemplate": f"{_label(cell)}, seed %{{customdata}}: {shown} at {where}<extra></extra>"}
     )
     traces.append(
-        {**common, "x": lengths, "y": _rounded([p.interval.mean for p in cell.curve]), "mode": "lines+markers"}
-        | {"name": html.escape(style.name), "line": {"color": style.color, "width": 2.6, "dash": style.dash}}
-        | {"marker": {"color": style.color, "size": 8, "symbol": style.marker}}
-        | {"customdata": [_interval(point.interval.low, point.interval.high) for point in cell.curve]}
-        | {"hovertemplate": f"{_label(cell)}: %{{y:.3f}} %{{customdata}} at %{{x}}<extra></extra>"}
+        {**common, "x": lengths, **_mean_trace(style, _rounded([p.interval.mean for p in cell.curve]))}
+        | {"customdata": [_interval(p.interval.low, p.interval.high, task.kind) for p in cell.curve]}
+        | {"hovertemplate": f"{_label(cell)}: {shown} %{{customdata}} at {where}<extra></extra>"}
     )
     return traces
 
 
-def _score_traces(cell: CellSummary, style: Style, place: int) -> list[dict[str, Any]]:
-    if cell.unseen.mean is None:
+def _mean_trace(style: Style, means: list[float | None]) -> dict[str, Any]:
+    return {
+        "y": means,
+        "mode": "lines+markers",
+        "name": html.escape(style.name),
+        "line": {"color": style.color, "width": 2.6, "dash": style.dash},
+        "marker": {"color": style.color, "size": 8, "symbol": style.marker},
+    }
+
+
+def _errors(style: Style, intervals: list[Interval]) -> dict[str, Any]:
+    """Bars from a mean to the bounds of its interval, of no length where there is none."""
+    above, below = [], []
+    for interval in intervals:
+        known = interval.mean is not None and interval.low is not None and interval.high is not None
+        above.append(interval.high - interval.mean if known else 0.0)  # type: ignore[operator]
+        below.append(interval.mean - interval.low if known else 0.0)  # type: ignore[operator]
+    return {
+        "type": "data", "symmetric": False, "color": style.color, "array": _rounded(above),
+        "arrayminus": _rounded(below),
+    }  # fmt: skip
+
+
+def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> list[dict[str, Any]]:
+    if cell.score.mean is None:
         return []
     common = {"type": "scatter", "mode": "markers", "showlegend": False, "cliponaxis": False, "hoverinfo": "text"}
     seeds = {
         **common,
         "x": _rounded(list(cell.scores.values())),
         "y": [place + 0.22] * len(cell.scores),
-        "text": [f"{_label(cell)}, seed {seed}: {number(score)}" for seed, score in cell.scores.items()],
+        "text": [f"{_label(cell)}, seed {seed}: {number(score, kind)}" for seed, score in cell.scores.items()],
         "marker": {"color": style.color, "size": 7, "opacity": 0.5, "symbol": "circle"},
     }
     mean = {
         **common,
-        "x": _rounded([cell.unseen.mean]),
+        "x": _rounded([cell.score.mean]),
         "y": [place],
-        "text": [f"{_label(cell)}: {number(cell.unseen.mean)} {_interval(cell.unseen.low, cell.unseen.high)}"],
+        "text": [f"{_label(cell)}: {number(cell.score.mean, kind)} {_interval(cell.score.low, cell.score.high, kind)}"],
         "marker": {"color": style.color, "size": 11, "symbol": style.marker},
     }
-    if cell.unseen.low is not None and cell.unseen.high is not None:
-        mean["error_x"] = {
-            "type": "data", "symmetric": False, "color": style.color, "thickness": 2, "width": 5,
-            "array": _rounded([cell.unseen.high - cell.unseen.mean]),
-            "arrayminus": _rounded([cell.unseen.mean - cell.unseen.low]),
-        }  # fmt: skip
+    if cell.score.low is not None:
+        mean["error_x"] = _errors(style, [cell.score]) | {"thickness": 2, "width": 5}
     return [seeds, mean]
 
 
-_TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1]
+_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    """Range and ticks for plotly."""
+    shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
+    return shown | ({"type": "log", "ticktext": list(axis.names)} if axis.logarithmic else {})
 
 
 def _layout(height: int) -> dict[str, Any]:
@@ -180,6 +252,13 @@ def _note(text: str, x: float, y: float, xref: str, xanchor: str, yanchor: str) 
     }  # fmt: skip
 
 
+def _shade(start: float, end: float) -> dict[str, Any]:
+    return {
+        "type": "rect", "xref": "x", "yref": "paper", "x0": start, "x1": end, "y0": 0, "y1": 1, "fillcolor": SHADE,
+        "line": {"width": 0}, "layer": "below",
+    }  # fmt: skip
+
+
 def _line(where: dict[str, Any]) -> dict[str, Any]:
     return {"type": "line", "layer": "below", "line": {"color": MUTED, "width": 1.2, "dash": "dot"}} | where
 
@@ -188,8 +267,8 @@ def _label(cell: CellSummary) -> str:
     return html.escape(cell.label)
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None else f"[{number(low)}, {number(high)}]"
+def _interval(low: float | None, high: float | None, kind: Kind) -> str:
+    return "" if low is None else f"[{number(low, kind)}, {number(high, kind)}]"
 
 
 def _rounded(values: list[Any]) -> list[float | None]:

@@ -13,7 +13,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.data.score_kinds import KINDS, kind_of
+
 Cell = tuple[str, str]  # (task_label, label)
+COUNTS = ("count", "decoded")
+"""Columns of rows that count test examples: all that were scored, and those whose output was decoded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Run:
     """One seed of one cell at one learning rate.
 
     Attributes:
-      scores: length -> headline metric; empty unless finished.
+      scores: length -> headline metric; empty unless finished. others: name -> length -> every score and count of its
+        rows, the headline metric included.
       validation: the in-range validation score from which the learning rate is chosen, or None.
       diverged_at: the step at which it froze, or None. A diverged run has no scores here, whatever its rows say.
     """
@@ -31,6 +36,7 @@ class Run:
     scores: dict[int, float]
     validation: float | None
     diverged_at: int | None
+    others: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,10 +93,10 @@ def load(directory: Path | str) -> Ablation:
     skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
 
     for cell, replicas in grouped.items():
-        metric = info["metric"][cell[0]]
+        metric, writes_text = info["metric"][cell[0]], of_task(info, "writes_text", cell[0], False)
         expected = set(cells[cell].get("lengths") or lengths[cell]) - empty[cell]
         for (seed, rate), members in sorted(replicas.items()):
-            run, reason = _read_run(seed, rate, members, expected, metric)
+            run, reason = _read_run(seed, rate, members, expected, metric, writes_text)
             if run is not None:
                 runs[cell].append(run)
             else:
@@ -156,6 +162,11 @@ def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
     return None
 
 
+def of_task(info: dict, name: str, task_label: str, default: Any) -> Any:
+    """What ``ablation.json`` has under ``name`` for a task; older files lack some names."""
+    return (info.get(name) or {}).get(task_label, default)
+
+
 def asked_seeds(info: dict, cell: dict) -> tuple[int, ...]:
     """The seeds that a cell should have: its own if it names them, else the ablation's."""
     return tuple(cell.get("seeds") or info["seeds"])
@@ -166,14 +177,16 @@ def asked_learning_rates(info: dict, cell: dict) -> tuple[float, ...]:
     return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
 
 
-def _read_run(seed: int, rate: float, rows: list[dict], expected: set[int], metric: str) -> tuple[Run | None, str]:
+def _read_run(
+    seed: int, rate: float, rows: list[dict], expected: set[int], metric: str, writes_text: bool
+) -> tuple[Run | None, str]:
     """The run, or None and why it cannot be used."""
     diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
     if diverged:
         return Run(seed, rate, {}, None, min(diverged)), ""
     scores: dict[int, float] = {}
     for row in rows:
-        score = _number(row.get(metric))
+        score = _score(metric, row.get(metric))
         if score is None:
             return None, f"length {row['length']} has no finite {metric}"
         if scores.setdefault(row["length"], score) != score:
@@ -181,7 +194,28 @@ def _read_run(seed: int, rate: float, rows: list[dict], expected: set[int], metr
     if set(scores) != expected:
         return None, f"not finished, {len(scores)} of {len(expected)} lengths"
     validation = {_number(row.get("validation")) for row in rows}
-    return Run(seed, rate, scores, validation.pop() if len(validation) == 1 else None, None), ""
+    others = _read_others(rows, metric, writes_text)
+    return Run(seed, rate, scores, validation.pop() if len(validation) == 1 else None, None, others), ""
+
+
+def _read_others(rows: list[dict], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
+    """Name -> length -> value. Where outputs are texts, the loss of single tokens is told as a perplexity."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows:
+        for name in dict.fromkeys((metric, *KINDS, *COUNTS)):
+            value = _score(name, row.get(name))
+            if name == "perplexity" and writes_text and value is None:
+                loss = _number(row.get("loss"))
+                value = None if loss is None else KINDS[name].outer(loss)
+            if value is not None:
+                found.setdefault(name, {})[row["length"]] = value
+    return found
+
+
+def _score(name: str, value: Any) -> float | None:
+    """A finite value in which means of this score make sense, or None."""
+    number = _number(value)
+    return None if number is not None and number <= 0 and kind_of(name).logarithmic else number
 
 
 def _number(value: Any) -> float | None:

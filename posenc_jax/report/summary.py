@@ -1,19 +1,24 @@
 """What a report says: per task and cell the score over unseen lengths, its interval and its paired difference.
 
-The score of a seed is the mean of the headline metric over the unseen lengths, each length counting once. The learning
-rate of a cell is chosen by in-range validation (`posenc_jax.statistics.select_learning_rate`), never by these scores.
+The score of a seed is the mean of the headline metric over the unseen lengths (over all, if training had them
+all), each length counting once. The learning rate of a cell is chosen by in-range validation
+(`posenc_jax.statistics.select_learning_rate`), never by these scores.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from posenc_jax.report.results import Ablation, Run, asked_learning_rates, asked_seeds
-from posenc_jax.statistics import Interval, PairedDifference, mean_interval, paired_difference, select_learning_rate
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.report import others
+from posenc_jax.report.averages import difference_of, interval_of
+from posenc_jax.report.positions import PositionRange, read_positions
+from posenc_jax.report.published import Published, published_notes, read_published
+from posenc_jax.report.results import Ablation, Run, asked_learning_rates, asked_seeds, of_task
+from posenc_jax.statistics import Interval, PairedDifference, mean_interval, select_learning_rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,24 +42,15 @@ class Point:
 
 
 @dataclasses.dataclass(frozen=True)
-class Published:
-    """A published result: a verified value, or only a direction in words."""
-
-    value: float | None
-    direction: str
-    metric: str
-    lengths: str
-    source: str
-
-
-@dataclasses.dataclass(frozen=True)
 class CellSummary:
     """One encoding on one task, at its chosen learning rate.
 
     Attributes:
-      scores: seed -> mean over the unseen lengths, for the seeds that have one; unseen: their mean over seeds.
+      scores: seed -> mean over the task's ``score_lengths``, for the seeds that have one; score: their mean over seeds.
       in_range_scores, in_range: the same over the training lengths.
-      difference: to the baseline, paired by seed; None for the baseline itself and where there is no baseline.
+      difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
+        where there is no baseline.
+      others: what else its rows have, over training and unseen lengths. positions: perplexity by position.
       asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
     """
 
@@ -74,19 +70,26 @@ class CellSummary:
     diverged: dict[int, int]
     unfinished: tuple[int, ...]
     scores: dict[int, float]
-    unseen: Interval
+    score: Interval
     in_range_scores: dict[int, float]
     in_range: Interval
     difference: PairedDifference | None
     curve: tuple[Point, ...]
     published: tuple[Published, ...]
+    others: others.Others
+    positions: tuple[PositionRange, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskSummary:
     """All cells of one task, in the order of the ablation; ``notes`` must stand beside every table of it.
 
-    ``slug``: its name in files and anchors; ``unseen_lengths``, ``in_range_lengths``: those that scores average.
+    Attributes:
+      slug: its name in files and anchors. kind, validation_kind: of its metric, and of what learning rates are chosen
+        by.
+      unseen_lengths, in_range_lengths: those that all cells have. score_lengths: those that scores average.
+      length_unit: what lengths count, for tasks on text. length_names: of the lengths that stand for several.
+      signatures: score -> how it is computed. position_length: the window of `CellSummary.positions`, or None.
     """
 
     task_label: str
@@ -99,6 +102,35 @@ class TaskSummary:
     baseline: str
     cells: tuple[CellSummary, ...]
     notes: tuple[str, ...]
+    kind: Kind
+    validation_kind: Kind
+    writes_text: bool
+    length_unit: str
+    length_names: dict[int, str]
+    signatures: dict[str, str]
+    position_length: int | None
+
+    @property
+    def score_lengths(self) -> tuple[int, ...]:
+        """The unseen lengths; all of them where none is unseen."""
+        return self.unseen_lengths or self.in_range_lengths
+
+    @property
+    def score_name(self) -> str:
+        """What scores are means over."""
+        return "unseen lengths" if self.unseen_lengths or not self.in_range_lengths else "all lengths"
+
+    def length_name(self, length: int) -> str:
+        """A length in words."""
+        return self.length_names.get(length, str(length))
+
+    def length_words(self, lengths: Iterable[int]) -> str:
+        """Several lengths in few words."""
+        ordered = sorted(lengths)
+        if not any(length in self.length_names for length in ordered):
+            return compact(ordered)
+        names = [self.length_name(length) for length in ordered]
+        return ", ".join(names) if len(names) <= 8 else f"{names[0]} to {names[-1]} ({len(names)} buckets)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,26 +174,33 @@ def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSumma
     unseen = tuple(length for length in sorted(shared) if not known[length])
     in_range = tuple(length for length in sorted(shared) if known[length])
 
-    measured = [_measure(ablation, cell, unseen, in_range, known) for cell in cells]
+    writes_text = of_task(info, "writes_text", task_label, False)
+    kind = kind_of(metric, writes_text)
+    position_length = max((row["length"] for cell in cells for row in cell.get("by_position") or ()), default=None)
+    measured = [_measure(ablation, cell, kind, unseen, in_range, known, position_length) for cell in cells]
     baseline = next((cell for cell in measured if cell.label == info.get("baseline")), None)
     summaries = []
     for cell in measured:
         if baseline is not None and cell is not baseline:
             ours = {seed: cell.scores.get(seed) for seed in cell.asked}
             theirs = {seed: baseline.scores.get(seed) for seed in baseline.asked}
-            cell = dataclasses.replace(cell, difference=paired_difference(ours, theirs))
+            cell = dataclasses.replace(cell, difference=difference_of(ours, theirs, kind))
         summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info.get("baseline")))
 
     notes += [note for cell in summaries for note in _cell_notes(cell)]
     if baseline is not None and not baseline.scores:
         notes.append(f"The baseline {baseline.label} has no finished seed: there are no differences to it.")
-    notes += _published_notes(info, task_label, [cell["label"] for cell in cells])
+    notes += published_notes(info, task_label, [cell["label"] for cell in cells])
     settings = ablation.settings.get(task_label, [])
     if len(settings) > 1:
         listed = "; ".join(f"mode {m}, group of {g}, {d}, {t} threads" for m, g, d, t in settings)
         notes.append(f"The rows come from several settings, between which results differ by rounding: {listed}.")
-    chance = (info.get("chance") or {}).get(task_label)
-    trained = (info.get("train_lengths") or {}).get(task_label)
+    if note := of_task(info, "task_notes", task_label, ""):
+        notes.append(note)
+    chance = of_task(info, "chance", task_label, None)
+    trained = of_task(info, "train_lengths", task_label, None)
+    chosen_by = of_task(info, "validation_metric", task_label, metric)
+    length_names = of_task(info, "length_names", task_label, {})
     return TaskSummary(
         task_label=task_label,
         slug=slug,
@@ -173,6 +212,13 @@ def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSumma
         baseline=baseline.label if baseline is not None else "",
         cells=tuple(summaries),
         notes=tuple(notes),
+        kind=kind,
+        validation_kind=kind_of(chosen_by, writes_text),
+        writes_text=writes_text,
+        length_unit=of_task(info, "length_unit", task_label, ""),
+        length_names={int(length): name for length, name in length_names.items()},
+        signatures=of_task(info, "signatures", task_label, {}),
+        position_length=position_length,
     )
 
 
@@ -195,7 +241,13 @@ def _shared_lengths(ablation: Ablation, task_label: str) -> tuple[set[int], list
 
 
 def _measure(
-    ablation: Ablation, cell: dict, unseen: Iterable[int], in_range: Iterable[int], known: dict[int, bool]
+    ablation: Ablation,
+    cell: dict,
+    kind: Kind,
+    unseen: tuple[int, ...],
+    in_range: tuple[int, ...],
+    known: dict[int, bool],
+    position_length: int | None,
 ) -> CellSummary:
     runs = ablation.runs[cell["task_label"], cell["label"]]
     asked = asked_seeds(ablation.info, cell)
@@ -203,17 +255,15 @@ def _measure(
     chosen = _choose(runs, rates, asked)
     at_chosen = {run.seed: run for run in runs if run.learning_rate == chosen}
     finished = {seed: run for seed, run in sorted(at_chosen.items()) if run.diverged_at is None}
-    scores = {}
-    if unseen:
-        scores = {seed: _mean(run.scores[length] for length in unseen) for seed, run in finished.items()}
-    trained = {}
-    if in_range:
-        trained = {seed: _mean(run.scores[length] for length in in_range) for seed, run in finished.items()}
+    scores, trained = (
+        {seed: kind.mean(run.scores[length] for length in lengths) for seed, run in finished.items()} if lengths else {}
+        for lengths in (unseen or in_range, in_range)
+    )
     curve = []
     for length in sorted(ablation.lengths[cell["task_label"], cell["label"]]):
         values = {seed: run.scores[length] for seed, run in finished.items()}
         if values:
-            interval = mean_interval(values.get(seed) for seed in asked)
+            interval = interval_of((values.get(seed) for seed in asked), kind)
             curve.append(Point(length, known[length], values, interval))
     return CellSummary(
         task_label=cell["task_label"],
@@ -232,12 +282,14 @@ def _measure(
         diverged={seed: run.diverged_at for seed, run in sorted(at_chosen.items()) if run.diverged_at is not None},
         unfinished=tuple(seed for seed in asked if seed not in at_chosen),
         scores=scores,
-        unseen=mean_interval(scores.get(seed) for seed in asked),
+        score=interval_of((scores.get(seed) for seed in asked), kind),
         in_range_scores=trained,
-        in_range=mean_interval(trained.get(seed) for seed in asked),
+        in_range=interval_of((trained.get(seed) for seed in asked), kind),
         difference=None,
         curve=tuple(curve),
-        published=_published(ablation.info, cell["task_label"], cell["label"]),
+        published=read_published(ablation.info, cell["task_label"], cell["label"]),
+        others=others.summarise({seed: run.others for seed, run in finished.items()}, asked, in_range, unseen),
+        positions=read_positions(cell, chosen, position_length, asked, set(finished)),
     )
 
 
@@ -296,30 +348,6 @@ def _cell_notes(cell: CellSummary) -> list[str]:
     return notes
 
 
-def _published(info: dict, task_label: str, label: str) -> tuple[Published, ...]:
-    return tuple(
-        Published(row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source")))
-        for row in info.get("published") or ()
-        if (row["task_label"], row["label"]) == (task_label, label)
-        and (row.get("value") is not None or row.get("direction"))
-    )
-
-
-def _published_notes(info: dict, task_label: str, labels: list[str]) -> list[str]:
-    """Where the published column comes from, each source once."""
-    notes = []
-    sources: dict[str, list[str]] = {}
-    for label in labels:
-        for row in _published(info, task_label, label):
-            sources.setdefault(" ".join(filter(None, (row.source, row.metric and f"({row.metric})"))), []).append(label)
-    for source, cited in sources.items():
-        whose = "" if len(sources) == 1 else f" for {', '.join(dict.fromkeys(cited))}"
-        notes.append(f"Published{whose}: {source}.")
-    if any(row.value is None for label in labels for row in _published(info, task_label, label)):
-        notes.append("Where the published column has words, only the direction is verified, not a number.")
-    return notes
-
-
 def compact(lengths: Iterable[int]) -> str:
     """Lengths in few words: ``9..16``, or ``20, 40, 80``."""
     ordered = sorted(lengths)
@@ -337,8 +365,3 @@ def _slugs(names: list[str]) -> list[str]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
         slugs.append(slug if slug not in slugs else f"{slug}-{len(slugs) + 1}")
     return slugs
-
-
-def _mean(values: Iterable[float]) -> float:
-    values = list(values)
-    return math.fsum(values) / len(values)

@@ -140,3 +140,114 @@ def rewrite(directory: Path, change) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
     rows = [row for row in map(change, rows) if row is not None]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+# Tasks on text: label -> (encoding, quality, octaves of length that cost a factor e of it)
+ON_TEXT = {"sinusoidal": ("sinusoidal()", 0.9, 0.7), "rope": ("rope()", 1.0, 1.4), "alibi": ("alibi()", 0.95, 6.0)}
+SIGNATURES = {"chrf": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0", "bleu": "nrefs:1|tok:13a"}
+NOT_WMT = "About half a million words of one domain rank encodings; these scores do not compare with BLEU on WMT."
+POSITIONS = [(0, 0), (1, 1), *((2**i, 2 ** (i + 1) - 1) for i in range(1, 10))]
+
+
+def text_score(label, seed, length, trained):
+    """Between 0 and 1: falls beyond the trained length, by the encoding."""
+    _, quality, octaves = ON_TEXT[label]
+    beyond = max(math.log2(length / trained), 0.0)
+    return quality * math.exp(-beyond / octaves) * (1 + 0.02 * math.sin(5.0 * seed + length + len(label)))
+
+
+def text_loss(label, seed, length, trained):
+    """Nats: falls as the context grows, rises beyond the trained length."""
+    return 3.6 - 0.12 * math.log2(min(length, trained) + 1) + 1.5 * (1 - text_score(label, seed, length, trained))
+
+
+def _translation_scores(label, seed, length, trained):
+    value = text_score(label, seed, length, trained)
+    return {
+        "accuracy": 0.3 + 0.3 * value,
+        "exact_match": 0.0,
+        "loss": text_loss(label, seed, length, trained),
+        "count": 512.0 - 4 * length,
+        "chrf": 46.4 * value,
+        "bleu": 17.1 * value,
+        "decoded": 128,
+    }
+
+
+def _summary_scores(label, seed, length, trained):
+    value = text_score(label, seed, length, trained)
+    rouge = {"rouge_1": 0.34 * value, "rouge_2": 0.12 * value, "rouge_l": 0.31 * value}
+    return {"accuracy": 0.2 + 0.2 * value, "loss": 3 - value, "count": 300.0, **rouge, "decoded": 100}
+
+
+def _class_scores(label, seed, length, trained):
+    right = 0.33 + 0.4 * text_score(label, seed, length, trained)
+    return {"accuracy": right, "exact_match": right, "loss": 2 - right, "count": 200.0, "macro_f1": right - 0.05}
+
+
+def _window_scores(label, seed, length, trained):
+    loss = text_loss(label, seed, length, trained)
+    return {"accuracy": 0.5 - 0.1 * loss / 3, "exact_match": 0.0, "loss": loss, "count": 128.0, "perplexity": math.exp(loss)}
+
+
+# task_label -> (scores, metric, writes text, unit of lengths, do lengths stand for ranges)
+TEXT_TASKS = {
+    "en-de": (_translation_scores, "chrf", True, "source tokens", True),
+    "summaries": (_summary_scores, "rouge_l", True, "document tokens", True),
+    "modules": (_class_scores, "accuracy", False, "tokens", True),
+    "lm": (_window_scores, "perplexity", False, "tokens of a window", False),
+}
+
+
+def write_text_ablation(directory: Path, tasks: dict, seeds=SEEDS, labels=tuple(ON_TEXT)) -> Path:
+    """An ablation of tasks on text; ``tasks``: task_label -> (longest training length, evaluated lengths)."""
+    directory.mkdir(parents=True, exist_ok=True)
+    cells, rows = [], []
+    for task_label, (trained, lengths) in tasks.items():
+        scores_of, *_ = TEXT_TASKS[task_label]
+        for label in labels:
+            cell = _cell(task_label, label, ON_TEXT[label][0], VASWANI, 0) | {"by_position": []}
+            for seed in seeds:
+                for length in lengths:
+                    scores = scores_of(label, seed, length, trained)
+                    rows.append(
+                        {name: cell[name] for name in ("task_label", "label", "posenc", "config_hash")}
+                        | {"seed": seed, "learning_rate": 1e-3, "length": length, "in_range": length <= trained}
+                        | {**scores, "validation": text_score(label, seed, 1, trained), "diverged_at": None}
+                        | {"mode": "vmap", "group_size": 4, "device_kind": "cpu", "threads": 2}
+                    )
+                    if "perplexity" in scores:
+                        ranges = [
+                            [first, last, math.exp(text_loss(label, seed, first + 1, trained))]
+                            for first, last in POSITIONS
+                            if first < length
+                        ]
+                        cell["by_position"].append(
+                            {"seed": seed, "learning_rate": 1e-3, "length": length, "perplexity": ranges}
+                        )
+            cells.append(cell)
+    of = {label: TEXT_TASKS[label] for label in tasks}
+    info = {
+        "name": "on_text",
+        "title": "Tasks on text by encoding",
+        "description": "Trained short, tested long.",
+        "baseline": "sinusoidal",
+        "seeds": list(seeds),
+        "learning_rates": [1e-3],
+        "cells": cells,
+        "published": [],
+        "train_lengths": {label: [1, trained] for label, (trained, _) in tasks.items()},
+        "metric": {label: task[1] for label, task in of.items()},
+        "validation_metric": dict.fromkeys(tasks, "accuracy"),
+        "writes_text": {label: task[2] for label, task in of.items()},
+        "length_unit": {label: task[3] for label, task in of.items()},
+        "length_names": {
+            label: {str(n): f"{n // 2 + 1}-{n}" for n in tasks[label][1]} for label, task in of.items() if task[4]
+        },
+        "signatures": {label: SIGNATURES for label in tasks if label == "en-de"},
+        "task_notes": {label: NOT_WMT for label in tasks if label == "en-de"},
+        "chance": dict.fromkeys(tasks, 0.0),
+    }
+    (directory / "ablation.json").write_text(json.dumps(info, indent=1))
+    (directory / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return directory

@@ -34,7 +34,7 @@ def test_scores_and_intervals(ablation):
     cell = _cell(_summary(ablation), "even_pairs", "sinusoidal")
     expected = _expected("even_pairs", "sinusoidal", 1e-3)
     low, high = stats.t.interval(0.95, 3, expected.mean(), stats.sem(expected))
-    assert (cell.unseen.mean, cell.unseen.low, cell.unseen.high) == pytest.approx(
+    assert (cell.score.mean, cell.score.low, cell.score.high) == pytest.approx(
         (expected.mean(), low, high), abs=1e-9
     )
     in_range = [np.mean([score("even_pairs", "sinusoidal", s, 1e-3, n) for n in (5, 10)]) for s in SEEDS]
@@ -48,8 +48,8 @@ def test_a_diverged_seed_is_missing_in_means_and_pairs_and_is_named(ablation):
     cell = _cell(summary, "rsc", "t5")
     ours, theirs = _expected("rsc", "t5", 1e-3, (0, 1, 3)), _expected("rsc", "sinusoidal", 1e-3, (0, 1, 3))
     assert cell.diverged == {2: 340}
-    assert (cell.unseen.n, cell.unseen.missing) == (3, 1)
-    assert cell.unseen.mean == pytest.approx(ours.mean(), abs=1e-12)
+    assert (cell.score.n, cell.score.missing) == (3, 1)
+    assert cell.score.mean == pytest.approx(ours.mean(), abs=1e-12)
     interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     difference = cell.difference
     assert (difference.interval.low, difference.interval.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
@@ -60,7 +60,7 @@ def test_a_diverged_seed_is_missing_in_means_and_pairs_and_is_named(ablation):
 def test_a_cell_without_results_says_so(ablation):
     summary = _summary(ablation)
     cell = _cell(summary, "rsc", "rope")
-    assert (cell.unseen.mean, cell.curve, cell.difference.interval.n) == (None, (), 0)
+    assert (cell.score.mean, cell.curve, cell.difference.interval.n) == (None, (), 0)
     assert "rope: no result, 0 of 4 seeds (seeds 0, 1, 2, 3 not finished)." in summary.tasks[0].notes
 
 
@@ -85,7 +85,7 @@ def test_the_learning_rate_is_chosen_by_validation_never_by_test_lengths(ablatio
     rewrite(ablation, lambda row: row | {"validation": 0.5 + 100 * row["learning_rate"]})
     cell = _cell(_summary(ablation), "even_pairs", "randomized")
     assert cell.learning_rate == 3e-3
-    assert cell.unseen.mean == 1.0
+    assert cell.score.mean == 1.0
     assert [(t.learning_rate, t.validation.n, t.chosen) for t in cell.tried] == [(1e-3, 4, False), (3e-3, 4, True)]
 
 
@@ -113,7 +113,7 @@ def test_rows_that_were_not_asked_for_are_left_out_by_name(ablation):
     assert "rsc / nope: seed 9 is not asked for in ablation.json (22 rows)" in summary.skipped
     assert any(s.startswith("even_pairs / randomized: rows of config ffffffff") for s in summary.skipped)
     assert _cell(summary, "rsc", "nope").unfinished == (3,)
-    assert _cell(summary, "even_pairs", "randomized").unseen.n == 3
+    assert _cell(summary, "even_pairs", "randomized").score.n == 3
 
 
 def test_contradicting_rows_are_refused_and_repeated_ones_are_not(ablation):
@@ -142,14 +142,14 @@ def test_scores_use_the_lengths_that_all_cells_have(ablation):
         in summary.tasks[1].notes
     )
     expected = np.mean([[score("even_pairs", "sinusoidal", s, 1e-3, n) for n in (12, 15, 20, 30)] for s in SEEDS])
-    assert _cell(summary, "even_pairs", "sinusoidal").unseen.mean == pytest.approx(expected, abs=1e-12)
+    assert _cell(summary, "even_pairs", "sinusoidal").score.mean == pytest.approx(expected, abs=1e-12)
 
 
 def test_lengths_without_examples_do_not_exist(ablation):
     rewrite(ablation, lambda row: row | {"count": 0, "exact_match": None} if row["length"] == 13 else row)
     summary = _summary(ablation)
     assert 13 not in summary.tasks[0].unseen_lengths
-    assert _cell(summary, "rsc", "nope").unseen.n == 4
+    assert _cell(summary, "rsc", "nope").score.n == 4
 
 
 def test_non_finite_scores_are_not_used(ablation):
@@ -164,7 +164,7 @@ def test_non_finite_scores_are_not_used(ablation):
 def test_an_ablation_whose_seeds_all_diverged_still_has_a_summary(ablation):
     rewrite(ablation, lambda row: row | {"diverged_at": 7})
     cell = _cell(_summary(ablation), "even_pairs", "randomized")
-    assert (cell.unseen.mean, cell.diverged) == (None, dict.fromkeys(SEEDS, 7))
+    assert (cell.score.mean, cell.diverged) == (None, dict.fromkeys(SEEDS, 7))
 
 
 def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):

@@ -1,0 +1,99 @@
+"""Axes of figures: the range and the ticks of a score, and how lengths stand on theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.report.summary import TaskSummary
+from posenc_jax.statistics import Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """From ``low`` to ``high``, with ticks at values and what is written there."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    names: tuple[str, ...]
+    logarithmic: bool = False
+
+    def at(self, fraction: float) -> float:
+        """The value at a fraction of the way along the axis."""
+        if self.logarithmic:
+            return self.low * (self.high / self.low) ** fraction
+        return self.low + fraction * (self.high - self.low)
+
+    def place(self, value: float) -> float:
+        """Where a value is in plotly's ranges and annotations."""
+        return math.log10(value) if self.logarithmic else value
+
+
+def score_axis(kind: Kind, values: Iterable[float], room: float) -> Axis:
+    """An axis for a kind of score that holds ``values``, with ``room`` (a fraction of it) beyond the last tick.
+
+    The whole range if the kind says so; else from 0 to the largest value; logarithmic around the values.
+    """
+    values = list(values)
+    if kind.logarithmic:
+        return _logarithmic(values, room)
+    ticks = _linear_ticks(max(values, default=1.0) or 1.0, kind)
+    top = ticks[-1]
+    return Axis(-0.03 * top, (1 + room) * top, ticks, tuple(f"{tick:g}" for tick in ticks))
+
+
+def length_axis(task: TaskSummary) -> Axis | None:
+    """Lengths of text: a logarithmic axis that names them. None: a plain axis of numbers."""
+    lengths = sorted({point.length for cell in task.cells for point in cell.curve})
+    if not task.length_unit or not lengths:
+        return None
+    names = tuple(task.length_name(length) for length in lengths)
+    room = 1.25 if len(lengths) < 2 else (lengths[-1] / lengths[0]) ** 0.08
+    return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
+
+
+def with_bounds(interval: Interval, scores: Iterable[float], kind: Kind) -> list[float]:
+    """The values of an interval that an axis must hold: bounds up to twice as far from 0 as the scores (those of two
+    seeds can lie anywhere).
+    """
+    scores = list(scores)
+    if interval.mean is None or interval.low is None or interval.high is None or not scores:
+        return scores
+    reach = 2.0
+    low, high = max(interval.low, min(scores) / reach), min(interval.high, max(scores) * reach)
+    return [*scores, interval.mean, low, high if kind.highest is None else min(high, kind.highest)]
+
+
+def _linear_ticks(largest: float, kind: Kind) -> tuple[float, ...]:
+    if kind.whole_axis and kind.highest == 1:
+        return (0, 0.2, 0.4, 0.6, 0.8, 1)
+    step = _step(largest)
+    return tuple(round(step * i, 10) for i in range(math.ceil(largest / step - 1e-9) + 1))
+
+
+def _step(span: float) -> float:
+    """A round number of which four or five make the span."""
+    unit = 10.0 ** math.floor(math.log10(span / 4))
+    return unit * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * unit * 5 >= span)
+
+
+def _logarithmic(values: list[float], room: float) -> Axis:
+    """Ticks at decades, at 1, 2 and 5 of each, or at more digits: the first of these that gives three; round numbers
+    in a short range.
+    """
+    smallest, largest = min(values, default=1.0), max(values, default=10.0)
+    margin = max((largest / smallest) ** (room + 0.03), 1.03)
+    low, high = smallest / margin, largest * margin
+    ticks: list[float] = []
+    if high / low < 4:
+        step = _step(high - low)
+        ticks = [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        if len(ticks) < 3:
+            ticks = [digit * 10.0**e for e in decades for digit in digits if low <= digit * 10.0**e <= high]
+    ticks = [round(tick, 10) for tick in ticks[:: math.ceil(len(ticks) / 10)]]
+    return Axis(low, high, tuple(ticks), tuple(f"{tick:,g}" for tick in ticks), logarithmic=True)
