@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
 
-Encode = Callable[[dict[str, str]], Sequence[Sequence[int]]]
+Encode = Callable[[Any], Sequence[Sequence[int]]]
 """A row of text to its token sequences, one a side: (source, target), or (tokens,); the same number for every row."""
 
 # Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory.
@@ -24,10 +24,10 @@ _CALLS_AHEAD = 4
 
 
 class Source(Protocol):
-    """Random access to rows of text."""
+    """Random access to rows of text, or of whatever ``encode`` takes; several at once with ``__getitems__``."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> dict[str, str]: ...
+    def __getitem__(self, index: int) -> Any: ...
 
 
 def token_lengths(source: Source, encode: Encode) -> np.ndarray:
@@ -119,7 +119,7 @@ class Reader:
             width, ids = None, self.plan.batches(step, self.steps_per_call)
         ids = rows_of_process(ids, self.process_index, self.process_count)
         real = ids >= 0
-        sequences = [self.encode(self.source[int(i)]) for i in ids[real]]
+        sequences = [self.encode(row) for row in _rows(self.source, ids[real].tolist())]
         num_sides = len(sequences[0])
         capacities = self.plan.capacities if isinstance(self.plan, Packing) else width
         if self.capacities is not None:
@@ -160,6 +160,11 @@ class Reader:
             yield from iterator
         finally:
             iterator.close()
+
+
+def _rows(source: Source, numbers: list[int]) -> Sequence[Any]:
+    together = getattr(source, "__getitems__", None)
+    return [source[i] for i in numbers] if together is None else together(numbers)
 
 
 def _padded(ragged: Ragged, num_tokens: int, num_sequences: int) -> Ragged:

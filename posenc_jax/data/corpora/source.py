@@ -10,9 +10,11 @@ import importlib.util
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
@@ -25,6 +27,8 @@ HOSTS = {"scan": "https://github.com", "wmt": "https://www.statmt.org", "lm1b": 
 HUB = "https://storage.googleapis.com"
 SECONDS = 5.0
 CHUNK = 1024
+HELD_OUT = 50
+"""Every so many rows of training, one serves a split that a data set of the hub has not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +58,13 @@ class Source:
             raise IndexError(f"row {index} of {self.name}, split {self.split}: it has rows 0 to {len(self) - 1}")
         return self._row(self.data[index])
 
+    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
+        """Several rows at once, which takes half the time."""
+        return [self._row(values) for values in self.data.__getitems__(indices)]
+
     def __iter__(self) -> Iterator[Row]:
         for start in range(0, len(self), CHUNK):
-            yield from map(self._row, self.data.__getitems__(range(start, min(start + CHUNK, len(self)))))
+            yield from self.__getitems__(range(start, min(start + CHUNK, len(self))))
 
     def _row(self, values: dict[str, Any]) -> Row:
         return {column: text(values[column]) for column, text in self.texts.items()}
@@ -74,6 +82,54 @@ def load_source(name: str, split: str, directory: Path | None = None) -> Source:
         home = home_of(name, directory)
         return Source(name, split, dict.fromkeys(found["columns"], _text), builders.read(home, split))
     return _from_hub(name, split, directory)
+
+
+def load_split(name: str, split: str, directory: Path | None = None) -> Source:
+    """As `load_source`, for what trains: which needs the splits train, validation and test.
+
+    Of a data set of the hub that lacks one of the latter, every `HELD_OUT`-th row of training is held out for it.
+
+    Errors: DataError, also for a local corpus that is for testing only.
+    """
+    if name in CORPORA:
+        corpus = CORPORA[name]
+        if split not in corpus.splits and corpus.splits == ("test",):
+            others = [other.name for other in CORPORA.values() if other.kind == corpus.kind and "train" in other.splits]
+            raise DataError(
+                f"{name} is a test set: measure a trained run on it with `posenc evaluate RUN --data {name}`, and "
+                f"train on {' or '.join(others)}"
+            )
+        return load_source(name, split, directory)
+    with _quiet():
+        builder = _prepared_builder(name, directory)
+        there = builder.info.splits
+        missing = tuple(wanted for wanted in ("validation", "test") if there and wanted not in there)
+        if not missing:
+            return _of_builder(name, split, builder)
+        if split != "train" and split not in missing:
+            return dataclasses.replace(_of_builder(name, split, builder), held_out=missing)
+        source = _of_builder(name, "train", builder)
+    numbers = np.arange(len(source))
+    place = numbers % HELD_OUT
+    chosen = place == missing.index(split) if split in missing else place >= len(missing)
+    return dataclasses.replace(source, split=split, data=_Chosen(source.data, numbers[chosen]), held_out=missing)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chosen:
+    """Some of the rows of ``data``."""
+
+    data: Any
+    numbers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.data[int(self.numbers[index])]
+
+    def __getitems__(self, indices: Sequence[int]) -> Any:
+        return self.data.__getitems__(self.numbers[np.asarray(indices)].tolist())
 
 
 def reachable(url: str, seconds: float = SECONDS) -> bool:
@@ -97,20 +153,28 @@ def reachable(url: str, seconds: float = SECONDS) -> bool:
 
 def _from_hub(name: str, split: str, directory: Path | None) -> Source:
     with _quiet():
-        builder = _hub_builder(name, directory)
-        if not builder.is_prepared():
-            _prepare_from_hub(name, builder)
-        if builder.info.splits:
-            _check_split(name, split, builder.info.splits)
-        try:
-            data = builder.as_data_source(split=split)
-        except (NotImplementedError, ValueError) as error:
-            raise DataError(
-                f"{name} in {builder.data_dir} cannot be read by row number ({_first_line(error)}): move that folder "
-                "away, to have it prepared anew as array_record"
-            ) from error
+        return _of_builder(name, split, _prepared_builder(name, directory))
+
+
+def _prepared_builder(name: str, directory: Path | None) -> Any:
+    builder = _hub_builder(name, directory)
+    if not builder.is_prepared():
+        _prepare_from_hub(name, builder)
+    return builder
+
+
+def _of_builder(name: str, split: str, builder: Any) -> Source:
+    if builder.info.splits:
+        _check_split(name, split, builder.info.splits)
+    try:
+        data = builder.as_data_source(split=split)
+    except (NotImplementedError, ValueError) as error:
+        raise DataError(
+            f"{name} in {builder.data_dir} cannot be read by row number ({_first_line(error)}): move that folder "
+            "away, to have it prepared anew as array_record"
+        ) from error
     texts = {column: text for column, feature in builder.info.features.items() if (text := _text_of(feature))}
-    return Source(name, split, texts, data)
+    return Source(name, split, texts, data, str(builder.info.version))
 
 
 def _hub_builder(name: str, directory: Path | None) -> Any:

@@ -1,0 +1,45 @@
+"""Arrays that take long to compute from a corpus: computed once, then kept beside the corpora."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from posenc_jax.data.corpora.store import data_directory
+
+
+def derived(key: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """``compute()``, or what it gave when it was last asked for under this key.
+
+    ``key`` must name all that decides the arrays. They are kept in ``derived/`` of the data directory; a damaged file
+    (each array has a checksum) is computed again, and where nothing can be written nothing is kept.
+    """
+    path = path_of(key)
+    with contextlib.suppress(OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error), np.load(path) as found:
+        return {name: found[name] for name in found.files}
+    arrays = compute()
+    # Another process may be about to write the same.
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return arrays
+
+
+def path_of(key: str) -> Path:
+    """The file that is kept under a key."""
+    return data_directory() / "derived" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
