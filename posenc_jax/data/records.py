@@ -55,6 +55,7 @@ def rows(records: Records, ids: Array, width: int, decoder_width: int | None = N
       Targets and weights of ``[B, W]``, or ``[B, 1]`` with labels. For ``G = 1`` positions are None (they are
       ``0 .. W-1``); else they begin at 0 in every segment, and ``length`` is that of the row's longest segment.
     """
+    records = jax.tree.map(jnp.asarray, records)
     return jax.vmap(lambda members: _row(records, members, width, decoder_width))(jnp.asarray(ids))
 
 
@@ -111,10 +112,9 @@ class _Side:
 
 def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
     """Segments without their last ``shift`` tokens, one after the other in ``width`` slots."""
-    starts = jnp.asarray(ragged.starts)
     chosen = jnp.maximum(members, 0)
-    begin = starts[chosen]
-    sizes = jnp.where(members >= 0, starts[chosen + 1] - begin - shift, 0)
+    begin = ragged.starts[chosen]
+    sizes = jnp.where(members >= 0, ragged.starts[chosen + 1] - begin - shift, 0)
     ends = jnp.cumsum(sizes)
     slots = jnp.arange(width, dtype=jnp.int32)
     real = slots < ends[-1]

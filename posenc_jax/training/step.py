@@ -119,7 +119,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
             decoder_positions=example.decoder_positions,
             **common,
         )
-    if example.token_types is not None and run.model.token_types:
+    if example.token_types is not None:
         common |= dict(token_types=example.token_types)
     if task.model_kind == "encoder_only" or packed:
         common |= dict(segment_ids=example.segment_ids)  # causal: padding on the right alone needs no mask

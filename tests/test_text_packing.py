@@ -1,0 +1,98 @@
+"""Text through whole models: a packed batch means what its examples mean one by one."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax import Run, Training, Transformer, parse
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records, rows
+from posenc_jax.data.scoring import scores
+from posenc_jax.data.text import Data, Summarization, Translation
+from posenc_jax.models import Streams
+from posenc_jax.training.step import forward, init_params, init_state, train_step
+
+BYTES = Data(tokenizer="bytes")
+MODEL = Transformer(d_model=16, num_layers=2, num_heads=2)
+TRANSLATION = Translation(data=BYTES, max_length=8, row=24, target_ratio=1.5)
+SUMMARIES = Summarization(data=BYTES, max_length=6, max_summary=4, row=24)
+
+
+def texts(count, longest, seed):
+    draw = np.random.default_rng(seed)
+    return [draw.integers(5, 60, draw.integers(2, longest + 1)).tolist() for _ in range(count)]
+
+
+RECORDS = {
+    "translation": Records(
+        Ragged.of([[*text, 2] for text in texts(7, 8, 0)]), Ragged.of([[1, *text, 2] for text in texts(7, 9, 1)])
+    ),
+    "summarization": Records(Ragged.of([[1, *text, 2] for text in texts(7, 9, 2)]), given=np.full(7, 2, np.int32)),
+}
+IDS = np.array([[0, 1, -1], [2, -1, -1], [3, 4, -1], [5, 6, -1]], np.int32)
+
+
+def sums(run, params, batch):
+    logits = forward(
+        run, params, batch, streams=Streams(positions=jax.random.key(1)), example_ids=jnp.arange(4), train=False
+    )
+    return scores(logits, batch)
+
+
+POSENC = ("sinusoidal", "learned", "rope", "t5", "shaw")
+CASES = [(task, posenc) for task in (TRANSLATION, SUMMARIES) for posenc in POSENC]
+QUICK = ((TRANSLATION, "sinusoidal"), (TRANSLATION, "shaw"), (SUMMARIES, "t5"))
+
+
+@pytest.mark.parametrize(
+    ("task", "posenc"),
+    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_packed_is_unpacked(task, posenc):
+    """Loss and counts of a packed batch are the sums of those of its examples, each in a row of its own."""
+    run = Run(task=task, model=MODEL, posenc=parse(posenc), seeds=(0,))
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), init_params(run, 0))
+        records = RECORDS[task.name]
+        call = jax.jit(lambda ids, width: sums(run, params, rows(records, ids, width, width)), static_argnums=1)
+        packed = call(IDS, 24)
+        singles = np.array([[i] if i < 7 else [-1] for i in range(8)], np.int32)
+        alone = [call(singles[half], 12) for half in (slice(0, 4), slice(4, 8))]
+    for name, value in packed.items():
+        expected = sum(float(part[name]) for part in alone)
+        if name in ("exact_sum", "example_count"):
+            continue  # these count rows
+        np.testing.assert_allclose(float(value), expected, rtol=1e-10, err_msg=name)
+
+
+def test_microbatches_and_packing_agree_in_training():
+    """One step on a packed batch moves the parameters as one step on the same examples in rows of their own."""
+    records = RECORDS["translation"]
+    run = Run(
+        task=TRANSLATION,
+        model=MODEL,
+        posenc=parse("rope"),
+        training=Training(steps=1, batch_size=4, steps_per_call=1, log_every=1),
+        seeds=(0,),
+    )
+    plain = dataclasses.replace(
+        run,
+        task=dataclasses.replace(TRANSLATION, batching="plain"),
+        training=dataclasses.replace(run.training, batch_size=8),
+    )
+    singles = np.array([[i] if i < 7 else [-1] for i in range(8)], np.int32)
+    moved = []
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), init_params(run, 0))
+        for config, ids in ((run, IDS), (plain, singles)):
+            state, data = init_state(config, params, 0, 1e-2), {"train": records}
+            step = jax.jit(functools.partial(train_step, config, None))
+            moved.append(step(state, jnp.asarray(ids), data)[0]["params"])
+    for one, other in zip(*map(jax.tree.leaves, moved), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
+    assert max(np.abs(a - b).max() for a, b in zip(jax.tree.leaves(moved[0]), jax.tree.leaves(params))) > 1e-3
