@@ -1,0 +1,39 @@
+"""``posenc summarize RUN FILE``: the summary of a document by a finished run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.cli.texts import Parser, command, decoding_of, load, read_file, show
+
+DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "summarization", in one line."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("summarize", DESCRIPTION)
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_run_options(
+        "summarised without its end (truncate), as in training; window is for translate and classify, since summaries "
+        "of parts are no summary of the whole"
+    )
+    parser.add_decoding_options()
+    return command(parser, arguments, _summarize)
+
+
+def _summarize(options: argparse.Namespace, reporter: Any) -> None:
+    decoding, document = decoding_of(options), read_file(options.file).strip()
+    loaded = load(options, reporter)
+    from posenc_jax.inference import summarize
+
+    outputs = summarize(
+        loaded,
+        [document],
+        decoding,
+        too_long=options.too_long,
+        random_seed=options.random_seed,
+        reporter=reporter,
+    )
+    show(outputs, options, reporter)

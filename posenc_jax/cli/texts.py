@@ -1,0 +1,152 @@
+"""What `translate`, `summarize` and `classify` share: options, reading what is given, printing outputs."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.session import import_from_here, prepare_jax
+from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
+
+if TYPE_CHECKING:
+    from posenc_jax.inference import Output
+
+
+class Parser(argparse.ArgumentParser):
+    """Options of a command that uses a finished run."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(
+            f"posenc {command}",
+            description=f"{description}\nResults alone go to standard output, notes to standard error.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_argument("run", metavar="RUN", type=Path, help="directory of a finished run, or of a cell or group")
+
+    def error(self, message: str) -> NoReturn:
+        """Refuses in one line."""
+        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains it")
+
+    def add_run_options(self, too_long: str) -> None:
+        """Which replica, and what becomes of long texts."""
+        self.add_argument(
+            "--seed",
+            type=int,
+            metavar="N",
+            help="seed of the replica (default: the first that did not diverge); of several learning rates the best "
+            "by validation is taken",
+        )
+        self.add_argument(
+            "--too-long",
+            choices=("refuse", "truncate", "window"),
+            default="refuse",
+            help="a text of more tokens than the run was trained or evaluated with is refused (default), or: "
+            + too_long,
+        )
+
+    def add_decoding_options(self) -> None:
+        """How outputs are found; greedily by default."""
+        add = self.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
+        add("--beam", type=int, metavar="SIZE", help="beam search")
+        add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="of --beam (default: gnmt)")
+        add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")
+        add("--sample", action="store_true", help="draw tokens")
+        add("--temperature", type=float, help="of --sample (default: 1)")
+        add("--top-k", type=int, metavar="K", help="of --sample: the K most probable tokens only")
+        add("--top-p", type=float, metavar="P", help="of --sample: the most probable tokens of probability P together")
+        add("--random-seed", type=int, default=0, metavar="N", help="of --sample, and of positions that are drawn")
+        add("--scores", action="store_true", help="before each output its log-probability and a tab")
+
+
+def decoding_of(options: argparse.Namespace) -> Decoding:
+    """The decoding that the options ask for; UsageError when they do not fit together."""
+
+    def given(*names: str) -> dict[str, Any]:
+        return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+    beam, sampling = given("length_penalty", "alpha"), given("temperature", "top_k", "top_p")
+    if options.beam is not None and options.sample:
+        raise UsageError("--beam and --sample are two ways to find outputs: choose one")
+    for settings, owner, there in ((beam, "beam", options.beam is not None), (sampling, "sample", options.sample)):
+        if settings and not there:
+            raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
+    try:
+        if options.beam is not None:
+            return Beam(options.beam, **beam)
+        return Sampling(**sampling) if options.sample else Greedy()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Namespace, Any], None]) -> int:
+    """Runs ``work(options, reporter)`` and gives its exit code."""
+
+    def run() -> int:
+        options = parser.parse_intermixed_args(arguments)
+        from posenc_jax.cli.progress import TerminalReporter
+
+        with TerminalReporter() as reporter:
+            work(options, reporter)
+        return 0
+
+    try:
+        return guarded(run)
+    except KeyboardInterrupt:
+        print("posenc: stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def load(options: argparse.Namespace, reporter: Any) -> Any:
+    """The replica that the options name."""
+    import_from_here()
+    prepare_jax()
+    from posenc_jax.inference import load_run
+
+    return load_run(options.run, options.seed, reporter=reporter)
+
+
+def read_file(path: Path) -> str:
+    """The text of a file; UsageError when it is none."""
+    path = path.expanduser()
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory: name one file")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror})") from None
+    text = text_of(data, str(path))
+    if not text.strip():
+        raise UsageError(f"{path} is empty: it has no text to read")
+    return text
+
+
+def text_of(data: bytes, name: str) -> str:
+    """Bytes of UTF-8 as text; UsageError names the offset of a byte that is none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # The codec drops a byte-order mark before it counts.
+        offset = error.start + (len(data) - len(error.object))
+        raise UsageError(
+            f"{name} is no UTF-8 text: byte 0x{data[offset]:02x} at offset {offset} ({error.reason}); save it as UTF-8"
+        ) from None
+
+
+def show(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> None:
+    """A line for each output; line breaks in it become spaces."""
+    cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
+    if cut_off:
+        reporter.note(
+            f"cut off at the largest number of tokens: output {', '.join(cut_off[:10])}"
+            + (f" and {len(cut_off) - 10} more" if len(cut_off) > 10 else "")
+        )
+    for output in outputs:
+        score = f"{output.log_prob:.4f}\t" if options.scores else ""
+        print(score + " ".join(output.text.splitlines()))

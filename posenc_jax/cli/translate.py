@@ -1,0 +1,54 @@
+"""``posenc translate RUN "A sentence."``: translations by a finished run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.texts import Parser, command, decoding_of, load, show, text_of
+
+DESCRIPTION = """Translates sentences with a finished run of task "translation": those given after RUN, else the lines
+of standard input. One line a sentence; an empty line of standard input stays empty."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("translate", DESCRIPTION)
+    parser.add_argument("texts", nargs="*", metavar="SENTENCE")
+    parser.add_run_options(
+        "translated without its end (truncate), or in pieces cut between sentences where possible, whose translations "
+        "are joined by a space (window)"
+    )
+    parser.add_decoding_options()
+    return command(parser, arguments, _translate)
+
+
+def _translate(options: argparse.Namespace, reporter: Any) -> None:
+    decoding, texts = decoding_of(options), options.texts or _lines()
+    loaded = load(options, reporter)
+    from posenc_jax.inference import Output, translate
+
+    # Empty arguments are mistakes; empty lines part paragraphs.
+    wanted = options.texts or [text for text in texts if text.strip()]
+    found = iter(
+        translate(
+            loaded,
+            wanted,
+            decoding,
+            too_long=options.too_long,
+            random_seed=options.random_seed,
+            reporter=reporter,
+        )
+    )
+    show([next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts], options, reporter)
+
+
+def _lines() -> list[str]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("translate: give sentences after RUN, or one a line on standard input")
+    lines = text_of(sys.stdin.buffer.read(), "standard input").removesuffix("\n").split("\n")
+    if not any(line.strip() for line in lines):
+        raise UsageError("standard input is empty: give one sentence a line, or sentences after RUN")
+    return lines

@@ -1,0 +1,105 @@
+"""Texts from outside a corpus as tokens that a model can take: whole, or what becomes of those that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.text.classification import SECTIONS, shortened
+from posenc_jax.data.text.windows import windows
+from posenc_jax.data.tokenizer import Tokenizer
+
+TooLong = Literal["refuse", "truncate", "window"]
+"""What becomes of a text of more tokens than a model was trained or evaluated with."""
+
+Note = Callable[[str], None]
+
+
+def text_pieces(
+    text: str, what: str, too_long: TooLong, *, tokenizer: Tokenizer, limit: int, note: Note
+) -> list[list[int]]:
+    """The tokens of a text, as one piece or several of at most ``limit`` tokens; DataError when that cannot be.
+
+    what: how messages call the text. note: hears what was cut.
+    """
+    tokens = tokenizer.encode(_checked(text, what))
+    if not text.strip():
+        raise DataError(f"{what} is empty: give it at least one word, or leave it out")
+    _check_length(len(tokens), limit, what, too_long)
+    if len(tokens) <= limit:
+        return [tokens]
+    if too_long == "truncate":
+        _note_cut(len(tokens), limit, what, note)
+        return [tokens[:limit]]
+    return _windows(text, limit, what, tokenizer, note)
+
+
+def document_pieces(
+    document: Mapping[str, str],
+    what: str,
+    too_long: TooLong,
+    *,
+    sections: tuple[str, ...],
+    tokenizer: Tokenizer,
+    limit: int,
+    note: Note,
+) -> list[dict[str, list[int]]]:
+    """The tokens of a document's ``sections``, as one piece or several of at most ``limit`` tokens; DataError when that
+    cannot be.
+
+    "truncate" cuts as in training. With "window" each piece has a part of the body, and header and footer, which take
+    at most half of the room.
+    """
+    unknown = [name for name in document if name not in SECTIONS]
+    if unknown:
+        raise DataError(f"{what} has the section {unknown[0]!r}: the sections are {', '.join(SECTIONS)}")
+    texts = {name: _checked(document.get(name, ""), f"{what}, {name},") for name in sections}
+    if not any(text.strip() for text in texts.values()):
+        raise DataError(f"{what} is empty: this run reads its {', '.join(sections)}")
+    shown = {name: tokenizer.encode(text) for name, text in texts.items()}
+    total = sum(map(len, shown.values()))
+    _check_length(total, limit, what, too_long)
+    if total <= limit:
+        return [shown]
+    if too_long == "truncate" or not texts.get("body", "").strip():
+        _note_cut(total, limit, what, note)
+        return [shortened(shown, limit)]
+    around = shortened({name: part for name, part in shown.items() if name != "body"}, limit // 2)
+    room = limit - sum(map(len, around.values()))
+    pieces = _windows(texts["body"], room, f"the body of {what}", tokenizer, note)
+    return [{name: piece if name == "body" else around[name] for name in shown} for piece in pieces]
+
+
+def _checked(text: str, what: str) -> str:
+    """The text; DataError when it cannot be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{what} is no Unicode text: character {error.start} is the lone surrogate "
+            f"U+{ord(text[error.start]):04X}; give it in UTF-8"
+        ) from None
+    return text
+
+
+def _check_length(tokens: int, limit: int, what: str, too_long: TooLong) -> None:
+    if too_long not in ("refuse", "truncate", "window"):
+        raise ValueError(f"too_long = {too_long!r} must be 'refuse', 'truncate' or 'window'")
+    if tokens > limit and too_long == "refuse":
+        raise DataError(
+            f"{what} has {tokens} tokens, and this run was trained and evaluated with at most {limit}: shorten it, or "
+            "choose --too-long truncate (drop its end) or window (in pieces; not for summaries)"
+        )
+
+
+def _note_cut(tokens: int, limit: int, what: str, note: Note) -> None:
+    note(f"{what}: {tokens - limit} of its {tokens} tokens are cut, {limit} are left")
+
+
+def _windows(text: str, room: int, what: str, tokenizer: Tokenizer, note: Note) -> list[list[int]]:
+    found = windows(text, lambda piece: len(tokenizer.encode(piece)) <= room)
+    if not found:
+        raise DataError(f"{what}: windows of {room} tokens are too small for a character: choose --too-long truncate")
+    note(f"{what} is read in {len(found)} windows of at most {room} tokens")
+    return tokenizer.encode_all(found)

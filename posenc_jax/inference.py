@@ -1,0 +1,387 @@
+"""Finished runs on text at work: translate, summarise, classify. Only the run's directory is needed, not its corpus.
+
+    >>> loaded = load_run("runs/translation-rope-1a2b3c4d")             # doctest: +SKIP
+    >>> [output.text for output in translate(loaded, ["Save the file."])]   # doctest: +SKIP
+
+What is given is padded to the widths that the run was evaluated at, and computed in batches of one size, in which no
+text depends on another: outputs are equal whether texts are given one by one or together, and programs are few.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.cell import Reporter, load_group_state, read_tokenizer
+from posenc_jax.config import Run
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records, rows
+from posenc_jax.data.tasks.base import Example
+from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
+from posenc_jax.data.text.classification import SECTIONS
+from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
+from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
+from posenc_jax.directories import RefusedError, load_config
+from posenc_jax.encodings.base import Array, Params
+from posenc_jax.models import Decoded, Decoding, Greedy, Streams
+from posenc_jax.surgery import best_replica, finished
+from posenc_jax.training.generation import CHUNK, decoded, new_tokens
+from posenc_jax.training.step import Bucket, buckets, forward
+from posenc_jax.training.streams import stream
+
+Task = TypeVar("Task", bound=TextTask)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Loaded:
+    """One replica of a finished run on text, as `load_run` gives it."""
+
+    directory: Path
+    config: Run
+    params: Params
+    tokenizer: Tokenizer
+    seed: int
+    learning_rate: float
+
+    @property
+    def limit(self) -> int:
+        """The most tokens of a text: the run's longest trained or evaluated length, beyond which nothing is known."""
+        return max((*self.config.task.train_lengths, *self.config.evaluation.lengths))
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What a model wrote for one text.
+
+    Attributes:
+      text: the output. log_prob: its log-probability given the text, end included (of windows the sum).
+      finished: False when it was cut off at the largest number of tokens.
+    """
+
+    text: str
+    log_prob: float
+    finished: bool
+
+
+def load_run(directory: str | os.PathLike, seed: int | None = None, *, reporter: Reporter | None = None) -> Loaded:
+    """One replica of the run in ``directory`` (of a run, of a cell of an ablation, or of one group).
+
+    Args:
+      seed: default the first that did not diverge; of several learning rates the best by validation is taken.
+
+    Raises:
+      RefusedError: it is no run on text or is not finished, every replica diverged, or the tokenizer is not the run's.
+      CheckpointError: its parameters are damaged.
+    """
+    reporter = reporter or Reporter()
+    directory = Path(directory).expanduser().absolute()
+    config = load_config(directory)
+    if not isinstance(config.task, TextTask):
+        raise RefusedError(f"{directory} is a run of task {config.task.name!r}, which is not about text: name another")
+    group_directory, index = best_replica(directory, _first_seed(directory, config) if seed is None else seed)
+    tokenizer = read_tokenizer(directory)
+    group, state = load_group_state(config, group_directory, reporter.note)
+    params = jax.tree.map(lambda leaf: leaf[index], state["params"])
+    return Loaded(directory, config, params, tokenizer, *group.replicas[index])
+
+
+def _first_seed(directory: Path, config: Run) -> int:
+    alive = {
+        replica["seed"]
+        for group in sorted(directory.glob("group-*")) or [directory]
+        for replica in finished(group)["replicas"]
+        if replica["diverged_at"] is None
+    }
+    seed = next((seed for seed in config.seeds if seed in alive), None)
+    if seed is None:
+        raise RefusedError(f"every replica of {directory} diverged: train it with a smaller learning rate")
+    return seed
+
+
+def translate(
+    loaded: Loaded,
+    texts: Sequence[str],
+    decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
+    *,
+    too_long: TooLong = "refuse",
+    random_seed: int = 0,
+    reporter: Reporter | None = None,
+) -> list[Output]:
+    """The translation of each text: the best of a beam, the first of several samples.
+
+    Args:
+      loaded: a run of task "translation".
+      too_long: texts of more than `Loaded.limit` tokens are refused, lose their end ("truncate"), or are cut into
+        pieces, between sentences where possible, whose outputs are joined by a space ("window").
+      random_seed: of samples, and of the positions of encodings that draw them. The draws for a text depend on its
+        tokens and this number, on nothing else.
+      reporter: hears what was cut, and progress.
+
+    Raises:
+      RefusedError: the run is of another task. DataError: a text is empty or too long.
+    """
+    task = _task(loaded, Translation)
+    reporter = reporter or Reporter()
+    pieces = _pieces(loaded, texts, "text", too_long, reporter)
+    inputs = [[*tokens, EOS] for tokens in _joined(pieces)]
+
+    def records(batch: list[int], length: int) -> Records:
+        source = _ragged([inputs[i] for i in batch], len(batch) * task.width(length))
+        return Records(source, targets=Ragged.of([[BOS, EOS]] * len(batch)))
+
+    outputs = _outputs(loaded, _joined(pieces), records, decoding, random_seed, reporter, "translate")
+    return [_together(own) for own in _parted(outputs, pieces)]
+
+
+def summarize(
+    loaded: Loaded,
+    documents: Sequence[str],
+    decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
+    *,
+    too_long: TooLong = "refuse",
+    random_seed: int = 0,
+    reporter: Reporter | None = None,
+) -> list[Output]:
+    """The summary of each document by a run of task "summarization"; arguments and errors as in `translate`.
+
+    ``too_long = "window"`` is refused: summaries of parts are no summary of the whole.
+    """
+    task = _task(loaded, Summarization)
+    reporter = reporter or Reporter()
+    if too_long == "window":
+        raise RefusedError(
+            "--too-long window: summaries of the parts of a document are no summary of it; take --too-long truncate, "
+            "which keeps its beginning, as training did"
+        )
+    pieces = _pieces(loaded, documents, "document", too_long, reporter)
+    inputs = [[BOS, *tokens, SEP, EOS] for tokens in _joined(pieces)]
+
+    def records(batch: list[int], length: int) -> Records:
+        given = np.array([len(inputs[i]) - 1 for i in batch], np.int32)
+        return Records(_ragged([inputs[i] for i in batch], len(batch) * (task.width(length) + 1)), given=given)
+
+    return _outputs(loaded, _joined(pieces), records, decoding, random_seed, reporter, "summarize")
+
+
+def classify(
+    loaded: Loaded,
+    documents: Sequence[Mapping[str, str]],
+    *,
+    too_long: TooLong = "refuse",
+    random_seed: int = 0,
+    reporter: Reporter | None = None,
+) -> list[dict[str, float]]:
+    """The probability of every class for each document ``{"header": ..., "body": ..., "footer": ...}``.
+
+    Args:
+      loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
+      too_long: "truncate" takes the end of the body first, then of the header, as in training. "window" cuts the body
+        into pieces, between sentences where possible, and gives the mean of the pieces' probabilities; each is read
+        with header and footer, which take at most half of the room.
+      random_seed: of the positions of encodings that draw them. reporter: hears what was cut, and progress.
+
+    Raises:
+      RefusedError: the run is of another task. DataError: a document is empty or too long, or has other sections.
+    """
+    task = _task(loaded, Classification)
+    reporter = reporter or Reporter()
+    given: dict[str, Any] = dict(
+        sections=task.sections, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note
+    )
+    pieces = [
+        document_pieces(document, f"document {number}", too_long, **given)
+        for number, document in enumerate(documents, 1)
+    ]
+    inputs = [[token for part in shown.values() for token in part] for shown in _joined(pieces)]
+    types = [[SECTIONS[name] for name, part in shown.items() for _ in part] for shown in _joined(pieces)]
+
+    def records(batch: list[int], length: int) -> Records:
+        size = len(batch) * task.width(length)
+        return Records(
+            _ragged([inputs[i] for i in batch], size),
+            types=_ragged([types[i] for i in batch], size).tokens,
+            labels=np.zeros(len(batch), np.int32),
+        )
+
+    params = jax.device_put(loaded.params)
+    found = np.zeros((len(inputs), task.num_classes))
+    for bucket, batch in _batches(loaded.config, inputs, reporter, "classify"):
+        probabilities = _probabilities(
+            params,
+            records(batch, bucket.max_length),
+            _draws(inputs, batch),
+            np.int32(random_seed),
+            run=loaded.config,
+            max_length=bucket.max_length,
+        )
+        found[batch] = np.asarray(probabilities, np.float64)
+    means = [np.mean(own, axis=0) for own in _parted(list(found), pieces)]
+    return [dict(zip(task.class_names, map(float, mean), strict=True)) for mean in means]
+
+
+_COMMANDS = {"translation": "translate", "summarization": "summarize", "classification": "classify"}
+
+
+def _task(loaded: Loaded, kind: type[Task]) -> Task:
+    """The run's task; RefusedError when it is of another kind."""
+    task = loaded.config.task
+    if not isinstance(task, kind):
+        command = _COMMANDS.get(task.name)
+        way_out = f"use `posenc {command}`" if command else "no command is for such runs"
+        raise RefusedError(
+            f"{loaded.directory} is a run of task {task.name!r}, and `posenc {_COMMANDS[kind.name]}` needs one of task "
+            f"{kind.name!r}: {way_out}"
+        )
+    return task
+
+
+def _pieces(
+    loaded: Loaded, texts: Sequence[str], kind: str, too_long: TooLong, reporter: Reporter
+) -> list[list[list[int]]]:
+    """The tokens of the pieces of each text."""
+    if isinstance(texts, str):
+        raise ValueError(f"{texts!r} is one {kind}: give a list")
+    given: dict[str, Any] = dict(tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
+    return [text_pieces(text, _name(kind, number, text), too_long, **given) for number, text in enumerate(texts, 1)]
+
+
+def _name(kind: str, number: int, text: str) -> str:
+    """What messages call a text: its number and how it begins."""
+    return f"{kind} {number} ({text if len(text) <= 24 else f'{text[:21]}...'!r})"
+
+
+def _joined(pieces: list[list[Any]]) -> list[Any]:
+    return [piece for own in pieces for piece in own]
+
+
+def _parted(values: list[Any], pieces: list[list[Any]]) -> Iterator[list[Any]]:
+    """``values``, one for each piece, as a list for each text."""
+    remaining = iter(values)
+    return ([next(remaining) for _ in own] for own in pieces)
+
+
+def _together(outputs: list[Output]) -> Output:
+    """The output of a text from those of its pieces."""
+    text = " ".join(output.text for output in outputs)
+    return Output(text, sum(output.log_prob for output in outputs), all(output.finished for output in outputs))
+
+
+def _ragged(sequences: list[list[int]], size: int) -> Ragged:
+    """The sequences with their tokens padded to a fixed ``size``, so that a program serves all."""
+    ragged = Ragged.of(sequences)
+    return Ragged(np.pad(ragged.tokens, (0, size - len(ragged.tokens))), ragged.starts)
+
+
+def _batches(
+    config: Run, inputs: list[list[int]], reporter: Reporter, title: str
+) -> Iterator[tuple[Bucket, list[int]]]:
+    """The numbers of the inputs in batches of one size for each of the run's evaluated widths, filled up with repeats.
+
+    An input goes where a test example of its length is measured, so that encodings that see how much room there is see
+    here what they saw there.
+    """
+    task = config.task
+    assert isinstance(task, TextTask)
+    lengths = config.evaluation.lengths
+    measured = buckets(config, lengths)
+    if task.max_length > max(lengths, default=0):
+        measured += buckets(config, (task.max_length,))
+    ascending = sorted((length, number) for number, bucket in enumerate(measured) for length in bucket.lengths)
+    members: dict[int, list[int]] = {}
+    for number, tokens in enumerate(inputs):
+        bucket_number = next(own for length, own in ascending if length >= len(tokens))
+        members.setdefault(bucket_number, []).append(number)
+    many = len(inputs) > CHUNK
+    if many:
+        reporter.phase(title, len(inputs), unit="texts")
+    for bucket_number, numbers in sorted(members.items()):
+        bucket = measured[bucket_number]
+        size = min(CHUNK, bucket.chunk)
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            # Copies of a real text, which end when it ends.
+            yield bucket, batch + batch[-1:] * (size - len(batch))
+            if many:
+                reporter.advance(len(batch))
+
+
+def _draws(inputs: list[list[int]], batch: list[int]) -> np.ndarray:
+    """``[B]`` what random draws for each input depend on: its tokens."""
+    return np.array([zlib.crc32(np.array(inputs[i], np.int32).tobytes()) >> 1 for i in batch], np.int32)
+
+
+def _outputs(
+    loaded: Loaded,
+    inputs: list[list[int]],
+    records: Callable[[list[int], int], Records],
+    decoding: Decoding,
+    random_seed: int,
+    reporter: Reporter,
+    title: str,
+) -> list[Output]:
+    """The first output for each input."""
+    params = jax.device_put(loaded.params)
+    found: dict[int, Output] = {}
+    for bucket, batch in _batches(loaded.config, inputs, reporter, title):
+        best = jax.tree.map(
+            lambda x: np.asarray(x)[:, 0],
+            _decode(
+                params,
+                records(batch, bucket.max_length),
+                _draws(inputs, batch),
+                np.int32(random_seed),
+                run=loaded.config,
+                decoding=decoding,
+                max_length=bucket.max_length,
+            ),
+        )
+        for row, number in enumerate(batch):
+            tokens = best.tokens[row].tolist()
+            found[number] = Output(loaded.tokenizer.decode(tokens), float(best.log_probs[row]), EOS in tokens)
+    return [found[number] for number in range(len(inputs))]
+
+
+@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length"))
+def _decode(
+    params: Params,
+    records: Records,
+    draws: Array,
+    random_seed: Array,
+    *,
+    run: Run,
+    decoding: Decoding,
+    max_length: int,
+) -> Decoded:
+    key, streams = stream(random_seed, "evaluation"), _streams(random_seed)
+    example = _examples(run, records, max_length)
+    return decoded(run, params, example, decoding, new_tokens(run, max_length), streams, key, draws)
+
+
+@functools.partial(jax.jit, static_argnames=("run", "max_length"))
+def _probabilities(
+    params: Params, records: Records, draws: Array, random_seed: Array, *, run: Run, max_length: int
+) -> Array:
+    """``[B, C]``."""
+    example = _examples(run, records, max_length)
+    logits = forward(run, params, example, streams=_streams(random_seed), example_ids=draws, train=False)
+    return jax.nn.softmax(logits[:, 0], axis=-1)
+
+
+def _streams(random_seed: Array) -> Streams:
+    return Streams(positions=stream(random_seed, "evaluation_positions"))
+
+
+def _examples(run: Run, records: Records, max_length: int) -> Example:
+    """Every record in a row of its own, as test examples are."""
+    task: Any = run.task
+    decoder_width = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else None
+    return rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)
