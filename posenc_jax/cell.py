@@ -17,6 +17,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from posenc_jax.config import Execution, Run, config_hash, difference, to_json
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
+from posenc_jax.data.text.streaming import Feed
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
@@ -25,6 +26,9 @@ from posenc_jax.training.checkpoint import Checkpoints, digest
 from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
 from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
+
+# Of all seeds together, where training text is read in turn.
+_READING_THREADS = 4
 
 
 class StoppedError(Exception):
@@ -147,13 +151,19 @@ class Cell:
         self.data = data
         self._arrays: Any = None
         self._plans: dict[int, Any] = {}
+        self._feeds: dict[int, Feed] = {}
         self._programs: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
         bit_exact = self._note_environment(group)
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
-            state = self._train(group, checkpoints)
+            try:
+                state = self._train(group, checkpoints)
+            finally:
+                for feed in self._feeds.values():
+                    feed.close()
+                self._feeds.clear()
         result = self._measure(group, state)
         write_atomically(group.directory / "result.json", dumps({**result, "bit_exact": bit_exact}) + "\n")
 
@@ -169,13 +179,14 @@ class Cell:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
-            state = place(state, mesh)
-            self._trainer(group, mesh, state, self._feed(group, step))
+            state, fed = place(state, mesh), self._feed(group, step)
+            self._trainer(group, mesh, state, fed)
             self.reporter.advance(0)
         while step < training.steps and alive:
-            fed = self._feed(group, step)
             state, metrics = self._trainer(group, mesh, state, fed)(state, self._shared(mesh), fed)
             step += training.steps_per_call
+            if step < training.steps:  # while the devices compute
+                fed = self._feed(group, step)
             metrics = jax.tree.map(np.asarray, metrics)
             alive = bool((metrics["diverged_at"] < 0).any())
             self._refuse_foreign_tokens(metrics)
@@ -211,12 +222,24 @@ class Cell:
         for seed in seeds:
             if seed not in self._plans:
                 self._plans[seed] = task.plan(self.data.sizes, seed, training.batch_size)
-        return np.stack([task.feed(self._plans[seed], step, training.steps_per_call) for seed in seeds])
+        if self.data.stream is None:
+            parts = [task.feed(self._plans[seed], step, training.steps_per_call) for seed in seeds]
+        else:
+            for seed in set(seeds) - set(self._feeds):
+                self._feeds[seed] = Feed(
+                    self.data.stream,
+                    self._plans[seed],
+                    task.row,
+                    training.steps_per_call,
+                    num_threads=max(1, _READING_THREADS // len(set(seeds))),
+                )
+            parts = [self._feeds[seed](step) for seed in seeds]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 
     def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
         """The training program, one for each shape of what it is fed."""
         sharded = _sharded(self.config.execution, mesh)
-        name = "train" if fed is None else f"train@{fed.shape[2]}"
+        name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
         return self._program(
             group,
             name,

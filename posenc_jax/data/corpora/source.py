@@ -44,6 +44,10 @@ class Source:
     texts: dict[str, Callable[[Any], str]] = dataclasses.field(repr=False)
     """Column: what makes text of its values."""
     data: Any = dataclasses.field(repr=False)
+    version: str = ""
+    """Of a data set of the hub."""
+    held_out: tuple[str, ...] = ()
+    """Splits that the data set has not, made of rows of its training split."""
 
     @property
     def columns(self) -> tuple[str, ...]:

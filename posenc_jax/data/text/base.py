@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
 from posenc_jax.data.records import Records, rows
 from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.data.text.streaming import Examples, Stream, Windows
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
@@ -32,6 +33,9 @@ class Data(Value):
     max_examples: the first so many training examples only (None: all).
     shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
       training too); the order of an example is always the same.
+    in_memory: False reads training examples when their turn comes, for a corpus larger than memory: one pass measures
+      them, the tokenizer is trained on the first 200,000 and the other splits have at most 10,000. Where all that
+      changes nothing, the batches are the same.
     """
 
     name: str = "help/en-de"
@@ -39,6 +43,7 @@ class Data(Value):
     vocab_size: int = 4000
     max_examples: int | None = None
     shuffle_words: Literal["never", "test", "always"] = "never"
+    in_memory: bool = True
 
     def check_fields(self) -> None:
         """Refuses impossible sizes."""
@@ -84,6 +89,7 @@ class TextData:
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
       sizes: ``[n]`` or ``[n, 2]`` slots that the training examples take (none without the training split).
+      stream: the training examples where they are not in memory (and not in ``arrays``).
     """
 
     tokenizer: Tokenizer
@@ -91,6 +97,7 @@ class TextData:
     test_rows: list[Row]
     identity: dict[str, Any]
     sizes: np.ndarray
+    stream: Stream | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +123,7 @@ class TextTask(Task):
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
     input_columns: ClassVar[tuple[str, ...]] = ()
+    stream: ClassVar[type[Examples] | type[Windows]] = Examples
 
     def check_fields(self) -> None:
         """Refuses sizes that do not fit together."""
@@ -218,8 +226,9 @@ class TextTask(Task):
 
     def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
         """The examples that the plan chose for this step."""
-        width = self.row * batch_size // fed.shape[0]
-        return rows(data["train"], fed, width, width)
+        ids, records = (fed, data["train"]) if self.data.in_memory else (fed.ids, fed.records)
+        width = self.row * batch_size // ids.shape[0]
+        return rows(records, ids, width, width)
 
     def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
         """Batch ``index`` of the validation split; without weight beyond its end."""

@@ -13,6 +13,7 @@ from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
 from posenc_jax.data.tasks.base import Example, ModelKind
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
+from posenc_jax.data.text.streaming import Windows
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
 
@@ -38,6 +39,7 @@ class LanguageModel(TextTask):
     metric = "perplexity"
     length_unit = "tokens of a window"
     columns = ("text",)
+    stream = Windows
 
     def check_fields(self) -> None:
         """Refuses batching that windows have no use for."""

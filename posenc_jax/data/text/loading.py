@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.source import load_source
+from posenc_jax.data.corpora.derived import derived
+from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text.base import SPLITS, Encoded, Row, TextData, TextTask
+from posenc_jax.data.text.streaming import Stream
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
+
+TOKENIZER_EXAMPLES = 200_000
+"""When training examples are read in turn, the tokenizer is trained on the first so many."""
+HELD_EXAMPLES = 10_000
+"""And so many of the other splits are used."""
+_MEASURED = 1
+"""Of what streams measure; raised when a task encodes otherwise."""
 
 
 def check_source(task: TextTask, split: str = "train") -> None:
     """Refuses (DataError) a corpus or split that is not there, or has other columns than the task reads."""
     name = task.data.name
-    columns = load_source(name, split).columns
+    columns = load_split(name, split).columns
     missing = [column for column in task.columns if column not in columns]
     if missing:
         raise DataError(
@@ -38,19 +47,32 @@ def load(
       DataError: the corpus is not there, is damaged, or a split has no example that can be used.
     """
     check_source(task, names[0])
-    splits = {name: read_split(task, name) for name in names}
-    tokenizer = tokenizer or make_tokenizer(task, splits["train"])
+    opened = {name: Split(task, name) for name in names}
+    source = opened[names[0]].source
+    if source.held_out:
+        missing = " and no ".join(source.held_out)
+        note(f"{task.data.name} has no {missing} split: one in {HELD_OUT} rows of training is held out for it")
+    streamed = opened.pop("train") if "train" in opened and not task.data.in_memory else None
+    splits = {name: list(split) for name, split in opened.items()}
+    if tokenizer is None:
+        first = splits["train"] if streamed is None else itertools.islice(streamed, TOKENIZER_EXAMPLES)
+        tokenizer = make_tokenizer(task, first)
     encoded = {name: task.encode(tokenizer, split, training=name != "test") for name, split in splits.items()}
-    for name, part in encoded.items():
-        if not len(part.records):
+    used: dict[str, Encoded | Stream] = dict(encoded)
+    stream = None
+    if streamed is not None:
+        stream = open_stream(task, tokenizer, streamed, note)
+        used = {"train": stream, **used}
+    for name, part in used.items():
+        if not _count(part):
             raise DataError(
                 f"the {name} split of {task.data.name!r} has no example of up to {task.max_length} tokens: "
                 "raise task.max_length"
             )
         if part.left_out or part.truncated:
             note(
-                f"{task.data.name} {name}: of {len(splits[name])} examples {part.left_out} are left out as empty or "
-                f"too long, {part.truncated} are cut"
+                f"{task.data.name} {name}: of {_count(part) + part.left_out} examples {part.left_out} are left out as "
+                f"empty or too long, {part.truncated} are cut"
             )
     arrays: dict[str, Any] = {name: part.records for name, part in encoded.items()}
     rows: list[Row] = []
@@ -61,31 +83,65 @@ def load(
         arrays |= {"test": test.records, "test_lengths": test.measure.astype(np.int32)}
         rows = [splits["test"][i] for i in test.kept]
     identity = {
-        **_identity(task.data.name),
+        **_identity(task.data.name, source),
         "tokenizer": tokenizer.sha256,
         **{
-            name: {"examples": len(part.records), "left_out": part.left_out, "truncated": part.truncated}
-            for name, part in encoded.items()
+            name: {"examples": _count(part), "left_out": part.left_out, "truncated": part.truncated}
+            for name, part in used.items()
         },
     }
-    sizes = encoded["train"].records.sizes() if "train" in encoded else np.zeros(0, np.int32)
-    return TextData(tokenizer, arrays, rows, identity, sizes)
+    sizes = np.zeros(0, np.int32)
+    if "train" in used:
+        sizes = encoded["train"].records.sizes() if stream is None else stream.sizes
+    return TextData(tokenizer, arrays, rows, identity, sizes, stream)
 
 
-def _identity(name: str) -> dict[str, Any]:
+def _count(part: Encoded | Stream) -> int:
+    return len(part.records) if isinstance(part, Encoded) else len(part)
+
+
+def _identity(name: str, source: Source) -> dict[str, Any]:
     if name not in CORPORA:
-        return {"name": name}
+        held_out = {"held_out": list(source.held_out)} if source.held_out else {}
+        return {"name": name, "version": source.version, **held_out}
     record = manifest(name)
     return {"name": name, "sha256": record["sha256"], "packages": record["packages"]}
 
 
-def read_split(task: TextTask, name: str) -> list[Row]:
-    """The rows of one split."""
-    limit = task.data.max_examples if name == "train" else None
-    split = list(itertools.islice(load_source(task.data.name, name), limit))
-    if task.data.shuffle_words == "always" or (task.data.shuffle_words == "test" and name == "test"):
-        split = [shuffled(task, row, number) for number, row in enumerate(split)]
-    return split
+def open_stream(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> Stream:
+    """The training examples, to be read when their turn comes; measured by one pass unless that was done before."""
+
+    def measure() -> dict[str, np.ndarray]:
+        note(f"{task.data.name}: reading {len(split):,} training examples once, to measure them")
+        return kind.measure(task, tokenizer, split, note)
+
+    kind = task.stream
+    decides = (_MEASURED, _identity(task.data.name, split.source), len(split), tokenizer.sha256, task)
+    return kind.of(task, tokenizer, split, derived(repr(decides), measure))
+
+
+class Split:
+    """The rows of one split as the task wants them: the first so many, with their words shuffled if it says so."""
+
+    def __init__(self, task: TextTask, name: str) -> None:
+        self.source = load_split(task.data.name, name)
+        limit = task.data.max_examples if name == "train" else None if task.data.in_memory else HELD_EXAMPLES
+        self._count = len(self.source) if limit is None else min(limit, len(self.source))
+        self._task = task
+        self._shuffled = task.data.shuffle_words == "always" or (task.data.shuffle_words == "test" and name == "test")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
+        rows = self.source.__getitems__(indices)
+        if self._shuffled:
+            rows = [shuffled(self._task, row, int(number)) for number, row in zip(indices, rows, strict=True)]
+        return rows
+
+    def __iter__(self) -> Iterator[Row]:
+        for start in range(0, len(self), CHUNK):
+            yield from self.__getitems__(range(start, min(start + CHUNK, len(self))))
 
 
 def shuffled(task: TextTask, row: Row, number: int) -> Row:
@@ -98,7 +154,7 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
     return mixed
 
 
-def make_tokenizer(task: TextTask, train: list[Row]) -> Tokenizer:
+def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
     """The tokenizer that the task's data asks for, trained on the training split only."""
     if task.data.tokenizer == "bytes":
         return ByteTokenizer()
