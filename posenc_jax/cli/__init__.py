@@ -17,14 +17,14 @@ COMMANDS = {
         "posenc_jax.cli.evaluate",
         "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
     ),
-    "translate": ("posenc_jax.cli.translate", 'use a trained run: posenc translate RUN "A sentence." [...]'),
+    "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
     "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
     "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",
-        "parameters as a safetensors file: posenc weights export RUN FILE [--torch], posenc weights inspect FILE",
+        "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",
     ),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
