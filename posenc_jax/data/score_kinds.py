@@ -50,8 +50,10 @@ class Kind:
         return f"{value:+.{self.decimals}f}" if sign and value else f"{value:.{self.decimals}f}"
 
     def show_difference(self, value: float) -> str:
-        """A difference with its sign; of a logarithmic kind a ratio, ``x0.934``."""
-        return f"×{significant(value) if value >= 10 else f'{value:.3f}'}" if self.logarithmic else self.show(value, True)
+        """A difference with its sign; of a logarithmic kind a ratio, ``×0.934``."""
+        if not self.logarithmic:
+            return self.show(value, sign=True)
+        return f"×{value:.3f}" if 0.01 <= value < 10 else f"×{significant(value)}"
 
     @property
     def d3_format(self) -> str:
@@ -60,8 +62,8 @@ class Kind:
 
 
 def significant(value: float) -> str:
-    """About three significant digits: 4.56, 12.3, 123, 1,234, 5.2e+21."""
-    if abs(value) >= 1e6:
+    """About three significant digits: 4.56, 12.3, 123, 1,234, 5.2e+21, 3.1e-05."""
+    if abs(value) >= 1e6 or 0 < abs(value) < 0.01:
         return f"{value:.1e}"
     decimals = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
     return f"{value:,.{decimals}f}"

@@ -89,11 +89,20 @@ def _logarithmic(values: list[float], room: float) -> Axis:
     low, high = smallest / margin, largest * margin
     ticks: list[float] = []
     if high / low < 4:
-        step = _step(high - low)
+        step = _step(0.7 * (high - low))
         ticks = [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
         if len(ticks) < 3:
             ticks = [digit * 10.0**e for e in decades for digit in digits if low <= digit * 10.0**e <= high]
     ticks = [round(tick, 10) for tick in ticks[:: math.ceil(len(ticks) / 10)]]
-    return Axis(low, high, tuple(ticks), tuple(f"{tick:,g}" for tick in ticks), logarithmic=True)
+    return Axis(low, high, tuple(ticks), tuple(map(_tick_name, ticks)), logarithmic=True)
+
+
+def _tick_name(tick: float) -> str:
+    """``20,000``, ``10⁶``, ``2·10⁶``."""
+    if tick < 1e5:
+        return f"{tick:,g}"
+    mantissa, exponent = f"{tick:e}".split("e")
+    power = "10" + str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if float(mantissa) == 1 else f"{float(mantissa):g}·{power}"

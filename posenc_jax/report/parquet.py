@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from posenc_jax.data.score_kinds import KINDS
+from posenc_jax.report.results import COUNTS
+
 
 def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
     """All well-formed rows in order; known columns keep their type when empty, so that several ablations join."""
@@ -17,8 +20,8 @@ def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
         ) from error
     known = {
         **dict.fromkeys(("task_label", "label", "posenc", "config_hash", "mode", "device_kind"), pyarrow.string()),
-        **dict.fromkeys(("seed", "length", "count", "diverged_at", "group_size", "threads"), pyarrow.int64()),
-        **dict.fromkeys(("learning_rate", "accuracy", "exact_match", "loss", "validation"), pyarrow.float64()),
+        **dict.fromkeys(("seed", "length", *COUNTS, "diverged_at", "group_size", "threads"), pyarrow.int64()),
+        **dict.fromkeys(("learning_rate", *KINDS, "validation"), pyarrow.float64()),
         "in_range": pyarrow.bool_(),
     }
     names = dict.fromkeys(name for row in rows for name in row)

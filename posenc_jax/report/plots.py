@@ -115,9 +115,9 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
         v for cell in task.cells for p in cell.positions for v in with_bounds(p.interval, p.scores.values(), kind)
     ]
     layout = _layout(400)
-    layout["xaxis"] |= {"title": _title("position in the window"), "range": [-0.4, len(ranges) - 0.6]}
-    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [name for _, name in ranges]}
-    layout["yaxis"] |= {"title": _title(axis_title(kind)), **_axis(score_axis(kind, values, 0.05))}
+    layout["xaxis"] |= {"title": _title("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
+    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [str(first) for (first, _), _ in ranges]}
+    layout["yaxis"] |= {"title": _title(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
     layout["legend"] = dict(_LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
@@ -215,7 +215,9 @@ _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": 
 def _axis(axis: Axis) -> dict[str, Any]:
     """Range and ticks for plotly."""
     shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
-    return shown | ({"type": "log", "ticktext": list(axis.names)} if axis.logarithmic else {})
+    return shown | (
+        {"type": "log", "ticktext": list(axis.names), "automargin": True} if axis.logarithmic else {}
+    )
 
 
 def _layout(height: int) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""What an ablation records for its report, and the scores that a terminal shows after a run."""
+
+import json
+
+import pytest
+
+from posenc_jax import Ablation, Evaluation, Run, Transformer
+from posenc_jax.ablation import write_results
+from posenc_jax.cli.scores import score_table
+from posenc_jax.config import config_hash
+from posenc_jax.data.text import Data, LanguageModel, Translation
+from posenc_jax.report import load, summarise, tables
+
+MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
+TRANSLATION = Run(
+    task=Translation(data=Data(name="help/en-de", vocab_size=300), max_length=32, row=64),
+    model=MODEL,
+    evaluation=Evaluation(lengths=(16, 64), decoded_examples=8),
+    seeds=(0, 1),
+    label="nope",
+)
+WINDOWS = Run(
+    task=LanguageModel(data=Data(name="python_docs", vocab_size=300), max_length=32, row=32),
+    model=MODEL,
+    evaluation=Evaluation(lengths=(32, 64)),
+    seeds=(0, 1),
+    label="nope",
+)
+COMMON = {"accuracy": 0.25, "exact_match": 0.0, "loss": 2.0, "count": 9.0}
+
+
+def _replicas(scores):
+    lengths = sorted(scores)
+    return [
+        {
+            "seed": seed,
+            "learning_rate": 1e-3,
+            "diverged_at": None,
+            "validation": {"accuracy": 0.5},
+            "evaluation": [{"length": n, **COMMON, **scores[n]} for n in lengths],
+        }
+        for seed in (0, 1, 5)
+    ]
+
+
+CHRF = {16: {"chrf": 41.26, "bleu": 12.0, "decoded": 8}, 64: {"chrf": 5.0, "bleu": 1.0, "decoded": 8}}
+PERPLEXITY = {
+    n: {"perplexity": 12.34, "perplexity_by_position": [[0, 0, 20.0], [1, 1, None], [32, 63, 4.5]]} for n in (32, 64)
+}
+
+
+def _write(directory, cell, scores):
+    result = {"posenc": "()", "config_hash": config_hash(cell), "num_parameters": 9, "num_posenc_parameters": 0}
+    result |= {"mode": "map", "group_size": 2, "device_kind": "cpu", "device_count": 1, "threads": 2}
+    group = directory / cell.directory_name / "group-000"
+    group.mkdir(parents=True)
+    (group / "result.json").write_text(json.dumps({**result, "bit_exact": True, "replicas": _replicas(scores)}))
+
+
+def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):
+    _write(tmp_path, TRANSLATION, CHRF)
+    _write(tmp_path, WINDOWS, PERPLEXITY)
+    write_results(tmp_path, Ablation(name="a", runs=(TRANSLATION, WINDOWS)))
+    record = json.loads((tmp_path / "ablation.json").read_text())
+    assert record["metric"] == {"translation": "chrf", "language_model": "perplexity"}
+    assert record["validation_metric"] == {"translation": "accuracy", "language_model": "accuracy"}
+    assert record["length_unit"]["translation"] == "source tokens"
+    assert record["length_names"] == {"translation": {"16": "9-16", "64": "33-64"}}
+    assert list(record["signatures"]) == ["translation"]
+    assert set(record["signatures"]["translation"]) == {"chrf", "bleu"}
+    assert "tok:13a" in record["signatures"]["translation"]["bleu"]
+    assert "do not compare with BLEU on WMT" in record["task_notes"]["translation"]
+    assert [(row["seed"], row["length"]) for row in record["cells"][1]["by_position"]] == [
+        (0, 32), (0, 64), (1, 32), (1, 64),
+    ]  # fmt: skip  # seed 5 was not asked for
+    translation, windows = summarise(load(tmp_path)).tasks
+    assert tables.main_table(translation).rows[0][1:3] == ("5.0 [5.0, 5.0]", "41.3")
+    positions = {p.name: p.interval.mean for p in windows.cells[0].positions}
+    assert positions == pytest.approx({"0": 20.0, "32-63": 4.5})
+
+
+def test_an_ablation_that_decodes_nothing_is_reported_by_accuracy(tmp_path):
+    cell = Run(
+        task=TRANSLATION.task, model=MODEL, evaluation=Evaluation(lengths=(16, 64)), seeds=(0, 1), label="nope"
+    )
+    _write(tmp_path, cell, {16: {}, 64: {}})
+    write_results(tmp_path, Ablation(name="a", runs=(cell,)))
+    assert json.loads((tmp_path / "ablation.json").read_text())["signatures"] == {}
+    (task,) = summarise(load(tmp_path)).tasks
+    assert tables.main_table(task).title.startswith("translation: token accuracy, unseen lengths 33-64 source tokens")
+
+
+def test_scores_in_a_terminal():
+    lines = score_table(TRANSLATION, _replicas(CHRF)[:1]).splitlines()
+    assert lines[0] == "translation nope: chrF by source tokens"
+    assert lines[1].split() == ["seed", "rate", "in", "range", "(token", "accuracy)", "9-16", "33-64"]
+    assert lines[2].split() == ["0", "0.001", "0.500", "41.3", "5.0"]
+    assert len({len(line) for line in lines[1:]}) == 1
+    lines = score_table(WINDOWS, _replicas(PERPLEXITY)[:1]).splitlines()
+    assert lines[0] == "language_model nope: perplexity by tokens of a window, lower is better"
+    assert lines[2].split() == ["0", "0.001", "0.500", "12.3", "12.3"]

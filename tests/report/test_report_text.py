@@ -1,0 +1,183 @@
+"""Reports of tasks on text: scores from 0 to 100, perplexity, lengths that stand for ranges, no unseen lengths."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, text_loss, text_score, write_text_ablation
+
+from posenc_jax import report
+from posenc_jax.data.score_kinds import KINDS, headline, kind_of
+from posenc_jax.report import axes, figures, html, plots, tables
+from posenc_jax.report.style import styles
+
+BUCKETS, WINDOWS = (16, 32, 64), (64, 128, 256, 512)
+
+
+def _task(directory, tasks, **settings):
+    return report.summarise(report.load(write_text_ablation(directory, tasks, **settings))).tasks[0]
+
+
+@pytest.fixture
+def translation(tmp_path):
+    return _task(tmp_path / "a", {"en-de": (32, BUCKETS)})
+
+
+@pytest.fixture
+def perplexity(tmp_path):
+    return _task(tmp_path / "a", {"lm": (128, WINDOWS)})
+
+
+def _row(table, *first):
+    return dict(zip(table.columns, next(row for row in table.rows if row[: len(first)] == first)))
+
+
+def test_chrf_runs_to_100_and_lengths_of_text_are_ranges(translation):
+    table = tables.main_table(translation)
+    at_64 = np.mean([46.4 * text_score("rope", seed, 64, 32) for seed in SEEDS])
+    in_range = np.mean([46.4 * text_score("rope", seed, n, 32) for seed in SEEDS for n in (16, 32)])
+    row = _row(table, "rope")
+    assert row["unseen lengths"].startswith(f"{at_64:.1f} [")
+    assert row["training lengths"] == f"{in_range:.1f}"
+    assert row["minus sinusoidal, paired"].endswith("(4 of 4 higher)")
+    assert table.title == "en-de: chrF, unseen lengths 33-64 source tokens, trained on 1..32"
+    assert table.notes.count(NOT_WMT) == 1
+    lengths = tables.length_table(translation)
+    assert (lengths.columns[0], [row[0] for row in lengths.rows]) == ("source tokens", ["9-16*", "17-32*", "33-64"])
+    assert "validation token accuracy, training lengths" in tables.rate_table(translation).columns
+
+
+def test_every_score_of_the_rows_is_told_in_range_and_unseen(translation):
+    table = tables.score_table(translation)
+    assert table.columns[2:] == ("chrF", "BLEU", "token accuracy", "perplexity of the targets")  # exact match is 0
+    for where, lengths in (("training", (16, 32)), ("unseen", (64,))):
+        losses = [np.mean([text_loss("alibi", seed, n, 32) for n in lengths]) for seed in SEEDS]
+        scores = [np.mean([text_score("alibi", seed, n, 32) for n in lengths]) for seed in SEEDS]
+        row = _row(table, "alibi", where)
+        low, high = stats.t.interval(0.95, 3, np.mean(losses), stats.sem(losses))
+        shown = re.findall(r"[\d.]+", row["perplexity of the targets"])
+        assert shown == [f"{math.exp(x):.1f}" for x in (np.mean(losses), low, high)]
+        low, high = stats.t.interval(0.95, 3, 17.1 * np.mean(scores), stats.sem(scores) * 17.1)
+        assert row["BLEU"] == f"{17.1 * np.mean(scores):.1f} [{low:.1f}, {high:.1f}]"
+    notes = " ".join(table.notes)
+    assert f"chrF of sacrebleu: {SIGNATURES['chrf']}." in notes
+    assert f"BLEU of sacrebleu: {SIGNATURES['bleu']}." in notes
+    assert "448 (128 decoded) of 9-16, 384 (128 decoded) of 17-32, 256 (128 decoded) of 33-64" in notes
+
+
+def test_without_unseen_lengths_the_score_is_over_all_and_says_so(tmp_path):
+    task = _task(tmp_path / "a", {"en-de": (32, (16, 32))})
+    table = tables.main_table(task)
+    mean = np.mean([46.4 * text_score("rope", seed, n, 32) for seed in SEEDS for n in (16, 32)])
+    assert table.columns[:3] == ("encoding", "all lengths", "minus sinusoidal, paired")
+    assert _row(table, "rope")["all lengths"].startswith(f"{mean:.1f} [")
+    assert _row(table, "rope")["minus sinusoidal, paired"].endswith("(4 of 4 higher)")
+    assert "No evaluated length lies beyond the training range: the score is over all lengths." in table.notes[0]
+    assert tables.seed_table(task).title.endswith("mean over all lengths")
+    files = [path.name for path in report.build(tmp_path / "a")]
+    assert {"report.html", "en-de.png"} < set(files)
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "<h3>Mean over all lengths</h3>" in page
+
+
+def test_perplexity_has_geometric_means_ratios_and_lower_is_better(perplexity):
+    table = tables.main_table(perplexity)
+    losses = {
+        label: np.array([np.mean([text_loss(label, seed, n, 128) for n in (256, 512)]) for seed in SEEDS])
+        for label in ("alibi", "sinusoidal")
+    }
+    row = _row(table, "alibi")
+    bounds = stats.t.interval(0.95, 3, losses["alibi"].mean(), stats.sem(losses["alibi"]))
+    shown = [f"{math.exp(x):.1f}" for x in (losses["alibi"].mean(), *bounds)]
+    assert re.findall(r"[\d.]+", row["unseen lengths"]) == shown
+    ratio = losses["alibi"] - losses["sinusoidal"]
+    low, high = stats.t.interval(0.95, 3, ratio.mean(), stats.sem(ratio))
+    expected = "×{:.3f} [×{:.3f}, ×{:.3f}] (4 of 4 lower)".format(*map(math.exp, (ratio.mean(), low, high)))
+    assert row["divided by sinusoidal, paired"] == expected
+    assert "Perplexity: lower is better." in table.notes[0]
+    assert tables.score_table(perplexity).columns[2:] == ("perplexity", "accuracy")  # the loss is its logarithm
+
+
+def test_axes_of_perplexity_and_of_text_lengths_are_logarithmic(perplexity, translation):
+    style = styles(("sinusoidal", "rope", "alibi"))
+    curves = plots.curves(perplexity, style)["layout"]
+    assert (curves["yaxis"]["type"], curves["xaxis"]["type"]) == ("log", "log")
+    assert curves["yaxis"]["title"]["text"] == "perplexity, lower is better"
+    assert curves["xaxis"]["ticktext"] == ["64", "128", "256", "512"]
+    points = [point.interval for cell in perplexity.cells for point in cell.curve]
+    low, high = curves["yaxis"]["range"]
+    assert 10**low < min(p.low for p in points) < max(p.high for p in points) < 10**high
+    chrf = plots.curves(translation, style)["layout"]
+    assert chrf["xaxis"]["ticktext"] == ["9-16", "17-32", "33-64"]
+    assert chrf["xaxis"]["title"]["text"] == "source tokens"
+    assert (chrf["yaxis"]["title"]["text"], chrf["yaxis"]["tickvals"]) == ("chrF (0 to 100)", [0, 10, 20, 30, 40, 50])
+    shade = next(shape for shape in chrf["shapes"] if shape["type"] == "rect")
+    assert (shade["x0"], shade["x1"]) == (pytest.approx(10 ** chrf["xaxis"]["range"][0]), 32)
+    assert figures.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
+    table = tables.position_table(perplexity)
+    assert table.title == "lm: perplexity by position in windows of 512 tokens"
+    assert [row[0] for row in table.rows][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
+    mean = math.exp(np.mean([text_loss("rope", seed, 257, 128) for seed in SEEDS]))
+    assert dict(zip(table.columns, table.rows[-1]))["rope"].startswith(f"{mean:.1f} [")
+    figure = plots.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
+    rope = next(trace for trace in figure["data"] if trace["name"] == "rope")
+    assert rope["y"][-1] == pytest.approx(mean, abs=1e-5)
+    assert rope["text"][-1].startswith("rope, positions 256-511: ")
+    page = html.page(report.summarise(report.load(tmp_path / "a")))
+    assert page.count('id="positions-lm"') == 1
+    data = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S).group(1))
+    from plotly import graph_objects
+
+    for drawn in data.values():
+        graph_objects.Figure(drawn)  # refuses unknown properties
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_all_files_are_written_for_every_task_on_text(tmp_path, seeds):
+    tasks = {"en-de": (32, BUCKETS), "summaries": (16, BUCKETS), "modules": (64, BUCKETS), "lm": (64, (64,))}
+    directory = write_text_ablation(tmp_path / "a", tasks, seeds=seeds)
+    assert len(report.build(directory)) == 4 + 2 * len(tasks)
+    markdown = (directory / "tables.md").read_text()
+    for start in ("en-de: chrF, un", "summaries: ROUGE-L, un", "modules: accuracy, no unseen", "lm: perplexity, no"):
+        assert f"## {start}" in markdown
+    assert "| encoding | lengths | accuracy | macro F1 | loss |" in markdown  # exact match is the accuracy
+    latex = (directory / "tables.tex").read_text()
+    assert r"\label{tab:lm-every-score}" in latex
+    assert "×" not in latex
+
+
+def test_kinds_of_scores():
+    for name, value, shown in (("chrf", 31.44, "31.4"), ("accuracy", 0.8534, "0.853"), ("bleu", -0.01, "0.0")):
+        assert kind_of(name).show(value) == shown
+    perplexity = KINDS["perplexity"]
+    values = (3.456, 9.999, 123.4, 1234.5, 2.5e7)
+    assert [perplexity.show(v) for v in values] == ["3.46", "10.0", "123", "1,234", "2.5e+07"]
+    assert [perplexity.show_difference(v) for v in (0.9341, 12.34, 3e-5)] == ["×0.934", "×12.3", "×3.0e-05"]
+    assert perplexity.mean([2.0, 8.0]) == pytest.approx(4.0)
+    assert perplexity.outer(1e6) > 1e300  # no overflow
+    assert (kind_of("own_score").title, kind_of("own_score").highest) == ("own score", 1.0)
+    assert (kind_of("accuracy").title, kind_of("accuracy", True).title) == ("accuracy", "token accuracy")
+
+
+@pytest.mark.parametrize(("low", "high"), [(12.1, 12.4), (3, 9), (10, 80), (2, 5e7), (20, 20), (1.0, 1.0)])
+def test_logarithmic_axes_hold_their_values_and_have_ticks(low, high):
+    axis = axes.score_axis(KINDS["perplexity"], [low, high], 0.1)
+    assert axis.low < low <= high < axis.high
+    assert 2 <= len(axis.ticks) <= 10
+    assert all(axis.low <= tick <= axis.high for tick in axis.ticks)
+    assert len(set(axis.names)) == len(axis.names)
+    assert axis.place(axis.at(0.5)) == pytest.approx((axis.place(axis.low) + axis.place(axis.high)) / 2)
+
+
+def test_a_run_without_decoded_outputs_is_told_by_what_it_has():
+    from posenc_jax.data.text import LanguageModel, Translation
+
+    assert headline(Translation(), 64) == "chrf"
+    assert headline(Translation(), 0) == "accuracy"
+    assert headline(LanguageModel(), 0) == "perplexity"
