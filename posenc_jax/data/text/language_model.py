@@ -101,7 +101,7 @@ class LanguageModel(TextTask):
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Loss and weight in each of `RANGES` of positions."""
         positions = jnp.arange(logits.shape[1])
-        ranges = jnp.sum(positions[:, None] >= jnp.asarray(RANGES), axis=1)
+        ranges = jnp.sum(positions[:, None] >= jnp.asarray(RANGES)[None], axis=1)
         member = (ranges[:, None] == jnp.arange(len(RANGES) + 1)).astype(jnp.float32)
         losses = jnp.where(example.weights != 0, token_losses(logits, example.targets), 0)
         return {
