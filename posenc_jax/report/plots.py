@@ -116,7 +116,8 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     ]
     layout = _layout(400)
     layout["xaxis"] |= {"title": _title("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
-    layout["xaxis"] |= {"tickvals": list(place.values()), "ticktext": [str(first) for (first, _), _ in ranges]}
+    ticks = [i for i in place.values() if len(ranges) <= 8 or (len(ranges) - 1 - i) % 2 == 0]
+    layout["xaxis"] |= {"tickvals": ticks, "ticktext": [str(ranges[i][0][0]) for i in ticks], "tickangle": 0}
     layout["yaxis"] |= {"title": _title(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
     layout["legend"] = dict(_LEGEND)
     layout["shapes"], layout["annotations"] = [], []
