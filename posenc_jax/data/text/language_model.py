@@ -102,7 +102,7 @@ class LanguageModel(TextTask):
         """Loss and weight in each of `RANGES` of positions."""
         positions = jnp.arange(logits.shape[1])
         ranges = jnp.sum(positions[:, None] >= jnp.asarray(RANGES)[None], axis=1)
-        member = (ranges[:, None] == jnp.arange(len(RANGES) + 1)).astype(jnp.float32)
+        member = (ranges[:, None] == jnp.arange(len(RANGES) + 1)[None]).astype(jnp.float32)
         losses = jnp.where(example.weights != 0, token_losses(logits, example.targets), 0)
         return {
             "range_loss": jnp.sum(losses, axis=0) @ member,
