@@ -4,11 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from decoded_rows import Batch
 from flax import nnx
+from registry_slots import slots_of_registry
 from small_models import VOCAB, Gate, LayerBias, LengthBias, Relations, Runs, jitted, random_tokens, small
 
-from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal
-from posenc_jax.models import Slots, Streams, greedy
+from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal, elements
+from posenc_jax.models import Beam, Greedy, Sampling, Slots, Streams, check_model, decode, greedy, model_dims
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -157,3 +159,100 @@ def test_greedy_without_padding_or_eos():
     for new in (1, 2):
         decode = jax.jit(lambda state, new=new: greedy(nnx.merge(graph, state), tokens[:, :3], max_new_tokens=new))
         np.testing.assert_array_equal(decode(state), tokens[:, 3 : 3 + new])
+
+
+REGISTRY = {"nope": (), **slots_of_registry(), "learned": (Learned(),)}
+KINDS = ("decoder_only", "encoder_decoder")
+# One of each way to act, on padded and unpadded prompts in turn.
+HANDFUL = [
+    ("nope", "encoder_decoder"),
+    ("sinusoidal", "decoder_only"),
+    ("learned", "encoder_decoder"),
+    ("rope", "decoder_only"),
+    ("rope", "encoder_decoder"),
+    ("alibi", "decoder_only"),
+    ("t5", "encoder_decoder"),
+    ("shaw", "encoder_decoder"),
+    ("transformer_xl", "decoder_only"),
+    ("fox", "decoder_only"),
+    ("randomized", "encoder_decoder"),
+]
+ALL = [(name, kind) for name in REGISTRY for kind in KINDS]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), HANDFUL + [pytest.param(*case, marks=pytest.mark.slow) for case in ALL if case not in HANDFUL]
+)
+def test_outputs_have_the_probability_that_a_full_pass_gives_them(name, kind):
+    """Beams, whose caches are reordered, for every encoding: prompts without padding, and with it on either side."""
+    slot = REGISTRY[name]
+    if any("cached_decoding" in element.breaks for element in elements(slot)):
+        pytest.skip(f"{name} declares that it breaks cached_decoding")
+    model = small(kind, Slots(slot_of("encoder", slot), slot, slot_of("cross", slot)), num_layers=1, num_heads=2)
+    padded = kind == "decoder_only" or name in ("nope", "shaw")
+    batch = Batch(kind, padded=padded)
+    decoded = batch.decoder(model, Beam(2))(7)
+    np.testing.assert_allclose(decoded.log_probs, batch.of_outputs(model, decoded), rtol=1e-9)
+    assert len({tuple(tokens) for tokens in decoded.tokens.reshape(6, -1)}) > 2
+
+
+def slot_of(stack, slot):
+    """The slot, or NoPE where the encoding cannot serve the stack."""
+    config = small("encoder_decoder", num_layers=1, num_heads=2).config
+    slots = Slots(**{stack: slot})
+    try:
+        check_model(
+            "encoder_decoder", config, slots, model_dims(config, vocab_size=VOCAB, max_len=24), num_classes=VOCAB
+        )
+    except ValueError:
+        return ()
+    return slot
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_settings_are_static_and_compile_once(dtype):
+    with jax.enable_x64(False):
+        model = small("decoder_only", Slots(decoder=(RoPE(),)), num_layers=1, num_heads=2, dtype=dtype)
+        graph, state = nnx.split(model)
+        traced = []
+
+        def run(state, prompt, eos, key, decoding):
+            traced.append(decoding)
+            return decode(nnx.merge(graph, state), prompt, decoding, max_new_tokens=3, eos=eos, pad=9, key=key)
+
+        run = jax.jit(run, static_argnames="decoding")
+        for seed in (0, 1):
+            for decoding in (Greedy(), Beam(2), Sampling(num_samples=2)):
+                decoded = run(state, random_tokens(2, 3, seed=seed), seed, jax.random.key(seed), decoding)
+                assert decoded.tokens.shape == (2, decoding.num_outputs, 3)
+                assert decoded.scores.dtype == decoded.log_probs.dtype == jnp.float32
+                assert np.isfinite(decoded.log_probs).all()
+        assert traced == [Greedy(), Beam(2), Sampling(num_samples=2)]
+
+
+def test_tokens_after_eos_are_padding():
+    batch = Batch("decoder_only")
+    model = small("decoder_only", num_layers=1, num_heads=2)
+    endless = batch.decoder(model, Greedy(), pad=9)
+    eos = int(endless().tokens[0, 0, 2])
+    decoded = endless(eos)
+    before = decoded.tokens[0, 0].tolist().index(eos) + 1
+    assert decoded.lengths[0, 0] == before
+    assert decoded.tokens[0, 0].tolist() == endless().tokens[0, 0, :before].tolist() + [9] * (6 - before)
+
+
+def test_what_cannot_be_decoded():
+    decoder_only, encoder_decoder = small("decoder_only", num_layers=1), small("encoder_decoder", num_layers=1)
+    prompt = random_tokens(1, 2)
+    with pytest.raises(ValueError, match="max_new_tokens = 0 decodes nothing: at least 1"):
+        decode(decoder_only, prompt, Greedy(), max_new_tokens=0)
+    with pytest.raises(ValueError, match=r"an encoder-decoder decodes from its source: pass memory=model.encode"):
+        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1)
+    memory = jax.eval_shape(jitted(encoder_decoder.encode), prompt)
+    with pytest.raises(ValueError, match="attends to no memory: put the source into the prompt"):
+        decode(decoder_only, prompt, Greedy(), max_new_tokens=1, memory=memory)
+    cache = decoder_only.new_cache(1, 2).unpadded()
+    with pytest.raises(
+        ValueError, match="an unpadded cache places tokens itself: pass neither positions nor segment_ids"
+    ):
+        decoder_only.extend(prompt, cache, segment_ids=np.ones((1, 2), np.int32))

@@ -1,0 +1,191 @@
+"""Beam search against exhaustive search, and against a beam search without cache in Python lists."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from decoded_rows import NEW, Batch
+from small_models import VOCAB, small
+
+from posenc_jax.encodings import FoX, PositionalEncoding, RoPE, T5Bias
+from posenc_jax.models import Beam, Greedy, Slots
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+ROPE = Slots((RoPE(),), (RoPE(),), ())
+SETTINGS = [
+    Beam(3),
+    Beam(3, early_stopping=False),
+    Beam(3, length_penalty="huggingface", alpha=1.0),
+    Beam(3, length_penalty="huggingface", alpha=-0.5, early_stopping=False),
+    Beam(3, length_penalty="none"),
+    Beam(3, alpha=2.5, early_stopping=False),
+]
+
+
+def penalised(beam, log_prob, length):
+    if beam.length_penalty == "gnmt":
+        return log_prob / ((5 + length) / 6) ** beam.alpha
+    return log_prob / length**beam.alpha if beam.length_penalty == "huggingface" else log_prob
+
+
+def by_lists(beam, log_probs, eos, new=NEW):
+    """(score, log P, tokens) of one row's outputs, best first; ``log_probs(beginnings)`` are those of next tokens."""
+    beginnings, finished = [(0.0, ())], []
+    for length in range(1, new + 1):
+        nexts = log_probs([tokens for _, tokens in beginnings])
+        continued = [
+            (log_prob + next_log_probs[v], (*tokens, v))
+            for (log_prob, tokens), next_log_probs in zip(beginnings, nexts)
+            for v in range(len(next_log_probs))
+        ]
+        continued.sort(key=lambda c: -c[0])
+        finished += [(penalised(beam, p, length), p, y) for p, y in continued[: beam.size] if y[-1] == eos]
+        finished = sorted(finished, key=lambda f: -f[0])[: beam.size]
+        beginnings = [c for c in continued if c[1][-1] != eos][: beam.size]
+        if len(finished) == beam.size:
+            if beam.early_stopping:
+                return finished
+            possible = max(
+                (penalised(beam, p, n) for p, _ in beginnings for n in range(length + 1, new + 1)), default=0
+            )
+            if finished[-1][0] >= possible:
+                return finished
+    finished += [(penalised(beam, p, new), p, y) for p, y in beginnings]
+    return sorted(finished, key=lambda f: -f[0])[: beam.size]
+
+
+def check_like_lists(kind, slots, padded, settings):
+    batch = Batch(kind, padded=padded)
+    model = small(kind, slots, num_layers=1, num_heads=2)
+    full = batch.log_probs(model)
+    cut_off = finished = 0
+    for beam in settings:
+        run = batch.decoder(model, beam)
+        endless = run().tokens
+        for eos in (int(endless[0, 0, 1]), int(endless[1, 0, 3]), 7):
+            decoded = run(eos)
+            for row in range(3):
+
+                def next_log_probs(beginnings, row=row):
+                    filled = beginnings + [()] * (3 - len(beginnings))  # one width, to be compiled once
+                    return [log[-1] for log in full([row] * 3, filled)][: len(beginnings)]
+
+                expected = by_lists(beam, next_log_probs, eos)
+                scores, log_probs, outputs = zip(*expected)
+                np.testing.assert_allclose(decoded.scores[row], scores, rtol=1e-9)
+                np.testing.assert_allclose(decoded.log_probs[row], log_probs, rtol=1e-9)
+                assert decoded.lengths[row].tolist() == [len(y) for y in outputs]
+                assert [tuple(t) for t in decoded.tokens[row]] == [(*y, *[0] * (NEW - len(y))) for y in outputs]
+                finished += sum(y[-1] == eos and len(y) < NEW for y in outputs)
+                cut_off += sum(y[-1] != eos for y in outputs)
+    assert finished > 3
+    assert cut_off > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "slots", "padded", "settings"),
+    [
+        ("decoder_only", ROPE, True, SETTINGS[:3]),
+        ("encoder_decoder", Slots((), (FoX(),), ()), False, SETTINGS[3:4]),
+        pytest.param("decoder_only", Slots((), (T5Bias(),), ()), False, SETTINGS, marks=pytest.mark.slow),
+        pytest.param("encoder_decoder", ROPE, True, SETTINGS, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_beam_search_is_what_it_is_without_cache(kind, slots, padded, settings):
+    check_like_lists(kind, slots, padded, settings)
+
+
+def test_a_beam_of_all_outputs_finds_the_best():
+    """Three tokens, three steps: 15 outputs, in the order of their scores; the other 12 places stay empty."""
+    classes, new, eos = 3, 3, 1
+    batch = Batch("decoder_only", vocab=classes)
+    model = small("decoder_only", ROPE, num_layers=1, num_heads=2, num_classes=classes)
+    every = [
+        y
+        for length in range(1, new + 1)
+        for y in itertools.product(range(classes), repeat=length)
+        if eos not in y[:-1] and (y[-1] == eos or length == new)
+    ]
+    full = batch.log_probs(model, new)
+    logs = [full([row] * 15, every) for row in range(3)]
+    log_probs = [[sum(log[t, v] for t, v in enumerate(y)) for log, y in zip(of_row, every)] for of_row in logs]
+    for beam in (Beam(27), Beam(27, "huggingface", -1.0)):
+        decoded = batch.decoder(model, beam, new=new)(eos)
+        for row in range(3):
+            ranked = sorted(((penalised(beam, p, len(y)), p, y) for p, y in zip(log_probs[row], every)), reverse=True)
+            scores, sums, outputs = zip(*ranked)
+            np.testing.assert_allclose(decoded.scores[row, :15], scores, rtol=1e-9)
+            np.testing.assert_allclose(decoded.log_probs[row, :15], sums, rtol=1e-9)
+            assert [tuple(t[:n]) for t, n in zip(decoded.tokens[row], decoded.lengths[row])][:15] == list(outputs)
+        assert np.isneginf(decoded.scores[:, 15:]).all()
+        assert not decoded.lengths[:, 15:].any()
+        assert not decoded.tokens[:, 15:].any()
+
+
+def test_a_beam_of_one_is_greedy():
+    batch = Batch("encoder_decoder")
+    model = small("encoder_decoder", ROPE, num_layers=1, num_heads=2)
+    greedy, *beams = (
+        batch.decoder(model, d, new=12) for d in (Greedy(), Beam(1), Beam(1, "none", early_stopping=False))
+    )
+    lengths = set()
+    for eos in range(VOCAB):
+        expected = greedy(eos)
+        lengths |= set(expected.lengths.ravel().tolist())
+        for beam in beams:
+            found = beam(eos)
+            np.testing.assert_array_equal(found.tokens, expected.tokens)
+            np.testing.assert_array_equal(found.lengths, expected.lengths)
+            np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
+    assert len(lengths) > 2
+
+
+STEPS = []
+
+
+class Counting(PositionalEncoding):
+    """Does nothing but count the steps."""
+
+    name, paper, citation = "counting", "", ""
+
+    def bias(self, params, geometry):
+        jax.debug.callback(lambda: STEPS.append(1))
+        return np.zeros((1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(2)])
+def test_decoding_ends_with_its_last_row(decoding):
+    """A row that ends at its second token gives the same alone, in fewer steps."""
+    model = small("decoder_only", Slots(decoder=(Counting(),)), num_layers=1, num_heads=2)
+    batch, taken, found = Batch("decoder_only", padded=False), [], []
+    together = batch.decoder(model, decoding, new=50)
+    alone = batch.decoder(model, decoding, new=50, rows=slice(0, 1))
+    eos = int(together().tokens[0, 0, 1])
+    for run in (alone, together):
+        jax.effects_barrier()
+        STEPS.clear()
+        found.append(run(eos))
+        jax.effects_barrier()
+        taken.append(len(STEPS) - 1)  # without the prefill
+    assert taken[0] < taken[1]
+    if decoding == Greedy():
+        assert taken == [decoded.lengths.max() for decoded in found]
+    one, all_rows = found
+    np.testing.assert_array_equal(one.tokens[0], all_rows.tokens[0])
+    np.testing.assert_allclose(one.log_probs[0], all_rows.log_probs[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": 0}, "Beam.size = 0 keeps nothing.*at least 1"),
+        ({"alpha": float("inf")}, "Beam.alpha = inf must be finite: 0 or length_penalty='none'"),
+        ({"length_penalty": "gmnt"}, "did you mean 'gnmt'"),
+    ],
+)
+def test_what_is_no_beam(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Beam(**fields)
