@@ -318,7 +318,7 @@ class Cell:
                 if signal is not None:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         if lines:
-            text = "".join(dumps(line) + "\n" for line in lines)
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             write_atomically(group.directory / "decoded.jsonl", text)
         return found
 

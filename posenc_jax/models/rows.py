@@ -96,19 +96,20 @@ def prefill(
     cache = model.new_cache(batch, width - 1 + max_new_tokens)
     places: dict[str, Array] = {}
     if segment_ids is None:
-        count, last, cache = None, prompt[:, -1], cache.unpadded()
+        count, cache = None, cache.unpadded()
         length = np.full((1,), width + max_new_tokens, np.int32) if length is None else length
     else:
-        slots = np.arange(width, dtype=np.int32)[None]
         real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
-        place = jnp.max(jnp.where(real == 1, slots, 0), axis=1, keepdims=True)
-        last = jnp.take_along_axis(prompt, place, axis=1)[:, 0]
+        # Padding goes to the left: encodings that read tokens take what lies on both sides of padding for two texts.
+        slots = np.arange(width, dtype=np.int32)[None]
+        last = jnp.max(jnp.where(real == 1, slots, 0), axis=1, keepdims=True)
+        order = (slots + last + 1) % width
+        prompt, real = (jnp.take_along_axis(x, order, axis=1) for x in (prompt, real))
         count = jnp.sum(real, axis=1, dtype=jnp.int32)
         length = count + max_new_tokens if length is None else length
         positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
-        # The last column holds last tokens or padding.
-        places = {"positions": positions[:, :-1], "segment_ids": (real * (slots != place))[:, :-1]}
-    rows = Rows(model, last, count, length, ids, memory, streams)
+        places = {"positions": positions[:, :-1], "segment_ids": real[:, :-1]}
+    rows = Rows(model, prompt[:, -1], count, length, ids, memory, streams)
     if width > 1:
         _, cache = rows.extend(prompt[:, :-1], cache, **places)
     return rows, cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import zipfile
 import zlib
@@ -22,7 +23,8 @@ def derived(key: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str,
     (each array has a checksum) is computed again, and where nothing can be written nothing is kept.
     """
     path = path_of(key)
-    with contextlib.suppress(OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error), np.load(path) as found:
+    with contextlib.suppress(OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+        found = np.load(io.BytesIO(path.read_bytes()))
         return {name: found[name] for name in found.files}
     arrays = compute()
     # Another process may be about to write the same.

@@ -1,0 +1,159 @@
+"""Runs on real text through the engine: scores, resuming, other data, other positions."""
+
+import contextlib
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+import text_runs
+from trained_runs import compiled_once
+
+from posenc_jax import Run, evaluate, run
+from posenc_jax.cell import Reporter, StoppedError
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.tasks import EvenPairs
+from posenc_jax.data.text.loading import shuffled
+from posenc_jax.directories import RefusedError
+from posenc_jax.encodings import Sinusoidal
+from posenc_jax.evaluation import changed_config
+
+KINDS = ("translation", "summarization", "classification")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """All corpora at once, as a user has them."""
+    folder = tmp_path_factory.mktemp("data")
+    with contextlib.ExitStack() as stack:
+        for kind in KINDS:
+            config = text_runs.CONFIGS[kind]
+            stack.enter_context(text_runs.small_corpus(config.task.data.name, text_runs.ROWS[kind], folder))
+        yield folder
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A function that gives a copy of the finished run of a kind."""
+
+    def copy(kind):
+        return shutil.copytree(text_runs.trained(kind), tmp_path / kind)
+
+    return copy
+
+
+def result(directory):
+    return json.loads((directory / "group-000" / "result.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("translation", {"chrf", "bleu", "decoded"}),
+        ("summarization", {"rouge_1", "rouge_2", "rouge_l", "decoded"}),
+        ("classification", {"macro_f1", "confusion"}),
+    ],
+)
+def test_a_result_has_the_scores_of_its_task(kind, names):
+    replicas = result(text_runs.trained(kind))["replicas"]
+    for replica in replicas:
+        assert [row["count"] for row in replica["evaluation"]].count(0) <= 1  # no text of 4 to 6 letters
+        for row in (row for row in replica["evaluation"] if row["count"]):
+            assert names <= set(row)
+            if kind == "classification":
+                assert np.sum(row["confusion"]) == row["count"]
+                assert np.trace(row["confusion"]) / row["count"] == pytest.approx(row["accuracy"])
+    main = max(names & {"chrf", "rouge_l", "macro_f1"})
+    best = max(row[main] for r in replicas for row in r["evaluation"] if row["count"])
+    assert best > 0.4, "the runs learn next to nothing, and show nothing"
+
+
+@pytest.mark.parametrize("kind", ["translation", "summarization"])
+def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
+    """Greedy outputs equal the reference exactly as often as every token is right given the ones before it."""
+    directory = finished(kind)
+    _, rows = evaluate(directory, posenc=(Sinusoidal(),), data=text_runs.CONFIGS[kind].task.data.name)
+    lines = [json.loads(line) for line in (directory / "group-000" / "decoded.jsonl").read_text().splitlines()]
+    column = "de" if kind == "translation" else "summary"
+    for row in (row for row in rows if row["count"]):
+        own = [line for line in lines if (line["length"], line["seed"]) == (row["length"], row["seed"])]
+        assert len(own) == row["decoded"] == row["count"]
+        exact = np.mean([line["output"] == line[column] for line in own])
+        assert exact == pytest.approx(row["exact_match"])
+    assert 0 < np.nanmean([row["exact_match"] for row in rows]) < 1, "too easy or too hard to show anything"
+
+
+def test_shuffled_words_and_other_data_are_other_questions(data, finished):
+    directory = finished("translation")
+    before = (directory / "group-000" / "result.json").read_bytes()
+    plain, rows = evaluate(directory)
+    mixed, shuffled = evaluate(directory, shuffle_words=True)
+    assert plain != mixed
+    assert [row["count"] for row in rows] == [row["count"] for row in shuffled]
+    # The first word decides: in order it is found, in a random order as often as chance puts it first.
+    long = [i for i, row in enumerate(rows) if row["length"] == 12]
+    assert np.mean([rows[i]["loss"] for i in long]) < np.mean([shuffled[i]["loss"] for i in long])
+    record = json.loads(mixed.read_text())
+    assert record["shuffle_words"]
+    assert record["data"]["name"] == "help/en-de"
+    assert (directory / "group-000" / "result.json").read_bytes() == before
+    with pytest.raises(ValueError, match=r"generated: it has no text"):
+        changed_config(Run(task=EvenPairs()), (4,), (), shuffle_words=True)
+
+
+def test_shuffling_keeps_the_words_and_repeats_itself():
+    task = text_runs.TASKS["classification"]
+    row = {"header": "a b", "body": "one two three four five six", "footer": "", "label": "bird", "doc": "x"}
+    mixed = shuffled(task, row, 3)
+    assert shuffled(task, row, 3) == mixed
+    assert len({shuffled(task, row, number)["body"] for number in range(20)}) > 15
+    assert sorted(mixed["body"].split()) == sorted(row["body"].split())
+    assert (mixed["footer"], mixed["label"]) == ("", "bird")
+
+
+class Stopper:
+    """Asks to stop at the ``n``-th boundary."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self):
+        self.left -= 1
+        return 15 if self.left == 0 else None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
+    config, whole = text_runs.CONFIGS[kind], text_runs.trained(kind)
+    with compiled_once():
+        with pytest.raises(StoppedError):
+            run(config, tmp_path / "run", stop=Stopper(1))
+        run(config, tmp_path / "run")
+    names = ["data.json", "tokenizer.model", "group-000/metrics.jsonl", "group-000/result.json"]
+    for name in names + ["group-000/decoded.jsonl"] * (kind != "classification"):
+        assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
+    config = text_runs.CONFIGS["translation"]
+    with compiled_once(), pytest.raises(StoppedError):
+        run(config, tmp_path / "run", stop=Stopper(1))
+    path = tmp_path / "run" / "data.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "sha256": "0" * 64}))
+    with pytest.raises(RefusedError, match=r"begun with other data(.|\n)*sha256: '000"):
+        run(config, tmp_path / "run")
+
+
+def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
+    config = text_runs.CONFIGS["translation"]
+    for name, message in (
+        ("help/en-fr", r"help/en-fr is not prepared in .*posenc data prepare help/en-fr"),
+        ("help/en-ed", r"help/en-ed.*did you mean 'help/en-de'"),
+        ("help/modules", r"columns header, body, footer, label, doc.*reads en, de"),
+    ):
+        task = dataclasses.replace(config.task, data=dataclasses.replace(config.task.data, name=name))
+        with pytest.raises(DataError, match=message):
+            run(dataclasses.replace(config, task=task), tmp_path / "run", reporter=Reporter())
+        assert not (tmp_path / "run").exists()
