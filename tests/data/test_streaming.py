@@ -1,0 +1,274 @@
+"""Training text that is read in turn against the same text in memory."""
+
+import contextlib
+import dataclasses
+import threading
+
+import jax
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
+from trained_runs import compiled_once
+
+from posenc_jax.cell import StoppedError, run
+from posenc_jax.config import Evaluation
+from posenc_jax.data.corpora import source
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.derived import derived, path_of
+from posenc_jax.data.corpora.source import load_split
+from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, streaming
+from posenc_jax.data.text.loading import check_source, load
+from posenc_jax.data.text.streaming import Feed
+
+COUNT = 3
+READING = "grain"
+"""In the names of threads that read."""
+TEXT = {
+    split: [{"text": " ".join(parts), "doc": f"{split}{i}"} for i, parts in enumerate(documents)]
+    for split, documents in {
+        # Long, short and empty documents: windows within one, over two, over many.
+        "train": [texts(30, 3, 0), ["red"], [], ["sun"], [""], *[texts(4, 3, i) for i in range(20)], texts(25, 4, 9)],
+        "validation": [texts(20, 3, 5)],
+        "test": [texts(30, 3, 7)],
+    }.items()
+}
+WINDOWS = LanguageModel(data=Data(name="python_docs", tokenizer="bytes"), max_length=24, row=24)
+# Some pairs and documents are too long.
+PAIRS = dataclasses.replace(TASKS["translation"], max_length=10)
+TASKS_AND_ROWS = {
+    "translation": (PAIRS, ROWS["translation"]),
+    "plain translation": (dataclasses.replace(PAIRS, batching="plain"), ROWS["translation"]),
+    "translation in buckets": (dataclasses.replace(PAIRS, batching="buckets"), ROWS["translation"]),
+    "translation of mixed words": (
+        dataclasses.replace(PAIRS, data=dataclasses.replace(PAIRS.data, shuffle_words="always", max_examples=70)),
+        ROWS["translation"],
+    ),
+    "summarization": (TASKS["summarization"], ROWS["summarization"]),
+    "classification": (
+        Classification(data=TASKS["classification"].data, max_length=16, row=16, labels=LABELS),
+        ROWS["classification"],
+    ),
+    "language model": (WINDOWS, TEXT),
+}
+
+
+def streamed(task):
+    return dataclasses.replace(task, data=dataclasses.replace(task.data, in_memory=False))
+
+
+def quiet(text):
+    pass
+
+
+@pytest.mark.parametrize("name", TASKS_AND_ROWS)
+def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
+    task, rows = TASKS_AND_ROWS[name]
+    monkeypatch.setattr(streaming, "_CHUNK", 10)
+    monkeypatch.setattr(streaming, "_REMEMBERED_TOKENS", 200)
+    with small_corpus(task.data.name, rows, tmp_path):
+        whole, parts = load(task, quiet), load(streamed(task), quiet)
+        assert "train" not in parts.arrays
+        np.testing.assert_array_equal(parts.sizes, whole.sizes)
+        assert parts.identity == whole.identity
+        assert parts.identity["train"]["left_out"] or name not in ("translation", "plain translation")
+        key = jax.random.key(0)
+        of_whole = jax.jit(lambda data, ids: task.train_batch(data, ids, key, 4))
+        of_parts = jax.jit(lambda data, fed: streamed(task).train_batch(data, fed, key, 4))
+        shapes = set()
+        plan = task.plan(whole.sizes, 3, 4)
+        feed = Feed(parts.stream, plan, task.row, COUNT)
+        with contextlib.closing(feed):
+            # On into later epochs; back to the start; and from a later step, as a run that is resumed.
+            for start, stop in ((0, 45), (0, 6), (30, 36)):
+                for step in range(start, stop, COUNT):
+                    ids, fed = task.feed(plan, step, COUNT), feed(step)
+                    assert feed(step) is fed
+                    shapes.add((ids.shape, *(leaf.shape for leaf in jax.tree.leaves(fed))))
+                    for i in range(COUNT):
+                        expected = of_whole(whole.arrays, ids[i])
+                        got = of_parts(parts.arrays, jax.tree.map(lambda leaf, i=i: leaf[i], fed))
+                        jax.tree.map(np.testing.assert_array_equal, got, expected)
+                        assert np.any(got.weights)
+        assert len(shapes) == len({shape for shape, *_ in shapes}), "one shape for each of the batches"
+
+
+@pytest.mark.parametrize("kind", [pytest.param("translation", marks=pytest.mark.slow), "language model"])
+def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
+    config, rows = CONFIGS["translation"], ROWS["translation"]
+    if kind == "language model":
+        rows = TEXT
+    config = dataclasses.replace(
+        config,
+        task=WINDOWS if kind == "language model" else config.task,
+        posenc=(),
+        training=dataclasses.replace(config.training, steps=15, batch_size=4, steps_per_call=3, log_every=3),
+        evaluation=Evaluation(lengths=(12,), num_examples=4),
+    )
+    asked, running = [], []
+
+    def stop_at_second_call():
+        asked.append(None)
+        running.append(set(threading.enumerate()) - before)
+        return 15 if len(asked) == 2 else None
+
+    with small_corpus(config.task.data.name, rows, tmp_path), compiled_once():
+        expected = run(config, tmp_path / "whole")
+        config = dataclasses.replace(config, task=streamed(config.task))
+        before = set(threading.enumerate())
+        with pytest.raises(StoppedError, match="stopped at step 6 of 15"):
+            run(config, tmp_path / "parts", stop=stop_at_second_call)
+        reading = [thread for thread in running[0] if READING in thread.name]
+        assert reading
+        for thread in reading:
+            thread.join(timeout=20)
+            assert not thread.is_alive()
+        got = run(config, tmp_path / "parts")
+    assert len(got[0]["replicas"]) == 2
+    assert got[0]["replicas"] == expected[0]["replicas"]
+    logs = [next(tmp_path.glob(f"{name}/group-*/metrics.jsonl")).read_text() for name in ("whole", "parts")]
+    assert logs[0] == logs[1]
+
+
+def test_examples_are_measured_once(tmp_path, monkeypatch):
+    task, rows = streamed(PAIRS), ROWS["translation"]
+    notes: list[str] = []
+    with small_corpus(task.data.name, rows, tmp_path):
+        first = load(task, notes.append)
+        [file] = (tmp_path / "derived").iterdir()
+        kept = file.read_bytes()
+        measuring = "help/en-de: reading 96 training examples once, to measure them"
+        assert notes.count(measuring) == 1
+        again = load(task, notes.append)
+        assert notes.count(measuring) == 1
+        np.testing.assert_array_equal(again.sizes, first.sizes)
+        assert again.identity == first.identity
+        for damage in (kept[: len(kept) // 2], b"", kept[:200] + bytes([kept[200] ^ 1]) + kept[201:]):
+            file.write_bytes(damage)
+            np.testing.assert_array_equal(load(task, notes.append).sizes, first.sizes)
+            assert file.read_bytes() == kept
+        assert notes.count(measuring) == 4
+        longer = load(dataclasses.replace(task, max_length=12), notes.append)
+        assert notes.count(measuring) == 5
+        assert len(longer.sizes) > len(first.sizes)
+
+
+def test_text_that_changed_under_its_name_is_refused(tmp_path):
+    task, rows = streamed(PAIRS), ROWS["translation"]
+    changed = {**rows, "train": [{**row, "de": row["de"] + "!"} for row in rows["train"]]}
+    with small_corpus(task.data.name, rows, tmp_path / "one"):
+        stream = load(task, quiet).stream
+    with small_corpus(task.data.name, changed, tmp_path / "other"):
+        stream = dataclasses.replace(stream, split=load(task, quiet).stream.split)
+        with pytest.raises(
+            DataError, match=r"'help/en-de' have other lengths than .* remove .*other/derived to have it"
+        ):
+            stream[3]
+    with small_corpus("python_docs", TEXT, tmp_path / "text"):
+        windows = load(streamed(WINDOWS), quiet).stream
+        starts = windows.starts.copy()
+        starts[1:] += 1
+        with pytest.raises(DataError, match="'python_docs' have other lengths than"):
+            dataclasses.replace(windows, starts=starts)[0]
+
+
+def test_what_is_used_of_a_large_corpus(tmp_path, monkeypatch):
+    # Half of the training examples for the tokenizer, eight examples of the other splits.
+    monkeypatch.setattr(loading, "TOKENIZER_EXAMPLES", 48)
+    monkeypatch.setattr(loading, "HELD_EXAMPLES", 8)
+    heard = []
+    monkeypatch.setattr(
+        loading, "make_tokenizer", lambda task, rows: heard.append(list(rows)) or loading.ByteTokenizer()
+    )
+    task, rows = PAIRS, ROWS["translation"]
+    with small_corpus(task.data.name, rows, tmp_path):
+        parts, whole = load(streamed(task), quiet), load(task, quiet)
+        assert heard == [rows["train"][:48], rows["train"]]
+        for data, count in ((parts, 8), (whole, 16)):
+            for split in ("validation", "test"):
+                assert data.identity[split]["examples"] + data.identity[split]["left_out"] == count
+        assert len(parts.stream) == len(whole.arrays["train"])
+        only = load(streamed(task), quiet, parts.tokenizer, ("test",))
+        assert only.stream is None
+        assert {row["doc"] for row in only.test_rows} == {f"test{i}" for i in range(8)}
+
+
+def test_a_kept_file_is_for_its_key_only_and_no_place_to_keep_it_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
+    for number, key in enumerate(("a", "b")):
+        for value in (np.full(3, number), np.full(3, 7)):
+            np.testing.assert_array_equal(derived(key, lambda value=value: {"x": value})["x"], number)
+    assert {path_of(key) for key in "ab"} == set((tmp_path / "data" / "derived").iterdir())
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("in the way")
+    assert derived("a", lambda: {"x": np.arange(2)})["x"].tolist() == [0, 1]
+
+
+def test_a_test_set_is_not_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path))  # nothing is prepared
+    for name in ("descriptions/en-de", "descriptions/en-fr"):
+        task = Translation(data=Data(name=name))
+        message = (
+            rf"{name} is a test set: .* `posenc evaluate RUN --data {name}`, and train on help/en-de or help/en-fr"
+        )
+        with pytest.raises(DataError, match=message):
+            check_source(task)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """Data sets of the hub, prepared, of 120 random rows in each split."""
+    monkeypatch.setattr(source, "reachable", lambda url: True)
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path))
+    # The stand-in for files of rows knows how to give one, not several.
+    several = tfds.core.data_sources.array_record.ArrayRecordDataSource
+    monkeypatch.setattr(several, "__getitems__", lambda self, keys: [self[key] for key in keys])
+    with tfds.testing.mock_data(num_examples=120):
+        yield lambda *splits: monkeypatch.setattr(
+            tfds.core.DatasetInfo, "splits", property(lambda self: dict.fromkeys(splits))
+        )
+
+
+def test_splits_that_a_data_set_of_the_hub_has_not_are_held_out(hub):
+    hub("train", "test")
+    task = Translation(
+        Data(name="scan", tokenizer="bytes"), source="commands", target="actions", max_length=400, row=700
+    )
+    whole = source.load_source("scan", "train")
+    train, validation, test = (load_split("scan", split) for split in ("train", "validation", "test"))
+    held = [0, 50, 100]
+    assert list(validation) == [validation[i] for i in range(3)] == [whole[i] for i in held]
+    assert list(train) == [whole[i] for i in range(120) if i not in held]
+    assert len(test) == 120
+    hub("train")
+    assert list(load_split("scan", "validation")) == [whole[i] for i in held]
+    assert list(load_split("scan", "test")) == [whole[i] for i in (1, 51, 101)]
+    assert list(load_split("scan", "train")) == [whole[i] for i in range(120) if i % 50 > 1]
+    hub("train", "test")
+    for in_memory in (True, False):
+        notes = []
+        data = load(task if in_memory else streamed(task), notes.append)
+        assert len(data.sizes) == 117
+        assert data.identity["held_out"] == ["validation"]
+        assert data.identity["validation"]["examples"] == 3
+        assert "scan has no validation split: one in 50 rows of training is held out for it" in notes
+    hub("test")
+    assert len(load_split("scan", "test")) == 120
+    with pytest.raises(DataError, match="scan has no split 'train': use one of test"):
+        load_split("scan", "train")
+
+
+def test_a_data_set_of_the_hub_is_streamed(hub):
+    hub("train", "validation", "test")
+    task = Translation(
+        Data(name="wmt14_translate/de-en", tokenizer="bytes"), source="de", target="en", max_length=400, row=700
+    )
+    whole, parts = load(task, quiet), load(streamed(task), quiet)
+    assert whole.identity == parts.identity
+    assert whole.identity["train"]["examples"] == 120
+    assert "held_out" not in whole.identity
+    assert whole.identity["version"]
+    for i in range(120):
+        source_tokens, target_tokens = parts.stream[i]
+        np.testing.assert_array_equal(source_tokens, whole.arrays["train"].inputs.row(i))
+        np.testing.assert_array_equal(target_tokens, whole.arrays["train"].targets.row(i))
