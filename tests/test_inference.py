@@ -1,0 +1,224 @@
+"""Finished runs at work: the outputs that were measured, alone or in company, and what is refused."""
+
+import json
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
+
+from posenc_jax import inference
+from posenc_jax.config import to_json
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.tasks import Copying
+from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
+from posenc_jax.directories import RefusedError
+from posenc_jax.inference import Output, classify, load_run, summarize, translate
+from posenc_jax.models import Beam, Greedy, Sampling
+from posenc_jax.training.metrics import read_rows
+from posenc_jax.training.step import model_of
+
+SENTENCES = ["owl sun", "ice", "sun ice ice sun red", "red sun owl", "sun", "ice sun sun ice ice ice owl"]
+PIECES = ["owl sun ice. owl sun ice.", "ice sun."]
+
+
+@pytest.fixture(autouse=True)
+def _no_corpus(monkeypatch, tmp_path):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nowhere"))
+
+
+@pytest.fixture(params=["translation", "summarization"])
+def writing(request):
+    """A run that writes text, and what makes it write."""
+    directory = trained(request.param)
+    return directory, {"translation": translate, "summarization": summarize}[request.param]
+
+
+class Notes(inference.Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_outputs_that_were_measured(writing, seed):
+    directory, write = writing
+    loaded = load_run(directory, seed)
+    column = {"translation": "en", "summarization": "document"}[loaded.config.task.name]
+    lines = [line for line in read_rows(directory / "group-000" / "decoded.jsonl") if line["seed"] == seed]
+    assert len({line["output"] for line in lines}) > 3
+    assert {line["length"] for line in lines} == {12, 47}
+    outputs = write(loaded, [line[column] for line in lines])
+    assert [output.text for output in outputs] == [line["output"] for line in lines]
+    assert (loaded.seed, loaded.learning_rate, loaded.limit) == (seed, 2e-2, 47)
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(3), Sampling(temperature=2.0)], ids=lambda d: type(d).__name__)
+def test_one_by_one_or_together(decoding):
+    loaded = load_run(trained("translation"))
+    texts = [SENTENCES[i % len(SENTENCES)] for i in range(20)]  # more than one batch
+    together = translate(loaded, texts, decoding)
+    assert together == [translate(loaded, [text], decoding)[0] for text in texts[: len(SENTENCES)]] * 3 + together[:2]
+    assert together[::-1] == translate(loaded, texts[::-1], decoding)
+    if isinstance(decoding, Sampling):
+        again = translate(loaded, SENTENCES, decoding, random_seed=1)
+        assert again != together[: len(SENTENCES)]
+        assert again == translate(loaded, SENTENCES, decoding, random_seed=1)
+
+
+def test_log_probabilities_and_ends():
+    """Against the whole model on one unpadded pair."""
+    loaded = load_run(trained("translation"))
+    text, output = SENTENCES[2], translate(loaded, SENTENCES)[2]
+    source, target = ([*ByteTokenizer().encode(own), EOS] for own in (text, output.text))
+    length = jnp.array([1 + TASKS["translation"].decoder_width(47)])
+
+    @jax.jit
+    def whole(tokens, decoder_tokens):
+        return model_of(loaded.config, loaded.params)(tokens, decoder_tokens, decoder_length=length)
+
+    steps = jax.nn.log_softmax(whole(jnp.array([source]), jnp.array([[BOS, *target[:-1]]]))[0])
+    assert output.log_prob == pytest.approx(float(sum(steps[i, token] for i, token in enumerate(target))), abs=1e-4)
+    assert output.finished
+
+
+def test_an_output_that_is_cut_off():
+    loaded = load_run(trained("summarization"))
+    (output,) = summarize(loaded, ["owl"], Sampling(temperature=1e4))
+    assert not output.finished
+    assert np.isfinite(output.log_prob)
+
+
+def test_few_programs():
+    loaded = load_run(trained("translation"))
+    before = inference._decode._cache_size()
+    translate(loaded, [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))], Beam(2))
+    assert inference._decode._cache_size() - before == 1
+
+
+def documents():
+    return [{name: row[name] for name in ("header", "body", "footer")} for row in ROWS["classification"]["test"][:15]]
+
+
+def test_classes():
+    """Against the labels, and against the whole model on one unpadded document."""
+    loaded = load_run(trained("classification"))
+    found = classify(loaded, documents())
+    assert [max(own, key=own.get) for own in found] == [row["label"] for row in ROWS["classification"]["test"][:15]]
+    assert all(list(own) == list(LABELS) and sum(own.values()) == pytest.approx(1, abs=1e-6) for own in found)
+    assert found == [classify(loaded, [document])[0] for document in documents()]
+    document = {"header": "sun", "body": "owl", "footer": "end ice red"}  # near the border of the classes
+    tokens = {name: ByteTokenizer().encode(text) for name, text in document.items()}
+    types = [number for number, part in enumerate(tokens.values(), 1) for _ in part]
+    whole = jax.jit(lambda *given: model_of(loaded.config, loaded.params)(given[0], token_types=given[1]))
+    (logits,) = whole(jnp.array([[token for part in tokens.values() for token in part]]), jnp.array([types]))
+    wanted = jax.nn.softmax(logits)
+    np.testing.assert_allclose(list(classify(loaded, [document])[0].values()), wanted, atol=1e-5)
+
+
+def test_too_long_texts():
+    loaded = load_run(trained("translation"))
+    text = " ".join(PIECES * 2)
+    reporter = Notes()
+    (whole,) = translate(loaded, [text], too_long="window", reporter=reporter)
+    first, second = translate(loaded, [text[:47], text[48:]])
+    assert whole == Output(f"{first.text} {second.text}", first.log_prob + second.log_prob, True)
+    (cut,) = translate(loaded, ["ice", text], too_long="truncate", reporter=reporter)[1:]
+    assert cut == translate(loaded, [text[:47]])[0]
+    assert reporter.notes == [
+        "text 1 ('owl sun ice. owl sun i...') is read in 2 windows of at most 47 tokens",
+        "text 2 ('owl sun ice. owl sun i...'): 21 of its 68 tokens are cut, 47 are left",
+    ]
+    with pytest.raises(DataError, match=r"text 2 \('owl sun ice. owl sun i...'\) has 68 tokens, .* at most 47"):
+        translate(loaded, ["ice", text])
+
+
+def test_too_long_documents():
+    loaded = load_run(trained("classification"))
+    parts = ["sun ice sun red sun.", "owl ice red owl owl."]
+    document = {"header": "owl ice", "body": " ".join(parts), "footer": "end"}
+    (found,) = classify(loaded, [document], too_long="window")
+    pieces = classify(loaded, [{**document, "body": part} for part in parts])
+    for label in LABELS:
+        assert found[label] == pytest.approx(np.mean([piece[label] for piece in pieces]), abs=1e-9)
+    (cut,) = classify(loaded, [document], too_long="truncate")
+    assert cut == classify(loaded, [{**document, "body": document["body"][:37]}])[0]
+    with pytest.raises(RefusedError, match=r"summaries of the parts .* take --too-long truncate"):
+        summarize(load_run(trained("summarization")), ["owl"], too_long="window")
+
+
+def copied(tmp_path, kind="translation"):
+    return shutil.copytree(trained(kind), tmp_path / "run")
+
+
+def diverge(directory, *seeds):
+    path = directory / "group-000" / "result.json"
+    result = json.loads(path.read_text())
+    for replica in result["replicas"]:
+        replica["diverged_at"] = 20 if replica["seed"] in seeds else None
+    path.write_text(json.dumps(result))
+
+
+def test_the_first_seed_that_did_not_diverge(tmp_path):
+    directory = copied(tmp_path)
+    assert load_run(directory).seed == 0
+    assert load_run(directory / "group-000").seed == 0
+    diverge(directory, 0)
+    assert load_run(directory).seed == 1
+    with pytest.raises(RefusedError, match="no finished replica of seed 0 that did not diverge"):
+        load_run(directory, 0)
+    diverge(directory, 0, 1)
+    with pytest.raises(RefusedError, match=r"every replica of .* diverged: train it with a smaller learning rate"):
+        load_run(directory)
+
+
+def spoil(directory, what):
+    if what == "result":
+        (directory / "group-000" / "result.json").unlink()
+    elif what == "tokenizer":
+        record = json.loads((directory / "data.json").read_text()) | {"tokenizer": "0" * 64}
+        (directory / "data.json").write_text(json.dumps(record))
+    elif what == "generated":
+        config = to_json(CONFIGS["translation"]) | {"task": to_json(Copying(kind="rsc")), "posenc": []}
+        config["evaluation"] |= {"decoded_examples": 0}
+        (directory / "config.json").write_text(json.dumps(config))
+    elif what == "bytes":
+        (directory / "tokenizer.model").write_bytes(b"no tokenizer")
+    else:
+        (directory / what).unlink()
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("config.json", "is no run: it has no config.json"),
+        ("result", "group-000 is not finished: run it to the end first"),
+        ("data.json", r"there is no .*data.json: copy it again from where the run was made"),
+        ("tokenizer.model", r"there is no .*tokenizer.model: copy it again"),
+        ("tokenizer", r"tokenizer.model is not the tokenizer of this run: .* data.json has 000000000000"),
+        ("bytes", "tokenizer.model is no tokenizer"),
+        ("generated", "is a run of task 'copying', which is not about text"),
+    ],
+)
+def test_runs_that_cannot_work(tmp_path, what, message):
+    directory = copied(tmp_path)
+    spoil(directory, what)
+    with pytest.raises(RefusedError, match=message):
+        load_run(directory)
+
+
+def test_runs_of_other_tasks():
+    loaded = load_run(trained("translation"))
+    with pytest.raises(
+        RefusedError, match=r"is a run of task 'translation', and `posenc classify` needs .* translate`"
+    ):
+        classify(loaded, documents())
+    with pytest.raises(RefusedError, match="`posenc summarize` needs one of task 'summarization': use `posenc trans"):
+        summarize(loaded, ["owl"])
+    with pytest.raises(ValueError, match="'owl' is one text: give a list"):
+        translate(loaded, "owl")
+    assert translate(loaded, []) == []
