@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.cell import Reporter, load_group_state, read_tokenizer
+from posenc_jax.cell import Reporter, load_group_state
 from posenc_jax.config import Run
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, rows
@@ -33,6 +33,7 @@ from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
+from posenc_jax.run_data import read_tokenizer
 from posenc_jax.surgery import best_replica, finished
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.step import Bucket, buckets, forward
@@ -90,7 +91,7 @@ def load_run(directory: str | os.PathLike, seed: int | None = None, *, reporter:
     group_directory, index = best_replica(directory, _first_seed(directory, config) if seed is None else seed)
     tokenizer = read_tokenizer(directory)
     group, state = load_group_state(config, group_directory, reporter.note)
-    params = jax.tree.map(lambda leaf: leaf[index], state["params"])
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf[index]), state["params"])
     return Loaded(directory, config, params, tokenizer, *group.replicas[index])
 
 
@@ -212,11 +213,10 @@ def classify(
             labels=np.zeros(len(batch), np.int32),
         )
 
-    params = jax.device_put(loaded.params)
     found = np.zeros((len(inputs), task.num_classes))
     for bucket, batch in _batches(loaded.config, inputs, reporter, "classify"):
         probabilities = _probabilities(
-            params,
+            loaded.params,
             records(batch, bucket.max_length),
             _draws(inputs, batch),
             np.int32(random_seed),
@@ -329,13 +329,12 @@ def _outputs(
     title: str,
 ) -> list[Output]:
     """The first output for each input."""
-    params = jax.device_put(loaded.params)
     found: dict[int, Output] = {}
     for bucket, batch in _batches(loaded.config, inputs, reporter, title):
         best = jax.tree.map(
             lambda x: np.asarray(x)[:, 0],
             _decode(
-                params,
+                loaded.params,
                 records(batch, bucket.max_length),
                 _draws(inputs, batch),
                 np.int32(random_seed),

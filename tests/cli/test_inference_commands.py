@@ -1,0 +1,189 @@
+"""``posenc translate``, ``summarize`` and ``classify``: what they print, where, and how they refuse."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from text_runs import LABELS, trained
+
+from posenc_jax.cli import main, texts
+from posenc_jax.cli.classify import document_of_text
+from posenc_jax.inference import classify, load_run, summarize, translate
+from posenc_jax.models import Beam, Sampling
+
+TEXT = "sun ice\n\nred sun\n\n\nice\nice\n\nend\n"
+LONG = "owl sun ice. " * 4
+
+
+@pytest.fixture(autouse=True)
+def _prepared(monkeypatch, tmp_path):
+    """JAX is set up already in this process; and there is no corpus."""
+    monkeypatch.setattr(texts, "prepare_jax", lambda: None)
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"a.txt": TEXT, "long.txt": LONG, "empty": " \n", "bad": "aé".encode("latin-1")}.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for name, content in {
+        "a.json": {"header": "sun ice", "body": "red"},
+        "list.json": ["sun"],
+        "number.json": {"header": 1},
+        "title.json": {"title": "sun"},
+        "empty.json": {"header": " "},
+    }.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / "no.json").write_text('{"header":\n"sun",}')
+    (tmp_path / "folder").mkdir()
+
+
+def given(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def posenc(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return out, err
+
+
+def test_translate(capsys, monkeypatch):
+    run = trained("translation")
+    loaded = load_run(run)
+    first, second = translate(loaded, ["owl sun", "sun red"])
+    assert first.text != second.text
+    assert posenc(capsys, "translate", run, "owl sun", "sun red") == (f"{first.text}\n{second.text}\n", "")
+    given(monkeypatch, b"owl sun\r\n\nsun red")
+    assert posenc(capsys, "translate", run)[0] == f"{first.text}\n\n{second.text}\n"
+    beam = translate(load_run(run, 1), ["owl sun"], Beam(2, length_penalty="huggingface", alpha=0.3))[0]
+    options = ["--seed", 1, "--beam", 2, "--length-penalty", "huggingface", "--alpha", 0.3, "--scores"]
+    assert posenc(capsys, "translate", run, *options, "owl sun")[0] == f"{beam.log_prob:.4f}\t{beam.text}\n"
+    hot = Sampling(temperature=3.0, top_k=50, top_p=0.9)
+    drawn = [output.text for output in translate(loaded, ["owl sun", "ice"], hot, random_seed=5)]
+    options = ["--sample", "--temperature", 3, "--top-k", 50, "--top-p", 0.9, "--random-seed", 5]
+    out, _ = posenc(capsys, "translate", run, "owl sun", *options, "ice")
+    assert out == "".join(" ".join(text.splitlines()) + "\n" for text in drawn)
+    (joined,) = translate(loaded, [LONG], too_long="window")
+    out, err = posenc(capsys, "translate", run, LONG, "--too-long", "window")
+    assert (out, err) == (
+        f"{joined.text}\n",
+        "text 1 ('owl sun ice. owl sun ...') is read in 2 windows of at most 47 tokens\n",
+    )
+
+
+def test_summarize(capsys):
+    run = trained("summarization")
+    (output,) = summarize(load_run(run), [LONG.strip()], too_long="truncate")
+    out, err = posenc(capsys, "summarize", run, "long.txt", "--too-long", "truncate", "--scores")
+    assert out == f"{output.log_prob:.4f}\t{output.text}\n"
+    assert "4 of its 51 tokens are cut, 47 are left" in err
+
+
+def test_an_output_that_was_cut_off_is_noted(capsys):
+    _, err = posenc(capsys, "summarize", trained("summarization"), "a.txt", "--sample", "--temperature", 1e4)
+    assert err == "cut off at the largest number of tokens: output 1\n"
+
+
+def test_classify(capsys):
+    run = trained("classification")
+    loaded = load_run(run)
+    for name, document in {
+        "a.txt": {"header": "sun ice", "body": "red sun\nice\nice", "footer": "end"},
+        "a.json": {"header": "sun ice", "body": "red"},
+    }.items():
+        (found,) = classify(loaded, [document])
+        best = max(found, key=found.get)
+        other = LABELS[1 - LABELS.index(best)]
+        wanted = f"{best}  {found[best]:.4f}\n{other}  {found[other]:.4f}\n"
+        assert posenc(capsys, "classify", run, name) == (wanted, "")
+
+
+def test_plain_text_as_a_document():
+    assert document_of_text("\n\none\n") == {"header": "one", "body": "", "footer": ""}
+    assert document_of_text("one\ntwo\n \nthree") == {"header": "one\ntwo", "body": "three", "footer": ""}
+    assert document_of_text("1\n\n2\n\n3\n\n4") == {"header": "1", "body": "2\n3", "footer": "4"}
+
+
+T, S, C = "translation", "summarization", "classification"
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "arguments", "message"),
+    [
+        ("translate", T, [LONG], "has 52 tokens, and this run was trained and evaluated with at most 47: shorten it"),
+        ("translate", T, ["sun", " "], "text 2 (' ') is empty"),
+        ("translate", T, ["sun\udce9"], "character 3 is the lone surrogate U+DCE9"),
+        ("translate", T, ["sun", "--seed", "7"], "has no finished replica of seed 7"),
+        ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 keeps nothing"),
+        ("translate", T, ["sun", "--beam", "2", "--sample"], "--beam and --sample are two ways"),
+        ("translate", T, ["sun", "--alpha", "1"], "--alpha is a setting of --beam: give both"),
+        ("translate", T, ["sun", "--top-k", "3", "--beam", "2"], "--top-k is a setting of --sample: give both"),
+        ("translate", T, ["sun", "--sample", "--top-p", "2"], "Sampling.top_p = 2.0 is outside (0, 1]"),
+        ("translate", T, ["sun", "--too-long", "cut"], "invalid choice: 'cut'"),
+        ("translate", T, ["sun", "--posenc", "rope"], "unrecognized arguments: --posenc"),
+        ("translate", S, ["sun"], "is a run of task 'summarization', and `posenc translate` needs one of task 'trans"),
+        ("translate", None, ["nowhere", "sun"], "nowhere is no run: it has no config.json"),
+        ("translate", None, [], "translate: the following arguments are required: RUN"),
+        ("summarize", S, ["gone"], "there is no file gone"),
+        ("summarize", S, ["folder"], "folder is a directory: name one file"),
+        ("summarize", S, ["empty"], "empty is empty: it has no text to read"),
+        (
+            "summarize",
+            S,
+            ["bad"],
+            "bad is no UTF-8 text: byte 0xe9 at offset 1 (unexpected end of data); save it as UTF-8",
+        ),
+        ("summarize", S, ["long.txt"], "has 51 tokens"),
+        ("summarize", S, ["a.txt", "--too-long", "window"], "summaries of the parts of a document are no summary"),
+        ("summarize", C, ["a.txt"], "use `posenc classify`"),
+        ("classify", C, ["list.json"], "list.json must hold an object of strings"),
+        ("classify", C, ["number.json"], "number.json must hold an object of strings"),
+        ("classify", C, ["title.json"], "title.json has the key 'title': a document has header, body, footer"),
+        ("classify", C, ["empty.json"], "empty.json is empty: none of header, body, footer has text"),
+        ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
+        ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
+        ("classify", T, ["a.txt"], "use `posenc translate`"),
+    ],
+)
+def test_refused_in_one_line(capsys, command, kind, arguments, message):
+    assert main([command, *([] if kind is None else [str(trained(kind))]), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("posenc: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "standard input is empty"),
+        (b"\n \n", "standard input is empty"),
+        (b"\xef\xbb\xbfsun\nb\xff\n", "standard input is no UTF-8 text: byte 0xff at offset 8 (invalid start byte)"),
+    ],
+)
+def test_standard_input_refused(capsys, monkeypatch, data, message):
+    given(monkeypatch, data)
+    assert main(["translate", "nowhere"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_as_a_process(tmp_path):
+    """Where the backend is set up by the command itself."""
+    command = [sys.executable, "-m", "posenc_jax", "translate", str(trained("translation"))]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(command, input="owl sun\n", env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{translate(load_run(trained('translation')), ['owl sun'])[0].text}\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["translate", "summarize", "classify"])
+def test_help(capsys, command):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--too-long" in out
+    assert ("--beam" in out) == (command != "classify")
+    assert ('{"header": ..., "body": ..., "footer": ...}' in out) == (command == "classify")
