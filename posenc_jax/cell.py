@@ -13,22 +13,17 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
 
-from posenc_jax.config import Execution, Run, config_hash, difference, to_json
+from posenc_jax.config import Execution, Run, config_hash, to_json
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
-from posenc_jax.data.text.streaming import Feed
-from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
 from posenc_jax.environment import deciding, environment
+from posenc_jax.run_data import Supply, load_data
 from posenc_jax.training.checkpoint import Checkpoints, digest
 from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
 from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
-
-# Of all seeds together, where training text is read in turn.
-_READING_THREADS = 4
 
 
 class StoppedError(Exception):
@@ -96,49 +91,6 @@ def run(
     return results(directory, config)
 
 
-def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> TextData | None:
-    """What the task reads from files, with the tokenizer of the run, which is stored in its directory at first.
-
-    Raises:
-      RefusedError: the directory was begun with other data. DataError: the corpus is not there.
-    """
-    if not isinstance(config.task, TextTask):
-        return None
-    record, model = directory / "data.json", directory / "tokenizer.model"
-    data = config.task.load(note, read_tokenizer(directory) if record.exists() else None)
-    if not record.exists():
-        write_atomically(model, data.tokenizer.to_bytes())
-        write_atomically(record, json.dumps(data.identity, indent=1) + "\n")
-    elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
-        raise RefusedError(
-            f"{directory} was begun with other data: choose another directory, or prepare that data again. "
-            "Differences:\n  " + "\n  ".join(lines)
-        )
-    return data
-
-
-def read_tokenizer(directory: Path) -> Tokenizer:
-    """The tokenizer stored with a run, also for one of its groups; RefusedError when it is not the one that the run
-    was made with.
-    """
-    home = directory.parent if directory.name.startswith("group-") else directory
-    path, record = home / "tokenizer.model", home / "data.json"
-    for file in (path, record):
-        if not file.is_file():
-            raise RefusedError(f"there is no {file}: copy it again from where the run was made")
-    wanted = read_json(record).get("tokenizer")
-    try:
-        tokenizer = tokenizer_from_bytes(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{path} is no tokenizer ({error}): copy it again from where the run was made") from None
-    if tokenizer.sha256 != wanted:
-        raise RefusedError(
-            f"{path} is not the tokenizer of this run: its SHA-256 is {tokenizer.sha256[:12]}..., data.json has "
-            f"{str(wanted)[:12]}...; copy it again from where the run was made"
-        )
-    return tokenizer
-
-
 class Cell:
     """The compiled programs of one config, shared by its groups."""
 
@@ -149,9 +101,7 @@ class Cell:
         self.reporter = reporter
         self.stop = stop
         self.data = data
-        self._arrays: Any = None
-        self._plans: dict[int, Any] = {}
-        self._feeds: dict[int, Feed] = {}
+        self.supply = Supply(config, data)
         self._programs: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
@@ -161,9 +111,7 @@ class Cell:
             try:
                 state = self._train(group, checkpoints)
             finally:
-                for feed in self._feeds.values():
-                    feed.close()
-                self._feeds.clear()
+                self.supply.close()
         result = self._measure(group, state)
         write_atomically(group.directory / "result.json", dumps({**result, "bit_exact": bit_exact}) + "\n")
 
@@ -175,18 +123,18 @@ class Cell:
             stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
         )
         cut_back(group.directory / "metrics.jsonl", step)
-        mesh = make_mesh(config.execution, group.size)
+        mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
-            state, fed = place(state, mesh), self._feed(group, step)
+            state, fed = place(state, mesh), self.supply.feed(seeds, step)
             self._trainer(group, mesh, state, fed)
             self.reporter.advance(0)
         while step < training.steps and alive:
-            state, metrics = self._trainer(group, mesh, state, fed)(state, self._shared(mesh), fed)
+            state, metrics = self._trainer(group, mesh, state, fed)(state, self.supply.arrays(mesh), fed)
             step += training.steps_per_call
             if step < training.steps:  # while the devices compute
-                fed = self._feed(group, step)
+                fed = self.supply.feed(seeds, step)
             metrics = jax.tree.map(np.asarray, metrics)
             alive = bool((metrics["diverged_at"] < 0).any())
             self._refuse_foreign_tokens(metrics)
@@ -213,29 +161,6 @@ class Cell:
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
         return state
 
-    def _feed(self, group: Group, step: int) -> Any:
-        """What the host decides of the next call's batches, with a leading replica axis."""
-        if self.data is None:
-            return None
-        task, training, seeds = self.config.task, self.config.training, [seed for seed, _ in group.filled]
-        assert isinstance(task, TextTask)
-        for seed in seeds:
-            if seed not in self._plans:
-                self._plans[seed] = task.plan(self.data.sizes, seed, training.batch_size)
-        if self.data.stream is None:
-            parts = [task.feed(self._plans[seed], step, training.steps_per_call) for seed in seeds]
-        else:
-            for seed in set(seeds) - set(self._feeds):
-                self._feeds[seed] = Feed(
-                    self.data.stream,
-                    self._plans[seed],
-                    task.row,
-                    training.steps_per_call,
-                    num_threads=max(1, _READING_THREADS // len(set(seeds))),
-                )
-            parts = [self._feeds[seed](step) for seed in seeds]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
-
     def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
         """The training program, one for each shape of what it is fed."""
         sharded = _sharded(self.config.execution, mesh)
@@ -245,7 +170,7 @@ class Cell:
             name,
             lambda s, f, data: train_call(self.config, sharded, s, f, data),
             state,
-            self._shared(mesh),
+            self.supply.arrays(mesh),
             fed=fed,
             donate=True,
         )
@@ -255,7 +180,9 @@ class Cell:
         host = jax.tree.map(np.asarray, state)
         state = place(host, make_mesh(config.execution, group.size))
         validation = self._validation(group, state)
-        evaluation = self.evaluate(group, state, config.evaluation.lengths)
+        evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
+        if decoded:
+            write_texts(group.directory / "decoded.jsonl", decoded)
         replicas = []
         for i, (seed, rate) in enumerate(group.replicas):
             diverged_at = int(host["diverged_at"][i])
@@ -286,10 +213,11 @@ class Cell:
             "replicas": replicas,
         }
 
-    def evaluate(self, group: Group, state: Any, lengths: tuple[int, ...]) -> list[tuple[int, list[dict]]]:
-        """(length, the scores of every replica) of a placed group state, for each length.
-
-        With `Evaluation.decoded_examples` outputs are decoded too, and kept in ``decoded.jsonl`` of the group.
+    def evaluate(
+        self, group: Group, state: Any, lengths: tuple[int, ...]
+    ) -> tuple[list[tuple[int, list[dict]]], list[dict]]:
+        """(length, the scores of every replica) of a placed group state, for each length; and what was decoded, a row
+        for each example and replica (with `Evaluation.decoded_examples`).
         """
         config = self.config
         mesh = make_mesh(config.execution, group.size)
@@ -300,11 +228,11 @@ class Cell:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
         found, lines = [], []
         for bucket in buckets(config, lengths, at_once):
-            shared = (np.int32(bucket.lengths[0]), self._shared(mesh))
+            shared = (np.int32(bucket.lengths[0]), self.supply.arrays(mesh))
             program = self._program(group, bucket, _evaluator(config, bucket), replicas, shared)
             self.reporter.advance(0)
             for length in bucket.lengths:
-                shared = (np.int32(length), self._shared(mesh))
+                shared = (np.int32(length), self.supply.arrays(mesh))
                 sums = jax.tree.map(np.asarray, program(replicas, shared))
                 scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
                 if config.evaluation.decoded_examples:
@@ -317,10 +245,7 @@ class Cell:
                 signal = self.stop()
                 if signal is not None:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
-        if lines:
-            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-            write_atomically(group.directory / "decoded.jsonl", text)
-        return found
+        return found, lines
 
     def _decode(self, group: Group, replicas: Any, max_length: int, length: int) -> list[list[dict]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
@@ -333,7 +258,7 @@ class Cell:
         there = [int(i) for i in np.asarray(ids) if i >= 0]
         written: list[list[dict]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
-            shared = (np.int32(length), np.int32(start), self._shared(mesh))
+            shared = (np.int32(length), np.int32(start), self.supply.arrays(mesh))
             program = self._program(
                 group,
                 f"decode@{max_length}",
@@ -350,7 +275,7 @@ class Cell:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
-        shared = self._shared(make_mesh(self.config.execution, group.size))
+        shared = self.supply.arrays(make_mesh(self.config.execution, group.size))
         program = self._program(
             group,
             "validate",
@@ -359,14 +284,6 @@ class Cell:
             shared,
         )
         return jax.tree.map(np.asarray, program(replicas, shared))
-
-    def _shared(self, mesh: Any) -> Any:
-        """The arrays of the data on every device of the mesh."""
-        if self.data is None:
-            return None
-        if self._arrays is None or self._arrays[0] != mesh:
-            self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
-        return self._arrays[1]
 
     def _program(
         self,
@@ -480,6 +397,11 @@ def _evaluator(config: Run, bucket: Bucket) -> Callable:
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
     """The scores of one replica as they stand in a result."""
     return config.task.results({name: value[replica] for name, value in scores.items()})
+
+
+def write_texts(path: Path, rows: list[dict]) -> None:
+    """Rows of JSON that people read: in UTF-8, letters as they are."""
+    write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def text_scores(config: Run, written: list[dict]) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Reporter, load_group_state, read_tokenizer
+from posenc_jax.cell import Cell, Reporter, load_group_state, write_texts
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.run_data import read_tokenizer
 from posenc_jax.surgery import finished, partners
 from posenc_jax.training.metrics import dumps, write_atomically
 from posenc_jax.training.replicas import make_mesh, place
@@ -62,13 +63,16 @@ def evaluate(
         loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
     cell = Cell(changed, reporter, stop, loaded)
     rows: list[dict] = []
+    decoded: list[dict] = []
     for group_directory in group_directories:
         finished(group_directory)
     for group_directory in group_directories:
         group, state = load_group_state(config, group_directory, reporter.note)
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
-        for length, scores in cell.evaluate(group, placed, lengths):
+        found, lines = cell.evaluate(group, placed, lengths)
+        decoded += lines
+        for length, scores in found:
             for i, (seed, rate) in enumerate(group.replicas):
                 rows.append({"seed": seed, "learning_rate": rate, "length": length, **scores[i]})
     rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
@@ -82,6 +86,8 @@ def evaluate(
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
     path = directory / "evaluations" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
+    if decoded:
+        write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, dumps({**question, "rows": rows}) + "\n")
     return path, json.loads(path.read_text())["rows"]
 

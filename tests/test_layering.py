@@ -12,7 +12,7 @@ OPTIONAL = "anything"
 # Group (a package or a module of posenc_jax): the groups below it, what it may import from elsewhere, and what only
 # inside functions. The standard library is free to all.
 _MODELS_AND_DATA = {"encodings", "models", "data", "statistics", "config", "environment"}
-_ENGINE = {"cell", "directories", "surgery", "preflight", "ablation", "evaluation", "weights", "inference"}
+_ENGINE = {"cell", "run_data", "directories", "surgery", "preflight", "ablation", "evaluation", "weights", "inference"}
 LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
     "models": ({"encodings"}, {"jax", "numpy", "flax"}, set()),

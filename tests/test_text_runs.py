@@ -73,8 +73,8 @@ def test_a_result_has_the_scores_of_its_task(kind, names):
 def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
     """Greedy outputs equal the reference exactly as often as every token is right given the ones before it."""
     directory = finished(kind)
-    _, rows = evaluate(directory, posenc=(Sinusoidal(),), data=text_runs.CONFIGS[kind].task.data.name)
-    lines = [json.loads(line) for line in (directory / "group-000" / "decoded.jsonl").read_text().splitlines()]
+    path, rows = evaluate(directory, posenc=(Sinusoidal(),), data=text_runs.CONFIGS[kind].task.data.name)
+    lines = [json.loads(line) for line in path.with_name(f"{path.stem}-decoded.jsonl").open(encoding="utf-8")]
     column = "de" if kind == "translation" else "summary"
     for row in (row for row in rows if row["count"]):
         own = [line for line in lines if (line["length"], line["seed"]) == (row["length"], row["seed"])]

@@ -1,0 +1,111 @@
+"""What a run takes from its corpus: loaded with the run's own tokenizer, laid on devices, and fed call by call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from posenc_jax.config import Run, difference
+from posenc_jax.data.text.base import TextData, TextTask
+from posenc_jax.data.text.streaming import Feed
+from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
+from posenc_jax.directories import RefusedError, read_json
+from posenc_jax.training.metrics import write_atomically
+
+# Of all seeds together, where training text is read in turn.
+_READING_THREADS = 4
+
+
+def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> TextData | None:
+    """What the task reads from files, with the tokenizer of the run, which is stored in its directory at first.
+
+    Raises:
+      RefusedError: the directory was begun with other data. DataError: the corpus is not there.
+    """
+    if not isinstance(config.task, TextTask):
+        return None
+    record, model = directory / "data.json", directory / "tokenizer.model"
+    data = config.task.load(note, read_tokenizer(directory) if record.exists() else None)
+    if not record.exists():
+        write_atomically(model, data.tokenizer.to_bytes())
+        write_atomically(record, json.dumps(data.identity, indent=1) + "\n")
+    elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
+        raise RefusedError(
+            f"{directory} was begun with other data: choose another directory, or prepare that data again. "
+            "Differences:\n  " + "\n  ".join(lines)
+        )
+    return data
+
+
+def read_tokenizer(directory: Path) -> Tokenizer:
+    """The tokenizer stored with a run, also for one of its groups; RefusedError when it is not the one that the run
+    was made with.
+    """
+    home = directory.parent if directory.name.startswith("group-") else directory
+    path, record = home / "tokenizer.model", home / "data.json"
+    for file in (path, record):
+        if not file.is_file():
+            raise RefusedError(f"there is no {file}: copy it again from where the run was made")
+    wanted = read_json(record).get("tokenizer")
+    try:
+        tokenizer = tokenizer_from_bytes(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{path} is no tokenizer ({error}): copy it again from where the run was made") from None
+    if tokenizer.sha256 != wanted:
+        raise RefusedError(
+            f"{path} is not the tokenizer of this run: its SHA-256 is {tokenizer.sha256[:12]}..., data.json has "
+            f"{str(wanted)[:12]}...; copy it again from where the run was made"
+        )
+    return tokenizer
+
+
+class Supply:
+    """What programs are given besides their replicas: nothing for generated tasks."""
+
+    def __init__(self, config: Run, data: TextData | None) -> None:
+        self.config = config
+        self.data = data
+        self._arrays: tuple[Mesh, Any] | None = None
+        self._plans: dict[int, Any] = {}
+        self._feeds: dict[int, Feed] = {}
+
+    def arrays(self, mesh: Mesh) -> Any:
+        """The arrays of the data, on every device of the mesh."""
+        if self.data is None:
+            return None
+        if self._arrays is None or self._arrays[0] != mesh:
+            self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
+        return self._arrays[1]
+
+    def feed(self, seeds: Sequence[int], step: int) -> Any:
+        """What the host decides of the batches of the call that begins at ``step``: a pytree with a leading axis of
+        one entry for each of ``seeds``.
+        """
+        if self.data is None:
+            return None
+        task, count = self.config.task, self.config.training.steps_per_call
+        assert isinstance(task, TextTask)
+        for seed in set(seeds) - set(self._plans):
+            self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
+        if self.data.stream is None:
+            parts = [task.feed(self._plans[seed], step, count) for seed in seeds]
+        else:
+            threads = max(1, _READING_THREADS // len(set(seeds)))
+            for seed in set(seeds) - set(self._feeds):
+                self._feeds[seed] = Feed(
+                    self.data.stream, self._plans[seed], task.row, count, num_threads=threads
+                )
+            parts = [self._feeds[seed](step) for seed in seeds]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+
+    def close(self) -> None:
+        """Ends the threads that read ahead."""
+        for feed in self._feeds.values():
+            feed.close()
+        self._feeds.clear()
