@@ -305,7 +305,8 @@ def _batches(
         reporter.phase(title, len(inputs), unit="texts")
     for bucket_number, numbers in sorted(members.items()):
         bucket = measured[bucket_number]
-        size = min(CHUNK, bucket.chunk)
+        # On CPU rows beyond 8 save no time, and one text should not wait for 31 copies of it.
+        size = min(8 if jax.default_backend() == "cpu" else CHUNK, bucket.chunk)
         for start in range(0, len(numbers), size):
             batch = numbers[start : start + size]
             # Copies of a real text, which end when it ends.
