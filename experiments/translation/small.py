@@ -1,4 +1,4 @@
-"""Does it matter for translation how positions are encoded? English to German, LibreOffice Help, small enough for 2 cores.
+"""Does it matter for translation how positions are encoded? English to German, help pages, small enough for 2 cores.
 
     posenc data prepare help/en-de
     posenc ablate experiments/translation/small.py

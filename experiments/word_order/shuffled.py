@@ -38,7 +38,8 @@ def row(directory: Path) -> tuple[Run, np.ndarray, np.ndarray]:
 def main(ablations: list[str]) -> None:
     """Prints one Markdown table for all ablations."""
     prepare_jax()
-    print("| corpus | encoding | metric | words in order | shuffled | lost [95 % interval] |\n|---|---|---|---|---|---|")
+    print("| corpus | encoding | metric | words in order | shuffled | lost [95 % interval] |")
+    print("|---|---|---|---|---|---|")
     for ablation in map(Path, ablations):
         for cell in read_json(ablation / "ablation.json")["cells"]:
             config, ordered, shuffled = row(ablation / cell["directory"])

@@ -23,6 +23,12 @@ HEADER, BODY, FOOTER = 1, 2, 3
 HELP_MODULES = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
 """The classes of help/modules."""
 
+PACKAGE_SECTIONS = (
+    *("admin", "devel", "doc", "games", "gnu-r", "golang", "haskell", "java", "javascript", "libdevel", "libs"),
+    *("misc", "net", "perl", "python", "ruby", "science", "sound", "utils", "x11"),
+)
+"""The classes of descriptions/sections."""
+
 SECTIONS = {"header": HEADER, "body": BODY, "footer": FOOTER}
 
 
