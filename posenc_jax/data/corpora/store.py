@@ -2,6 +2,7 @@
 
     DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
     DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
+    DIRECTORY/derived/          what was measured of corpora, and is measured again when it is removed
 
 A corpus is prepared in a folder beside its own and renamed; one process at a time prepares in a directory.
 """

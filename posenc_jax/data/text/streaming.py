@@ -28,8 +28,8 @@ Sides = tuple[Sequence[int] | np.ndarray, ...]
 """An example's token sequences, one for each field that its `Records` have."""
 
 _FIELDS = ("inputs", "targets", "given", "types", "labels")
-# Enough rows for one call of the tokenizer, few enough to be no matter of memory.
-_CHUNK = 1024
+# Enough rows for one call of the tokenizer, few enough to be no matter of memory, long documents too.
+_CHUNK = 256
 _NOTED = 1_000_000
 # 64 MiB of documents; a corpus of that size is tokenized once.
 _REMEMBERED_TOKENS = 2**24
