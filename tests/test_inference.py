@@ -1,5 +1,6 @@
 """Finished runs at work: the outputs that were measured, alone or in company, and what is refused."""
 
+import dataclasses
 import json
 import shutil
 
@@ -222,3 +223,18 @@ def test_runs_of_other_tasks():
     with pytest.raises(ValueError, match="'owl' is one text: give a list"):
         translate(loaded, "owl")
     assert translate(loaded, []) == []
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "widths"),
+    [((8, 70, 300), {1: 8, 8: 8, 9: 70, 12: 70, 70: 70, 71: 300, 300: 300}), ((6,), {1: 6, 6: 6, 7: 12, 12: 12})],
+)
+def test_every_text_has_the_width_that_its_length_was_measured_at(evaluated, widths):
+    config = CONFIGS["translation"]
+    config = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, lengths=evaluated))
+    inputs = [[7] * length for length in widths for _ in range(9)]  # one more than a batch holds
+    found = list(inference._batches(config, inputs, Notes(), "translate"))
+    assert len({len(batch) for _, batch in found}) == 1
+    assert {number for _, batch in found for number in batch} == set(range(len(inputs)))
+    for bucket, batch in found:
+        assert {widths[len(inputs[number])] for number in batch} == {bucket.max_length}
