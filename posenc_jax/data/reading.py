@@ -30,16 +30,6 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Any: ...
 
 
-def token_lengths(source: Source, encode: Encode) -> np.ndarray:
-    """``[n]`` int32 (``[n, sides]`` with several) tokens of every example: what plans are made of.
-
-    One pass over all text; of its tokens nothing is kept.
-    """
-    n = len(source)
-    lengths = np.fromiter((len(side) for i in range(n) for side in encode(source[i])), np.int32)
-    return lengths if len(lengths) == n else lengths.reshape(n, -1)
-
-
 def rows_of_process(ids: np.ndarray, process_index: int, process_count: int) -> np.ndarray:
     """``[..., B / process_count, G]``: the rows of batches ``[..., B, G]`` that one process reads and holds.
 
@@ -82,7 +72,7 @@ class Reader:
 
     Attributes:
       source: where examples are read by number. encode: makes tokens of them.
-      plan: which examples each step has; its lengths are `token_lengths` of this source and ``encode``, less ``extra``.
+      plan: which examples each step has; its lengths are those of this source and ``encode``, less ``extra``.
       steps_per_call: steps that are read together.
       capacities: tokens of a row, one for all sides or one a side. None: those of `Packing`, the width of `Buckets`.
       extra: tokens that an example has beyond those that the plan counts (1 where inputs and targets are one
@@ -172,7 +162,7 @@ def _padded(ragged: Ragged, num_tokens: int, num_sequences: int) -> Ragged:
     if missing < 0:
         raise ValueError(
             f"the examples of a call have {len(ragged.tokens)} tokens, and the plan has room for {num_tokens}: make "
-            "the plan of token_lengths with the same source and encode (less extra)"
+            "the plan of the lengths that the same source and encode have (less extra)"
         )
     return Ragged(
         np.pad(ragged.tokens, (0, missing)),

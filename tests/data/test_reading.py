@@ -9,7 +9,7 @@ import pytest
 
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.reading import Reader, rows_of_process, token_lengths
+from posenc_jax.data.reading import Reader, rows_of_process
 from posenc_jax.data.tokenizer import ByteTokenizer
 
 N = 200
@@ -48,6 +48,10 @@ def plan_named(name, lengths):
     return Plain(N, 4, 3)
 
 
+def lengths_of(source, encode):
+    return np.array([[len(side) for side in encode(row)] for row in source.rows], np.int32)
+
+
 def composed(sides, ids):
     """``[count, rows, G, sides]`` the tokens of every place of the batches; None = nothing there."""
     return [
@@ -59,10 +63,7 @@ def composed(sides, ids):
 @pytest.mark.parametrize("name", ["packing", "buckets", "plain"])
 def test_what_is_read_is_what_the_whole_corpus_gives_from_any_step_on(name):
     source = Rows()
-    lengths = token_lengths(source, both)
-    assert lengths.tolist() == [[len(side) for side in both(row)] for row in source.rows]
-    assert lengths.dtype == np.int32
-    plan = plan_named(name, lengths)
+    plan = plan_named(name, lengths_of(source, both))
     corpus = [Ragged.of([both(row)[side] for row in source.rows]) for side in (0, 1)]
     reader = Reader(source, both, plan, 3, capacities=16 if name == "plain" else None)
     shapes = {}
@@ -94,16 +95,10 @@ def test_only_what_a_call_needs_is_read_and_a_call_is_the_same_each_time():
     assert len(first.sides) == 1
 
 
-def test_one_side_has_lengths_without_an_axis_of_sides():
-    source = Rows()
-    assert token_lengths(source, one).tolist() == [len(one(row)[0]) for row in source.rows]
-    assert source.asked == list(range(N))
-
-
 @pytest.mark.parametrize("name", ["packing", "buckets", "plain"])
 def test_the_parts_of_the_processes_are_disjoint_and_together_whole(name):
     source = Rows()
-    plan = plan_named(name, token_lengths(source, both))
+    plan = plan_named(name, lengths_of(source, both))
     capacities = 16 if name == "plain" else None
     whole = Reader(source, both, plan, 2, capacities).read(4)
     parts, asked = [], []
@@ -135,10 +130,10 @@ def test_tokens_beyond_those_that_the_plan_counts_have_room():
     # Stored with one token that takes no slot, as a shifted sequence is: rows filled to the brim hold G more tokens.
     source = Rows()
     source.rows = [{"en": "abc"} for _ in range(N)]
-    plan = Packing(token_lengths(source, one) - 1, 4, 2, 5, 0)
+    plan = Packing(lengths_of(source, one)[:, 0] - 1, 4, 2, 5, 0)
     call = Reader(source, one, plan, 1, extra=1).read(0)
     assert call.sides[0].starts[-1] == len(call.sides[0].tokens) == 5 * (4 + 2 * 1)
-    with pytest.raises(ValueError, match=r"have 30 tokens, and the plan has room for 20: make the plan of token"):
+    with pytest.raises(ValueError, match=r"have 30 tokens, and the plan has room for 20: make the plan of the lengths"):
         Reader(source, one, plan, 1).read(0)
 
 
