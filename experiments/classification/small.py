@@ -19,7 +19,7 @@ plain = Run(
     model=Transformer(d_model=64, num_layers=2, num_heads=4, pooling="mean", dropout=0.1),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50, weight_decay=0.01),
-    training=Training(steps=600, batch_size=16, microbatches=2, steps_per_call=25, log_every=50, validation_batches=7),
+    training=Training(steps=400, batch_size=16, microbatches=2, steps_per_call=25, log_every=50, validation_batches=7),
     evaluation=Evaluation(lengths=(64, 128, 256, 512), num_examples=128),
     seeds=(0, 1, 2, 3),
     learning_rates=(1e-3,),
