@@ -112,7 +112,7 @@ def argmax_loop(run, prompt, eos):
 
 @pytest.mark.parametrize(
     ("kind", "slot"),
-    [("decoder_only", SLOTS[1]), ("decoder_only", SLOTS[2]), ("decoder_only", SLOTS[4]), ("encoder_decoder", SLOTS[2])],
+    [("decoder_only", SLOTS[1]), ("encoder_decoder", SLOTS[2])],
     ids=str,
 )
 def test_greedy_is_a_loop_of_argmax(kind, slot):
@@ -165,17 +165,12 @@ def test_greedy_without_padding_or_eos():
 REGISTRY = {"nope": (), **slots_of_registry(), "learned": (Learned(),)}
 REGISTRY = {name: slot for name, slot in REGISTRY.items() if "section" not in name}
 KINDS = ("decoder_only", "encoder_decoder")
-# One of each way to act, on padded and unpadded prompts in turn.
+# Positions in embeddings, keys, logits, values and gates, and drawn ones; prompts without padding and with it.
 HANDFUL = [
-    ("nope", "encoder_decoder"),
     ("sinusoidal", "decoder_only"),
-    ("learned", "encoder_decoder"),
-    ("rope", "decoder_only"),
     ("rope", "encoder_decoder"),
-    ("alibi", "decoder_only"),
     ("t5", "encoder_decoder"),
     ("shaw", "encoder_decoder"),
-    ("transformer_xl", "decoder_only"),
     ("fox", "decoder_only"),
     ("randomized", "encoder_decoder"),
 ]
