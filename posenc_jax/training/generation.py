@@ -26,7 +26,7 @@ def new_tokens(run: Run, max_length: int) -> int:
 
 
 def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared: tuple) -> Array:
-    """``[CHUNK, T]`` outputs for test examples ``start ..`` of one length, and ``[CHUNK]`` their numbers (-1: none).
+    """``[CHUNK, T]`` outputs for the test examples ``start ..`` of one length; of those beyond the last, anything.
 
     shared: (length, start, the arrays of the data).
     """
@@ -35,9 +35,7 @@ def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared:
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
     example = run.task.test_batch(data, key, length, indices, max_length)
-    return outputs(
-        run, params, example, new_tokens(run, max_length), Streams(positions=position_key), key, indices
-    )
+    return outputs(run, params, example, new_tokens(run, max_length), Streams(positions=position_key), key, indices)
 
 
 def outputs(
