@@ -169,7 +169,9 @@ def _encoding_facts(cls: Any) -> str:
 
 
 def _task_facts(cls: Any) -> str:
-    return f"{cls().model_kind.replace('_', '-')} model, {cls.metric.replace('_', ' ')}"
+    from posenc_jax.data.score_kinds import kind_of
+
+    return f"{cls().model_kind.replace('_', '-')} model, {kind_of(cls.metric).title}"
 
 
 def _source(cls: Any) -> str:
