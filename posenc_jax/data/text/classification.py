@@ -51,7 +51,7 @@ class Classification(TextTask):
 
     name = "classification"
     citation = "Devlin et al. 2019"
-    paper = "https://arxiv.org/abs/1810.04805"
+    paper = "arXiv:1810.04805"
     metric = "accuracy"
     length_unit = "tokens"
     columns = ("header", "body", "footer", "label")

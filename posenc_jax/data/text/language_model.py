@@ -35,7 +35,7 @@ class LanguageModel(TextTask):
 
     name = "language_model"
     citation = "Press et al. 2022"
-    paper = "https://arxiv.org/abs/2108.12409"
+    paper = "arXiv:2108.12409"
     metric = "perplexity"
     length_unit = "tokens of a window"
     columns = ("text",)

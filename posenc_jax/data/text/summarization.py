@@ -10,7 +10,7 @@ from posenc_jax.data.metrics import rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import ModelKind
-from posenc_jax.data.text.base import Encoded, Row, TextTask
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 
 
@@ -24,11 +24,12 @@ class Summarization(TextTask):
     tokens, and counted; a test document is never cut, it belongs to its own length.
     """
 
+    data: Data = Data(name="descriptions/summaries")
     max_summary: int = 24
 
     name = "summarization"
     citation = "Liu et al. 2018"
-    paper = "https://arxiv.org/abs/1801.10198"
+    paper = "arXiv:1801.10198"
     metric = "rouge_l"
     length_unit = "document tokens"
     writes_text = True

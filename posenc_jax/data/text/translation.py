@@ -31,7 +31,7 @@ class Translation(TextTask):
 
     name = "translation"
     citation = "Vaswani et al. 2017"
-    paper = "https://arxiv.org/abs/1706.03762"
+    paper = "arXiv:1706.03762"
     metric = "chrf"
     length_unit = "source tokens"
     writes_text = True
