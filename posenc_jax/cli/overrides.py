@@ -47,7 +47,7 @@ class RunArguments:
 def override_run(run: Run, arguments: list[str], program: str, description: str) -> tuple[Run, Path | None]:
     """The run with its overrides, and the value of ``--directory``."""
     # `--data.name` is short for `--task.data.name`: what people change most often.
-    arguments = [f"--task{word[1:]}" if word.startswith("--data.") else word for word in arguments]
+    arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
     chosen = override(RunArguments, RunArguments(run), arguments, program, description)
     return chosen.run, chosen.directory
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax import Ablation, Evaluation, Run, Training, parse, tasks
+from posenc_jax import Ablation, Evaluation, Run, Training, parse, tasks, text
 from posenc_jax.cli.ablate import override_all
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import field_help, override_run
 from posenc_jax.config import Execution, Optimizer
 from posenc_jax.models.config import Transformer
+from posenc_jax.models.decoding_config import Beam
 
 COPY = Run(
     task=tasks.Copying(kind="rsc", min_length=2, max_length=8),
@@ -26,6 +27,18 @@ def train(run, *arguments):
 
 def test_without_overrides_nothing_changes():
     assert train(COPY) == (COPY, None)
+
+
+def test_data_has_a_short_name():
+    run = Run(task=text.Translation(), evaluation=Evaluation(lengths=(8,), decoded_examples=4, decoding=Beam(size=2)))
+    changed, _ = train(
+        run,
+        *["--data.name", "help/en-fr", "--task.target", "fr", "--data.vocab-size=1000", "--data.no-in-memory"],
+        *["--evaluation.decoding.size", "3"],
+    )
+    expected = text.Data(name="help/en-fr", vocab_size=1000, in_memory=False)
+    assert changed.task == dataclasses.replace(run.task, data=expected, target="fr")
+    assert changed.evaluation == dataclasses.replace(run.evaluation, decoding=Beam(size=3))
 
 
 def test_typed_overrides():
