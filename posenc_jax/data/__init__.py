@@ -1,1 +1,1 @@
-"""Tasks generated on the device, and the batches that models read. Knows nothing of models."""
+"""Tasks, generated on the device or on real text, and the batches that models read. Knows nothing of models."""
