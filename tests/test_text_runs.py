@@ -123,7 +123,9 @@ class Stopper:
         return 15 if self.left == 0 else None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "translation" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
     config, whole = text_runs.CONFIGS[kind], text_runs.trained(kind)
     with compiled_once():

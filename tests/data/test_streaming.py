@@ -93,7 +93,8 @@ def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
         assert len(shapes) == len({shape for shape, *_ in shapes}), "one shape for each of the batches"
 
 
-@pytest.mark.parametrize("kind", [pytest.param("translation", marks=pytest.mark.slow), "language model"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["translation", "language model"])
 def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
     config, rows = CONFIGS["translation"], ROWS["translation"]
     if kind == "language model":
