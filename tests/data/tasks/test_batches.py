@@ -9,7 +9,6 @@ from posenc_jax.data.tasks import Copying, EvenPairs, Scan
 from posenc_jax.data.tasks.base import integers
 
 
-
 def train_batch(task, key, batch_size):
     return task.train_batch(None, None, key, batch_size)
 
