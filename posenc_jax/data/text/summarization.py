@@ -24,7 +24,7 @@ class Summarization(TextTask):
     tokens, and counted; a test document is never cut, it belongs to its own length.
     """
 
-    data: Data = Data(name="descriptions/summaries")
+    data: Data = Data(name="descriptions/summaries")  # noqa: RUF009  (frozen)
     max_summary: int = 24
 
     name = "summarization"
