@@ -1,4 +1,4 @@
-"""A small translator, English to German, on the help pages of LibreOffice: 1.4 million parameters, RoPE.
+"""A small translator, English to German, on the help pages of LibreOffice: 1.2 million parameters, RoPE.
 
     posenc data prepare help/en-de
     posenc train configs/translation.py --directory runs/translator
@@ -10,14 +10,12 @@ from posenc_jax.data.text import Data, Translation
 from posenc_jax.encodings import RoPE
 
 config = Run(
-    task=Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=48, row=96),
+    task=Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=32, row=64),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),
-    training=Training(
-        steps=1500, batch_size=24, microbatches=4, steps_per_call=25, log_every=100, checkpoint_every=500
-    ),
-    evaluation=Evaluation(lengths=(16, 32, 64), num_examples=256, decoded_examples=128),
+    training=Training(steps=600, batch_size=24, microbatches=4, steps_per_call=25, log_every=50),
+    evaluation=Evaluation(lengths=(8, 16, 32, 64), num_examples=256, decoded_examples=96),
     seeds=(0, 1),
     learning_rates=(2e-3,),
 )
