@@ -25,7 +25,8 @@ def row(directory: Path) -> tuple[Run, np.ndarray, np.ndarray]:
     config = load_config(directory)
     lengths = tuple(n for n in config.evaluation.lengths if n <= max(config.task.train_lengths))
     metric = config.task.metric
-    _, rows = evaluate(directory, lengths, shuffle_words=True, reporter=Reporter())
+    _, rows = evaluate(directory, shuffle_words=True, reporter=Reporter())
+    rows = [row for row in rows if row["length"] in lengths]
     seeds = sorted({row["seed"] for row in rows})
     shuffled = [np.mean([row[metric] for row in rows if row["seed"] == seed]) for seed in seeds]
     replicas = [r for path in sorted(directory.glob("group-*/result.json")) for r in read_json(path)["replicas"]]
