@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -148,9 +149,11 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
     """An example with the words of each of its inputs in an order that is random but always the same."""
     mixed = dict(row)
     for side, column in enumerate(task.input_columns):
-        words = row[column].split()
+        pieces = re.split(r"(\s+)", row[column])  # words, and between them the spaces, which stay where they are
+        words = pieces[::2]
         draw = np.random.Philox(key=number, counter=side).random_raw(len(words))
-        mixed[column] = " ".join(words[i] for i in np.argsort(draw, kind="stable"))
+        pieces[::2] = [words[i] for i in np.argsort(draw, kind="stable")]
+        mixed[column] = "".join(pieces)
     return mixed
 
 
