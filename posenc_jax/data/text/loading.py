@@ -145,7 +145,9 @@ class Split:
 
 
 def shuffled(task: TextTask, row: Row, number: int) -> Row:
-    """An example with the words of each of its inputs in an order that is random but always the same."""
+    """An example with the words of each of its inputs in an order that is random but always the same, one space between
+    them. Kept where they are, line breaks would make of many words tokens that are rare at the start of a line.
+    """
     mixed = dict(row)
     for side, column in enumerate(task.input_columns):
         words = row[column].split()
