@@ -38,7 +38,11 @@ def leaves(params):
 # Pairing: replicas of one seed share everything random but their encoding's own parameters.
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
+# Most of the time is spent compiling draws that the test does not look at.
+QUICK = ("sinusoidal", "learned", "shaw", "transformer_xl", "fox")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ENCODINGS])
 def test_initial_parameters_are_paired(name):
     for seed in (0, 3):
         plain, other = init_params(run_with(), seed), init_params(run_with(slots_of_registry()[name]), seed)
