@@ -70,6 +70,7 @@ def test_packed_is_unpacked(task, posenc):
         np.testing.assert_allclose(float(value), expected, rtol=1e-10, err_msg=name)
 
 
+@pytest.mark.slow
 def test_microbatches_and_packing_agree_in_training():
     """One step on a packed batch moves the parameters as one step on the same examples in rows of their own."""
     records = RECORDS["translation"]

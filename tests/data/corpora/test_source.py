@@ -142,7 +142,10 @@ def test_reachable_is_any_answer_within_the_time(monkeypatch):
     assert not reachable("http://127.0.0.1:1", 20)
 
     def slow(*arguments, **options):  # as the look-up of a name is, which no timeout of a socket bounds
-        threading.Event().wait(20)
+        ended.wait(20)
+        raise OSError("too late")
 
+    ended = threading.Event()
     monkeypatch.setattr(source.urllib.request, "urlopen", slow)
     assert not reachable("http://nowhere.invalid", 0.1)
+    ended.set()
