@@ -1,4 +1,4 @@
-"""Does it matter for summaries how positions are encoded? Package descriptions to synopses, small enough for 2 cores.
+"""Does it matter for summaries how positions are encoded? Package descriptions to synopses, for 2 cores.
 
     posenc data prepare descriptions/summaries
     posenc ablate experiments/summarization/small.py
@@ -16,8 +16,8 @@ base = Run(
     task=Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=128),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(Sinusoidal(),),
-    optimizer=Optimizer(schedule="cosine", warmup_steps=50),
-    training=Training(steps=300, batch_size=24, microbatches=4, steps_per_call=25, log_every=50),
+    optimizer=Optimizer(schedule="cosine", warmup_steps=100),
+    training=Training(steps=1200, batch_size=24, microbatches=4, steps_per_call=25, log_every=100),
     evaluation=Evaluation(lengths=(64, 128, 256), num_examples=256, decoded_examples=96),
     seeds=(0, 1),
     learning_rates=(2e-3,),
