@@ -247,15 +247,24 @@ class TextTask(Task):
 def test_ids(lengths: Array, length: Array, indices: Array) -> Array:
     """``[C]`` numbers of the test examples with ``length // 2 < lengths[i] <= length``, -1 beyond the last.
 
-    ``lengths [n]`` are ascending. A stride that shares no factor with the count mixes short and long ones, so that any
-    first few are a fair sample.
+    ``lengths [n]`` are ascending; short and long ones come mixed.
     """
-    first = jnp.searchsorted(lengths, length // 2, side="right").astype(jnp.uint32)
-    count = jnp.searchsorted(lengths, length, side="right").astype(jnp.uint32) - first
+    first = jnp.searchsorted(lengths, length // 2, side="right")
+    number = mixed(indices, jnp.searchsorted(lengths, length, side="right") - first)
+    return jnp.where(number >= 0, first + number, -1).astype(jnp.int32)
+
+
+def mixed(indices: Array, count: Array) -> Array:
+    """``[C]`` int32: ``0 .. count-1`` in a fixed mixed order, -1 beyond the last.
+
+    Multiples, modulo the count, of a prime that does not divide it. They mix badly where the prime is close to a
+    multiple of the count: 3959 comes in order.
+    """
+    count = jnp.asarray(count).astype(jnp.uint32)
     stride = jnp.where(count % 7919 == 0, 7907, 7919).astype(jnp.uint32)
     number = jnp.asarray(indices).astype(jnp.uint32)
-    mixed = first + number * stride % jnp.maximum(count, 1)
-    return jnp.where(number < count, mixed, jnp.uint32(0)).astype(jnp.int32) - (number >= count).astype(jnp.int32)
+    place = (number * stride % jnp.maximum(count, 1)).astype(jnp.int32)
+    return jnp.where(number < count, place, -1)
 
 
 test_ids.__test__ = False  # type: ignore[attr-defined]  # not a pytest test

@@ -12,7 +12,7 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
 from posenc_jax.data.tasks.base import Example, ModelKind
-from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, mixed
 from posenc_jax.data.text.streaming import Windows
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
@@ -82,14 +82,11 @@ class LanguageModel(TextTask):
     def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
         """Windows of ``length`` tokens and the next one, in a mixed order."""
         stream = data["test"].inputs.tokens
-        count = (len(stream) // (length + 1)).astype(jnp.uint32)
-        stride = jnp.where(count % 7919 == 0, 7907, 7919).astype(jnp.uint32)
-        number = jnp.asarray(indices).astype(jnp.uint32)
-        window = (number * stride % jnp.maximum(count, 1)).astype(jnp.int32)
+        window = mixed(indices, len(stream) // (length + 1))
         place = jnp.arange(max_length, dtype=jnp.int32)
-        there = (place[None] < length) & (number < count)[:, None]
+        there = (place[None] < length) & (window >= 0)[:, None]
         index = jnp.where(there, window[:, None] * (length + 1) + place[None], 0)
-        size = jnp.where(number < count, length, 0).astype(jnp.int32)
+        size = jnp.where(window >= 0, length, 0).astype(jnp.int32)
         return Example(
             inputs=jnp.where(there, stream[index], 0),
             targets=jnp.where(there, stream[jnp.where(there, index + 1, 0)], 0),
