@@ -33,6 +33,11 @@ def results(directory: Path, config: Run | None = None) -> list[dict]:
     return found
 
 
+def group_directories(directory: Path) -> list[Path]:
+    """The groups of a run's directory, in order; a group's directory is its own only one."""
+    return [path.parent for path in sorted(directory.glob("group-*/config.json"))] or [directory]
+
+
 def complete(directory: Path, config: Run) -> bool:
     """True when every replica of ``config`` has a result."""
     done = {(r["seed"], r["learning_rate"]) for result in results(directory) for r in result["replicas"]}

@@ -16,7 +16,7 @@ import numpy as np
 from posenc_jax.cell import Cell, Reporter, load_group_state, write_texts
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.directories import RefusedError, load_config
+from posenc_jax.directories import RefusedError, group_directories, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.run_data import read_tokenizer
@@ -56,17 +56,16 @@ def evaluate(
     config = load_config(directory)
     lengths = config.evaluation.lengths if lengths is None else lengths
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
-    groups = sorted(directory.glob("group-*/config.json"))
-    group_directories = [path.parent for path in groups] or [directory]
+    groups = group_directories(directory)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
     cell = Cell(changed, reporter, stop, loaded)
     rows: list[dict] = []
     decoded: list[dict] = []
-    for group_directory in group_directories:
+    for group_directory in groups:
         finished(group_directory)
-    for group_directory in group_directories:
+    for group_directory in groups:
         group, state = load_group_state(config, group_directory, reporter.note)
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))

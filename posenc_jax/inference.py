@@ -34,7 +34,7 @@ from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.run_data import read_tokenizer
-from posenc_jax.surgery import best_replica, finished
+from posenc_jax.surgery import best_replica, surviving_seeds
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.step import Bucket, buckets, forward
 from posenc_jax.training.streams import stream
@@ -96,12 +96,7 @@ def load_run(directory: str | os.PathLike, seed: int | None = None, *, reporter:
 
 
 def _first_seed(directory: Path, config: Run) -> int:
-    alive = {
-        replica["seed"]
-        for group in sorted(directory.glob("group-*")) or [directory]
-        for replica in finished(group)["replicas"]
-        if replica["diverged_at"] is None
-    }
+    alive = surviving_seeds(directory)
     seed = next((seed for seed in config.seeds if seed in alive), None)
     if seed is None:
         raise RefusedError(f"every replica of {directory} diverged: train it with a smaller learning rate")

@@ -35,7 +35,7 @@ def check_run(config: Run) -> None:
 
 
 def _check_source(source: Path, config: Run) -> None:
-    from posenc_jax.surgery import finished
+    from posenc_jax.surgery import surviving_seeds
     from posenc_jax.weights import load_weights
 
     if source.is_file():
@@ -47,12 +47,7 @@ def _check_source(source: Path, config: Run) -> None:
             "`posenc weights export` wrote"
         )
     load_config(source)
-    there = {
-        replica["seed"]
-        for directory in sorted(source.glob("group-*")) or [source]
-        for replica in finished(directory)["replicas"]
-        if replica["diverged_at"] is None
-    }
+    there = surviving_seeds(source)
     missing = [seed for seed in config.seeds if seed not in there]
     if missing:
         raise RefusedError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc_jax.cell import load_group_state
 from posenc_jax.config import Run, from_json
-from posenc_jax.directories import RefusedError, load_config, read_json
+from posenc_jax.directories import RefusedError, group_directories, load_config, read_json
 from posenc_jax.encodings import Slot, elements
 from posenc_jax.models.config import Slots
 from posenc_jax.training.sharding import path_string
@@ -99,7 +99,7 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     source = source.expanduser().absolute()
     config = load_config(source)
     best: tuple[float, Path, int] | None = None
-    for directory in sorted(source.glob("group-*")) or [source]:
+    for directory in group_directories(source):
         result = finished(directory)
         for index, replica in enumerate(result["replicas"]):
             score = replica["validation"][config.task.validation_metric]
@@ -111,6 +111,12 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
             f"{config.seeds}"
         )
     return best[1:]
+
+
+def surviving_seeds(source: Path) -> set[int]:
+    """The seeds of a finished run of which a replica did not diverge."""
+    replicas = (replica for directory in group_directories(source) for replica in finished(directory)["replicas"])
+    return {replica["seed"] for replica in replicas if replica["diverged_at"] is None}
 
 
 def finished(directory: Path) -> dict:

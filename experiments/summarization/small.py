@@ -2,6 +2,8 @@
 
     posenc data prepare descriptions/summaries
     posenc ablate experiments/summarization/small.py
+
+Not run as a whole yet; the RoPE cell took 5 minutes on 2 cores: ROUGE-L 0.16 at 33-64 tokens, 0.11 beyond.
 """
 
 import dataclasses
