@@ -35,7 +35,7 @@ def results(directory: Path, config: Run | None = None) -> list[dict]:
 
 def group_directories(directory: Path) -> list[Path]:
     """The groups of a run's directory, in order; a group's directory is its own only one."""
-    return [path.parent for path in sorted(directory.glob("group-*/config.json"))] or [directory]
+    return sorted(directory.glob("group-*")) or [directory]
 
 
 def complete(directory: Path, config: Run) -> bool:

@@ -15,11 +15,11 @@ from posenc_jax.encodings import ALiBi, Learned, RoPE, Sinusoidal, T5Bias
 base = Run(
     table="descriptions",
     label="sinusoidal",
-    task=Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=128),
+    task=Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=256),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),
-    training=Training(steps=1200, batch_size=24, microbatches=4, steps_per_call=25, log_every=100),
+    training=Training(steps=1200, batch_size=12, microbatches=4, steps_per_call=25, log_every=100),
     evaluation=Evaluation(lengths=(64, 128, 256), num_examples=256, decoded_examples=96),
     seeds=(0, 1),
     learning_rates=(2e-3,),

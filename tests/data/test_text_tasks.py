@@ -12,11 +12,20 @@ from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.data.text.base import mixed, test_ids
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 7919, 40_000])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 3959, 7919, 40_000])
 def test_a_mixed_order_has_everything_once(count):
     order = np.asarray(jax.jit(mixed)(np.arange(count + 3), count))
     assert sorted(order[:count]) == list(range(count))
     assert order[count:].tolist() == [-1] * 3
+
+
+@pytest.mark.parametrize("count", [97, 3959, 7920, 10**6, 2**31 - 1])
+def test_the_first_of_a_mixed_order_lie_evenly_over_all(count):
+    """Sixty-four of them: between two neighbours there are never more than three times as many as on average."""
+    chosen = np.sort(np.asarray(jax.jit(mixed)(np.arange(64), count)).astype(np.int64))
+    gaps = np.diff([-1, *chosen, count])
+    assert len(set(chosen)) == 64
+    assert gaps.max() <= 3 * count / 64
 
 
 def test_a_length_stands_for_its_bucket():

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +21,7 @@ from posenc_jax.encodings.value import Value
 SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain
 Row = dict[str, str]
+_GOLDEN = 0.6180339887
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,13 +259,19 @@ def test_ids(lengths: Array, length: Array, indices: Array) -> Array:
 def mixed(indices: Array, count: Array) -> Array:
     """``[C]`` int32: ``0 .. count-1`` in a fixed mixed order, -1 beyond the last.
 
-    Multiples, modulo the count, of a prime that does not divide it. They mix badly where the prime is close to a
-    multiple of the count: 3959 comes in order.
+    Multiples, modulo the count, of the first number from its golden section on that has no divisor in common with it:
+    however few are taken, they lie evenly over the whole.
     """
     count = jnp.asarray(count).astype(jnp.uint32)
-    stride = jnp.where(count % 7919 == 0, 7907, 7919).astype(jnp.uint32)
+    modulus = jnp.maximum(count, 1)
+    candidates = jnp.floor(_GOLDEN * count).astype(jnp.uint32) + jnp.arange(64, dtype=jnp.uint32)
+    stride = candidates[jnp.argmax(jnp.gcd(candidates, modulus) == 1)] % modulus
     number = jnp.asarray(indices).astype(jnp.uint32)
-    place = (number * stride % jnp.maximum(count, 1)).astype(jnp.int32)
+
+    def bit(i: Array, product: Array) -> Array:  # a product of two 31-bit numbers would not fit into 32 bits
+        return (2 * product + ((number >> (30 - i).astype(jnp.uint32)) & 1) * stride) % modulus
+
+    place = jax.lax.fori_loop(0, 31, bit, jnp.zeros_like(number)).astype(jnp.int32)
     return jnp.where(number < count, place, -1)
 
 
