@@ -52,6 +52,7 @@ def decode(
     max_new_tokens: int,
     memory: Memory | None = None,
     segment_ids: Array | None = None,
+    token_types: Array | None = None,
     length: Array | None = None,
     example_ids: Array | None = None,
     eos: int | None = None,
@@ -67,6 +68,8 @@ def decode(
       max_new_tokens: T; longer outputs are cut off.
       memory: the source of an encoder-decoder, from its `encode`; padding in it is known from its segment ids.
       segment_ids: ``[B, P]``, 0 = padding, on either side; a row's real tokens stand at positions 0, 1, ...
+      token_types: ``[#B, P]``, for decoder-only models whose encodings or embeddings read them. New tokens have the type
+        of the last real token of their prompt: they go on with its section.
       length: ``[#B]`` as encodings see it; default: real tokens of the prompt plus ``max_new_tokens``.
       example_ids: ``[B]`` numbers of the rows in the whole data; drawn positions and tokens depend on them.
       eos: ends a row when generated (a prompt may hold it); None: all outputs have T tokens.
@@ -74,13 +77,15 @@ def decode(
       key: for `Sampling`; folded with example, sample and step, so a row's draws do not depend on its batch.
 
     Raises:
-      ValueError: for an encoder-decoder without memory, a decoder-only model with one, sampling without key, and
-        ``max_new_tokens`` below 1.
+      ValueError: for an encoder-decoder without memory or with token types, a decoder-only model with a memory,
+        sampling without key, and ``max_new_tokens`` below 1.
     """
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens = {max_new_tokens} decodes nothing: at least 1")
     if isinstance(model, EncoderDecoder) and memory is None:
         raise ValueError("an encoder-decoder decodes from its source: pass memory=model.encode(...)")
+    if isinstance(model, EncoderDecoder) and token_types is not None:
+        raise ValueError("an encoder-decoder has no token types: leave token_types out")
     if isinstance(model, DecoderOnly) and memory is not None:
         raise ValueError("a decoder-only model attends to no memory: put the source into the prompt")
     rows, cache = prefill(
@@ -89,6 +94,7 @@ def decode(
         max_new_tokens=max_new_tokens,
         memory=memory,
         segment_ids=segment_ids,
+        token_types=token_types,
         length=length,
         example_ids=example_ids,
         streams=streams,

@@ -22,6 +22,7 @@ class Rows:
 
     Attributes:
       last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt, or None without padding.
+      token_types: ``[R]``, the type of that last token, which all new tokens have; or None.
       length: ``[#R]``, as encodings see it.
       example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
     """
@@ -29,6 +30,7 @@ class Rows:
     model: DecoderOnly | EncoderDecoder
     last: Array
     count: Array | None
+    token_types: Array | None
     length: Array
     example_ids: Array
     memory: Memory | None
@@ -45,11 +47,13 @@ class Rows:
         if self.count is not None:
             positions = (self.count - 1 + index)[:, None]
             places = {"positions": positions, "segment_ids": jnp.ones_like(positions)}
+        if self.token_types is not None:
+            places["token_types"] = self.token_types[:, None]
         logits, cache = self.extend(tokens[:, None], cache, **places)
         return logits[:, 0], cache
 
     def extend(self, tokens: Array, cache: Cache, **places: Array) -> tuple[Array, Cache]:
-        """The model's ``extend``; ``places`` are positions and segment ids."""
+        """The model's ``extend``; ``places`` are positions, segment ids and token types."""
         past: Any = (cache,) if self.memory is None else (cache, self.memory)
         return self.model.extend(
             tokens,
@@ -68,6 +72,7 @@ class Rows:
             self,
             last=_repeat(self.last, times),
             count=None if self.count is None else _repeat(self.count, times),
+            token_types=None if self.token_types is None else _repeat(self.token_types, times),
             length=_repeat_or_share(self.length, times),
             example_ids=_repeat(self.example_ids, times),
             memory=None if self.memory is None else _repeat_memory(self.memory, self.example_ids, times),
@@ -81,6 +86,7 @@ def prefill(
     max_new_tokens: int,
     memory: Memory | None,
     segment_ids: Array | None,
+    token_types: Array | None,
     length: Array | None,
     example_ids: Array | None,
     streams: Streams,
@@ -93,8 +99,10 @@ def prefill(
     batch, width = prompt.shape
     prompt = jnp.asarray(prompt, jnp.int32)
     ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
-    cache = model.new_cache(batch, width - 1 + max_new_tokens)
+    room = {} if token_types is None else {"token_types": True}
+    cache = model.new_cache(batch, width - 1 + max_new_tokens, **room)
     places: dict[str, Array] = {}
+    types = None if token_types is None else jnp.broadcast_to(token_types, (batch, width)).astype(jnp.int32)
     if segment_ids is None:
         count, cache = None, cache.unpadded()
         length = np.full((1,), width + max_new_tokens, np.int32) if length is None else length
@@ -105,11 +113,16 @@ def prefill(
         last = jnp.max(jnp.where(real == 1, slots, 0), axis=1, keepdims=True)
         order = (slots + last + 1) % width
         prompt, real = (jnp.take_along_axis(x, order, axis=1) for x in (prompt, real))
+        types = None if types is None else jnp.take_along_axis(types, order, axis=1)
         count = jnp.sum(real, axis=1, dtype=jnp.int32)
         length = count + max_new_tokens if length is None else length
         positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
         places = {"positions": positions[:, :-1], "segment_ids": real[:, :-1]}
-    rows = Rows(model, prompt[:, -1], count, length, ids, memory, streams)
+    last_type = None
+    if types is not None:
+        last_type = types[:, -1]
+        places["token_types"] = types[:, :-1]
+    rows = Rows(model, prompt[:, -1], count, last_type, length, ids, memory, streams)
     if width > 1:
         _, cache = rows.extend(prompt[:, :-1], cache, **places)
     return rows, cache

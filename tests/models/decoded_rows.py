@@ -14,9 +14,11 @@ NEW = 6
 
 
 class Batch:
-    """Three prompts, padded on either side or all of one length, for an encoder-decoder with padded sources."""
+    """Three prompts, padded on either side or all of one length, for an encoder-decoder with padded sources; with token
+    types if asked for, of which new tokens have the last.
+    """
 
-    def __init__(self, kind, *, padded=True, vocab=VOCAB):
+    def __init__(self, kind, *, padded=True, vocab=VOCAB, typed=False):
         self.kind = kind
         lengths, sides = (LENGTHS, SIDES) if padded else ((3, 3, 3), [(0, 0)] * 3)
         self.prompts = [random_tokens(n, seed=n + i) % vocab for i, n in enumerate(lengths)]
@@ -24,6 +26,8 @@ class Batch:
         self.prompt = np.stack(pad)
         real = np.stack([np.pad(np.ones_like(p), s) for p, s in zip(self.prompts, sides)])
         self.segment_ids = real if padded else None
+        self.types = [np.array([3, 1, 1, 2][-len(p) :], np.int32) for p in self.prompts] if typed else None
+        self.prompt_types = np.stack([np.pad(t, s) for t, s in zip(self.types, sides)]) if typed else None
         self.source = random_tokens(3, 5, seed=9) % vocab
         self.source_ids = np.array([[1] * 5, [1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], np.int32)
 
@@ -46,6 +50,7 @@ class Batch:
                 max_new_tokens=new,
                 memory=memory,
                 segment_ids=None if segments is None else segments[rows],
+                token_types=None if self.types is None else self.prompt_types[rows],
                 example_ids=ids,
                 eos=eos,
                 streams=STREAMS,
@@ -66,8 +71,11 @@ class Batch:
             tokens = np.stack([np.pad(w, (0, width - len(w))) for w in whole])
             real = np.stack([(np.arange(width) < len(w)).astype(np.int32) for w in whole])
             length = np.array([len(self.prompts[r]) + new for r in rows], np.int32)
+            call = {"example_ids": np.asarray(rows, np.int32), "streams": STREAMS}
+            if self.types is not None:
+                types = [np.pad(self.types[r], (0, width - len(self.types[r])), mode="edge") for r in rows]
+                call["token_types"] = np.stack(types)
             rows = np.asarray(rows, np.int32)
-            call = {"example_ids": rows, "streams": STREAMS}
             if self.kind == "decoder_only":
                 logits = run(tokens, segment_ids=real, length=length, **call)
             else:

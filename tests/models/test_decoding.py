@@ -161,9 +161,8 @@ def test_greedy_without_padding_or_eos():
         np.testing.assert_array_equal(decode(state), tokens[:, 3 : 3 + new])
 
 
-# Those of sections read token types, which tokens that are still to be generated do not have.
 REGISTRY = {"nope": (), **slots_of_registry(), "learned": (Learned(),)}
-REGISTRY = {name: slot for name, slot in REGISTRY.items() if "section" not in name}
+TYPED = {name for name in REGISTRY if "section" in name}
 KINDS = ("decoder_only", "encoder_decoder")
 # Positions in embeddings, keys, logits, values and gates, and drawn ones; prompts without padding and with it.
 HANDFUL = [
@@ -173,8 +172,9 @@ HANDFUL = [
     ("shaw", "encoder_decoder"),
     ("fox", "decoder_only"),
     ("randomized", "encoder_decoder"),
+    ("within_section", "decoder_only"),
 ]
-ALL = [(name, kind) for name in REGISTRY for kind in KINDS]
+ALL = [(name, kind) for name in REGISTRY for kind in KINDS if kind == "decoder_only" or name not in TYPED]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_outputs_have_the_probability_that_a_full_pass_gives_them(name, kind):
         pytest.skip(f"{name} declares that it breaks cached_decoding")
     model = small(kind, Slots(slot_of("encoder", slot), slot, slot_of("cross", slot)), num_layers=1, num_heads=2)
     padded = kind == "decoder_only" or name in ("nope", "shaw")
-    batch = Batch(kind, padded=padded)
+    batch = Batch(kind, padded=padded, typed=name in TYPED)
     decoded = batch.decoder(model, Beam(2))(7)
     np.testing.assert_allclose(decoded.log_probs, batch.of_outputs(model, decoded), rtol=1e-9)
     assert len({tuple(tokens) for tokens in decoded.tokens.reshape(6, -1)}) > 2
@@ -246,6 +246,8 @@ def test_what_cannot_be_decoded():
     with pytest.raises(ValueError, match=r"an encoder-decoder decodes from its source: pass memory=model.encode"):
         decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1)
     memory = jax.eval_shape(jitted(encoder_decoder.encode), prompt)
+    with pytest.raises(ValueError, match="an encoder-decoder has no token types: leave token_types out"):
+        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1, memory=memory, token_types=np.ones((1, 2), np.int32))
     with pytest.raises(ValueError, match="attends to no memory: put the source into the prompt"):
         decode(decoder_only, prompt, Greedy(), max_new_tokens=1, memory=memory)
     cache = decoder_only.new_cache(1, 2).unpadded()
