@@ -1,0 +1,351 @@
+"""What an encoding looks like: its vectors, the logits of equal contents, its biases, its frequencies and its shifts.
+
+Everything is measured by calling the hooks of the encodings and comes as NumPy arrays. The first layer's encodings are
+meant where a slot is a pattern; positions that an encoding draws at random are those of one fixed draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings import (
+    Dims,
+    Geometry,
+    Sequence,
+    Sinusoidal,
+    Slot,
+    check_slot,
+    embed,
+    for_layer,
+    geometries,
+    init_slot,
+    layer_params,
+    map_slot,
+    position_bias,
+    spec,
+    tensor2tensor_frequencies,
+    vaswani_frequencies,
+)
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding
+
+Encodings = tuple[PositionalEncoding, ...]
+
+# What each view is of, as messages say it.
+VIEWS = {
+    "vectors": "vectors added to the embeddings",
+    "content_logits": "logits of equal contents, by queries and keys",
+    "bias": "biases of the logits",
+    "frequencies": "frequencies",
+}
+
+
+def available(slot: Slot, dims: Dims) -> tuple[str, ...]:
+    """The names in `VIEWS` of what ``slot`` has in a model of ``dims``; empty for NoPE, for what contents decide, and
+    where tokens decide the positions.
+
+    ValueError where the slot cannot serve the model.
+    """
+    check_slot(slot, dims)
+    encodings = for_layer(slot, 0)
+    if _tokens_decide(encodings):
+        return ()
+    acts_on = {hook for e in encodings for hook in e.acts_on}
+    by_score = any("score" in e.acts_on and "token_terms" not in e.acts_on for e in encodings)
+    found = {
+        "vectors": "embed" in acts_on,
+        "content_logits": (by_score or {"encode_queries", "encode_keys"} <= acts_on) and not _scored_by_tokens(encodings),
+        "bias": "bias" in acts_on,
+        "frequencies": any(_rates(e) is not None for e in encodings),
+    }
+    return tuple(name for name, there in found.items() if there)
+
+
+def position_vectors(
+    slot: Slot,
+    dims: Dims,
+    positions: Any,
+    *,
+    params: tuple[Params, ...] | None = None,
+    dtype: str = "float32",
+    length: int | None = None,
+) -> np.ndarray:
+    """``[P, M]``: what the slot adds to a zero embedding at ``positions [P]`` of a sequence of ``length`` (default: up
+    to the last of them).
+
+    Args:
+      params: of the slot, as `init_slot` gives them; default: as initialised from key 0. dtype: of the embedding.
+
+    Raises:
+      ValueError: the slot adds no vectors (it says what it has), or it has none at a position.
+    """
+    _require("vectors", slot, dims)
+    params = initial(slot, dims) if params is None else params
+    asked = np.asarray(positions)
+    if asked.ndim != 1 or not asked.size:
+        raise ValueError(f"positions of shape {asked.shape}: give a list of at least one")
+    asked = asked.astype(np.int32) if np.issubdtype(asked.dtype, np.integer) else asked
+    length = int(np.ceil(asked.max())) + 1 if length is None else length
+    sequence = Sequence(asked[None], np.full(1, length, np.int32))
+    with _precision(dtype):
+        x = np.zeros((1, asked.size, dims.d_model), _dtype(dtype))
+        own = layer_params(slot, params, 0)
+        return _numpy(embed(for_layer(slot, 0), own, x, sequence, key=jax.random.key(0)))[0]
+
+
+def content_logits(
+    slot: Slot,
+    dims: Dims,
+    length: int,
+    *,
+    params: tuple[Params, ...] | None = None,
+    dtype: str = "float32",
+    causal: bool | None = None,
+) -> np.ndarray:
+    """``[H, Q, K]``: the product of a query and a key of the same unit content at positions ``0 .. length-1``, the mean
+    over the D unit vectors of a head, not divided by sqrt(D), so that without positions it is 1::
+
+        mean_b q'_i(e_b) . k'_j(e_b),   for RoPE  mean_k cos((j - i) w_k)
+
+    Not masked. Args as in `position_vectors`; ``causal`` is what the encodings are told of the mask (default: as they
+    need). ValueError for a slot that does not act on queries and keys by their positions alone.
+    """
+    _require("content_logits", slot, dims)
+    params = initial(slot, dims) if params is None else params
+    encodings, own = for_layer(slot, 0), layer_params(slot, params, 0)
+    with _precision(dtype):
+        seen = _geometries(encodings, dims, length, causal)
+        total = np.zeros((dims.num_heads, length, length), np.float64)
+        for row in np.eye(dims.head_dim, dtype=_dtype(dtype)):
+            total += _numpy(_logits(encodings, own, seen, dims, jnp.asarray(row), length)).astype(np.float64)
+    return (total / dims.head_dim).astype(np.float64 if dtype == "float64" else np.float32)
+
+
+def _logits(
+    encodings: Encodings,
+    params: tuple[Params, ...],
+    seen: tuple[Geometry, ...],
+    dims: Dims,
+    content: Array,
+    length: int,
+) -> Array:
+    """``[H, Q, K]``, unscaled, with ``content [D]`` at every query and key."""
+    q, k = (
+        jnp.broadcast_to(content[None, None, None], (1, heads, length, dims.head_dim))
+        for heads in (dims.num_heads, dims.num_kv_heads)
+    )
+    for e, p, g in zip(encodings, params, seen):
+        q = e.encode_queries(p, q, g.q_positions, g.length)
+        k = e.encode_keys(p, k, g.k_positions, g.length)
+    k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
+    for e, p, g in zip(encodings, params, seen):
+        if "score" in e.acts_on:
+            return e.score(p, q, k, g, None)[0] * dims.head_dim**0.5
+    return jnp.einsum("hqd,hkd->hqk", q[0], k[0], precision="highest")
+
+
+def bias(
+    slot: Slot,
+    dims: Dims,
+    length: int,
+    *,
+    params: tuple[Params, ...] | None = None,
+    dtype: str = "float32",
+    causal: bool | None = None,
+) -> np.ndarray:
+    """``[H, Q, K]``: what the slot adds to the logits of queries and keys at positions ``0 .. length-1``, not masked.
+
+    Args as in `content_logits`. ValueError for a slot without biases by position.
+    """
+    _require("bias", slot, dims)
+    params = initial(slot, dims) if params is None else params
+    encodings = for_layer(slot, 0)
+    with _precision(dtype):
+        found = position_bias(encodings, layer_params(slot, params, 0), _geometries(encodings, dims, length, causal))
+        assert found is not None
+        return np.array(np.broadcast_to(_numpy(found)[0], (dims.num_heads, length, length)))
+
+
+def frequencies(slot: Slot, dims: Dims) -> np.ndarray:
+    """``[F]`` float64, radians per position, of the first encoding of the slot that has frequencies: those of its sines
+    and cosines, or of the planes that it turns. The wavelength of one is ``2 pi / frequency`` positions.
+    """
+    _require("frequencies", slot, dims)
+    return next(rates(dims) for e in for_layer(slot, 0) if (rates := _rates(e)) is not None)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shift:
+    """The linear map that takes the vector of a position to that of the position ``offset`` later, as far as there is
+    one.
+
+    Attributes:
+      matrix: ``[M, M]``, ``vector(p + offset) ~ matrix @ vector(p)``.
+      residual: ``|vector(p + offset) - matrix @ vector(p)|`` over ``|vector(p + offset)|``, root mean squares over
+        positions that were not used in fitting: 0 is an exact map, 1 is no better than guessing zero.
+    """
+
+    offset: int
+    matrix: np.ndarray
+    residual: float
+
+
+def linear_map(
+    slot: Slot,
+    dims: Dims,
+    offset: int,
+    *,
+    params: tuple[Params, ...] | None = None,
+    positions: Any = None,
+) -> Shift:
+    """The best linear map from vectors to those ``offset`` positions later, by least squares in float64.
+
+    Fitted at every other one of ``positions`` (default: `spread_positions`) and measured at the rest. Vectors are those
+    of a sequence of ``dims.max_len``. Sines and cosines have an exact one, which turns the plane of frequency w by
+    ``offset * w`` (Vaswani et al. 2017, section 3.5). ValueError as in `position_vectors`, and for fewer than two
+    positions.
+    """
+    positions = spread_positions(slot, dims, offset) if positions is None else np.asarray(positions)
+    if len(positions) < 2:
+        raise ValueError(
+            f"a map to the position {offset} later is fitted and measured at two positions at least, and up to "
+            f"max_len = {dims.max_len} there are {len(positions)}: take a smaller offset or a longer sequence"
+        )
+    length = max(dims.max_len, int(positions.max()) + offset + 1)
+    options: dict[str, Any] = dict(params=params, dtype="float64", length=length)
+    before = position_vectors(slot, dims, positions, **options)
+    after = position_vectors(slot, dims, positions + offset, **options)
+    solution = np.linalg.lstsq(before[::2], after[::2], rcond=None)[0]
+    error = np.linalg.norm(after[1::2] - before[1::2] @ solution)
+    scale = np.linalg.norm(after[1::2])
+    return Shift(offset, solution.T, float(error / scale) if scale else 0.0)
+
+
+def spread_positions(slot: Slot, dims: Dims, offset: int) -> np.ndarray:
+    """Positions at which a map is fitted: up to 65535, where even the slow waves of a base of 10000 have turned, or,
+    for an encoding that ends with the sequence, all that leave room for ``offset``.
+    """
+    if all(e.extrapolates for e in for_layer(slot, 0)):
+        return np.sort(np.random.default_rng(0).permutation(65536)[: 8 * dims.d_model])
+    return np.arange(max(dims.max_len - offset, 0))
+
+
+def attention_maps(captured: dict[str, Any]) -> dict[str, np.ndarray]:
+    """``{stack: [L, B, H, Q, K]}``: the attention weights in what a model returns with ``capture=True``, and those of
+    its cross-attention as "cross".
+    """
+    found = {
+        stack: np.stack([np.asarray(layer["attention_weights"]) for layer in activations["layers"]])
+        for stack, activations in captured.items()
+    }
+    layers = captured.get("decoder", {}).get("layers", ())
+    if layers and "cross_attention_weights" in layers[0]:
+        found["cross"] = np.stack([np.asarray(layer["cross_attention_weights"]) for layer in layers])
+    return found
+
+
+def initial(slot: Slot, dims: Dims) -> tuple[Params, ...]:
+    """The slot's parameters as initialised from key 0."""
+    return init_slot(jax.random.key(0), slot, dims)
+
+
+def _require(view: str, slot: Slot, dims: Dims) -> None:
+    has = available(slot, dims)
+    if view not in has:
+        raise ValueError(f"{spec(slot)} has no {VIEWS[view]}; it has {what_it_has(slot, dims)}")
+
+
+def what_it_has(slot: Slot, dims: Dims) -> str:
+    """In words, for messages."""
+    has = available(slot, dims)
+    if has:
+        return " and ".join(VIEWS[name] for name in has)
+    if not for_layer(slot, 0):
+        return "nothing to show: it is no encoding at all"
+    if _tokens_decide(for_layer(slot, 0)):
+        return "nothing to show without tokens, which decide its positions"
+    return "nothing to show without contents, on which it acts"
+
+
+def _tokens_decide(encodings: Encodings) -> bool:
+    """Whether other tokens would be at other positions."""
+
+    def mapped(tokens: np.ndarray, types: np.ndarray) -> list[np.ndarray]:
+        sequence = Sequence.of_length(4, tokens=tokens[None], token_types=types[None])
+        return [np.asarray(s.positions) for s in map_slot(encodings, sequence, key=jax.random.key(0))]
+
+    one = mapped(np.array([1, 2, 3, 4]), np.array([1, 1, 1, 1]))
+    for tokens, types in (([11, 12, 11, 12], [1, 1, 1, 1]), ([2, 1, 2, 1], [1, 2, 2, 3])):
+        other = mapped(np.array(tokens), np.array(types))
+        if any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(one, other)):
+            return True
+    return False
+
+
+def _scored_by_tokens(encodings: Encodings) -> bool:
+    return any({"score", "token_terms"} <= e.acts_on for e in encodings)
+
+
+def _rates(element: PositionalEncoding) -> Callable[[Dims], np.ndarray] | None:
+    """The frequencies of an encoding in a model, or None where it has none."""
+    if isinstance(element, Sinusoidal):
+        return lambda dims: _turns_of(element, dims)
+    of_head: Any = getattr(element, "frequencies", None)
+    if callable(of_head):
+        return lambda dims: np.asarray(of_head(dims.head_dim), np.float64)
+    if element.name == "xpos":
+        return lambda dims: vaswani_frequencies(dims.head_dim, element.base)  # type: ignore[attr-defined]
+    if element.name == "pope":
+        return lambda dims: vaswani_frequencies(2 * dims.head_dim, element.base)  # type: ignore[attr-defined]
+    return None
+
+
+def _turns_of(element: Sinusoidal, dims: Dims) -> np.ndarray:
+    """Those of the named conventions; of others, what each pair of a sine and a cosine turns from position 0 to 1."""
+    even = dims.d_model + {"pad": 1, "zero": -1}.get(element.odd, 0) * (dims.d_model % 2)
+    if element.frequencies == "vaswani":
+        return vaswani_frequencies(even, element.base)
+    if element.frequencies == "tensor2tensor":
+        return tensor2tensor_frequencies(even, 1.0, element.base)
+    plain = dataclasses.replace(element, scale=1.0)
+    sequence = Sequence(np.array([[1]], np.int32), np.array([2], np.int32))
+    row = np.asarray(plain.embed({}, np.zeros((1, 1, even), np.float64), sequence))[0, 0]
+    sine, cosine = (row[: even // 2], row[even // 2 :]) if element.layout == "half" else (row[::2], row[1::2])
+    return np.arctan2(sine, cosine)
+
+
+def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool | None) -> tuple[Geometry, ...]:
+    if length < 1:
+        raise ValueError(f"length = {length} must be at least 1")
+    sequence = Sequence.of_length(length)
+    causal = any(e.causal_only for e in encodings) if causal is None else causal
+    seen = geometries(
+        encodings,
+        sequence,
+        sequence,
+        num_heads=dims.num_heads,
+        causal=causal,
+        contiguous=True,
+        key=jax.random.key(0),
+    )
+    assert isinstance(seen, tuple)
+    return seen
+
+
+def _precision(dtype: str) -> Any:
+    return jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
+
+
+def _dtype(dtype: str) -> Any:
+    return jnp.dtype(dtype)
+
+
+def _numpy(array: Array) -> np.ndarray:
+    found = np.asarray(array)
+    return found.astype(np.float32) if found.dtype.itemsize < 4 else found
