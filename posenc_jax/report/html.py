@@ -17,7 +17,7 @@ from posenc_jax.report.style import Style, styles
 from posenc_jax.report.summary import Summary, TaskSummary
 from posenc_jax.report.table import Table
 
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 _SCRIPT = """
 for (const [id, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
@@ -53,6 +53,11 @@ def page(summary: Summary) -> str:
         _citation_section(summary),
         "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
     ]
+    return document(summary.title, list(filter(None, body)), figures)
+
+
+def document(title: str, body: list[str], figures: dict[str, plots.Figure]) -> str:
+    """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name."""
     css = importlib.resources.files("posenc_jax.report").joinpath("page.css").read_text(encoding="utf-8")
     return "\n".join(
         [
@@ -60,14 +65,14 @@ def page(summary: Summary) -> str:
             '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(summary.title)}</title>",
+            f"<title>{escape(title)}</title>",
             f"<style>\n{css}</style>",
             f"<script>{plotly_javascript()}</script>",
             "</head>",
             "<body>",
-            *filter(None, body),
+            *body,
             f'<script type="application/json" id="figures">{_json(figures)}</script>',
             f"<script>{_SCRIPT}</script>",
             "</body>",
