@@ -14,12 +14,12 @@ from posenc_jax.report.style import GRID, INK, MUTED, SHADE, Style
 from posenc_jax.report.summary import TaskSummary
 from posenc_jax.report.tables import axis_title
 
-_MARKERS = {
+MARKERS = {
     "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "pentagon": "p",
     "hexagon": "h", "star": "*", "x": "X",
 }  # fmt: skip
-_DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
-_SETTINGS: Any = {
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+SETTINGS: Any = {
     "pdf.fonttype": 42, "font.family": "DejaVu Sans", "font.size": 8, "axes.linewidth": 0.6, "axes.edgecolor": MUTED,
     "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.6,
     "ytick.major.width": 0.6, "xtick.major.size": 3, "ytick.major.size": 3, "path.simplify": False,
@@ -35,7 +35,7 @@ def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
         raise ModuleNotFoundError(
             "figures for a paper need matplotlib, which is not installed: pip install 'posenc-jax[report]'"
         ) from error
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         names = [styles[cell.label].name for cell in task.cells if cell.curve]
         longest = max(map(len, names))
         beside = longest <= 16 and len(names) <= 12
@@ -46,14 +46,20 @@ def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
         _draw(axes, task, styles)
         where = {"loc": "outside right upper"} if beside else {"loc": "outside lower center", "ncols": columns}
         figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
-        files = {}
-        for kind, metadata in (
-            ("png", {"Software": None}),
-            ("pdf", {"CreationDate": None, "Producer": None, "Creator": None}),
-        ):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=300, metadata=metadata)
-            files[kind] = buffer.getvalue()
+        return written(figure)
+
+
+def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
+    """The bytes of a matplotlib figure by kind of file, without dates."""
+    metadata: dict[str, Any] = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    }
+    files = {}
+    for kind in kinds:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=300, metadata=metadata[kind])
+        files[kind] = buffer.getvalue()
     return files
 
 
@@ -89,8 +95,8 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             values = [point.scores.get(seed, float("nan")) for point in cell.curve]
             axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)
         axes.plot(
-            lengths, [point.interval.mean for point in cell.curve], color=style.color, linestyle=_DASHES[style.dash],
-            marker=_MARKERS[style.marker], markersize=3.2, linewidth=1.4, label=style.name,
+            lengths, [point.interval.mean for point in cell.curve], color=style.color, linestyle=DASHES[style.dash],
+            marker=MARKERS[style.marker], markersize=3.2, linewidth=1.4, label=style.name,
         )  # fmt: skip
     axes.set_xlabel(task.length_unit or "length")
     axes.set_ylabel(axis_title(task.kind))

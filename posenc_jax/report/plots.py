@@ -28,10 +28,10 @@ def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     points = [point for cell in task.cells for point in cell.curve]
     values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
     axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
-    layout = _layout(430)
-    layout["xaxis"] |= {"title": _title(task.length_unit or "length"), **(_axis(along) if along else {})}
-    layout["yaxis"] |= {"title": _title(axis_title(task.kind)), **_axis(axis)}
-    layout["legend"] = dict(_LEGEND)
+    layout = base_layout(430)
+    layout["xaxis"] |= {"title": title_of(task.length_unit or "length"), **(_axis(along) if along else {})}
+    layout["yaxis"] |= {"title": title_of(axis_title(task.kind)), **_axis(axis)}
+    layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     if task.train_lengths:
         first, last = task.train_lengths
@@ -69,10 +69,10 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
         | {"marker": {"symbol": "diamond-open", "size": 10, "color": INK, "line": {"width": 1.5}}}
         | {"cliponaxis": False, "showlegend": False}
     )
-    layout = _layout(90 + 46 * len(cells))
+    layout = base_layout(90 + 46 * len(cells))
     values = [v for cell in cells for v in with_bounds(cell.score, cell.scores.values(), task.kind)]
     axis = score_axis(task.kind, [*values, *published["x"]], 0.03)
-    layout["xaxis"] |= {"title": _title(axis_title(task.kind)), **_axis(axis), "tickangle": 0}
+    layout["xaxis"] |= {"title": title_of(axis_title(task.kind)), **_axis(axis), "tickangle": 0}
     layout["yaxis"] |= {
         "tickvals": [-i for i in range(len(cells))],
         "ticktext": [html.escape(styles[cell.label].name).replace("|", "|<br>") for cell in cells],
@@ -114,12 +114,12 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     values = [
         v for cell in task.cells for p in cell.positions for v in with_bounds(p.interval, p.scores.values(), kind)
     ]
-    layout = _layout(400)
-    layout["xaxis"] |= {"title": _title("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
+    layout = base_layout(400)
+    layout["xaxis"] |= {"title": title_of("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
     ticks = [i for i in place.values() if len(ranges) <= 8 or (len(ranges) - 1 - i) % 2 == 0]
     layout["xaxis"] |= {"tickvals": ticks, "ticktext": [str(ranges[i][0][0]) for i in ticks], "tickangle": 0}
-    layout["yaxis"] |= {"title": _title(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
-    layout["legend"] = dict(_LEGEND)
+    layout["yaxis"] |= {"title": title_of(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
+    layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
     if task.train_lengths and within:
@@ -139,7 +139,7 @@ def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[di
         edge = [p.interval.high for p in banded] + [p.interval.low for p in banded[::-1]]
         traces.append(
             {**common, "x": [p.length for p in around], "y": _rounded(edge), "mode": "none", "fill": "toself"}
-            | {"fillcolor": _faded(style.color, 0.13), "hoverinfo": "skip", "showlegend": False}
+            | {"fillcolor": faded(style.color, 0.13), "hoverinfo": "skip", "showlegend": False}
         )
     xs: list[int | None] = []
     ys: list[float | None] = []
@@ -151,8 +151,8 @@ def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[di
     traces.append(
         {**common, "x": xs, "y": _rounded(ys), "customdata": seeds, "mode": "lines+markers", "showlegend": False}
         | {
-            "line": {"color": _faded(style.color, 0.45), "width": 1},
-            "marker": {"color": _faded(style.color, 0.55), "size": 3},
+            "line": {"color": faded(style.color, 0.45), "width": 1},
+            "marker": {"color": faded(style.color, 0.55), "size": 3},
         }
         | {"hovertemplate": f"{_label(cell)}, seed %{{customdata}}: {shown} at {where}<extra></extra>"}
     )
@@ -210,7 +210,7 @@ def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> li
     return [seeds, mean]
 
 
-_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -221,7 +221,8 @@ def _axis(axis: Axis) -> dict[str, Any]:
     )
 
 
-def _layout(height: int) -> dict[str, Any]:
+def base_layout(height: int) -> dict[str, Any]:
+    """What all figures have in common."""
     axis = {
         "gridcolor": GRID,
         "zeroline": False,
@@ -244,7 +245,8 @@ def _layout(height: int) -> dict[str, Any]:
     }
 
 
-def _title(text: str) -> dict[str, Any]:
+def title_of(text: str) -> dict[str, Any]:
+    """The title of an axis."""
     return {"text": html.escape(text), "font": {"size": 13}}
 
 
@@ -278,6 +280,7 @@ def _rounded(values: list[Any]) -> list[float | None]:
     return [None if value is None else round(value, 6) for value in values]
 
 
-def _faded(color: str, opacity: float) -> str:
+def faded(color: str, opacity: float) -> str:
+    """``#rrggbb`` with an opacity."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
