@@ -21,6 +21,7 @@ COMMANDS = {
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
     "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
     "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
+    "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",

@@ -110,7 +110,7 @@ function sentence(numbers) {
   if (numbers.isBias) {
     const kind = state.encoding === "t5" ? "Untrained, a" : "A";
     const better = numbers.nearer ? `${count(numbers.nearer, "other key")} ${numbers.nearer === 1 ? "has" : "have"} a larger one` : "no other key has a larger one";
-    return `${kind} query at position ${a} finds ${value} added to its logit for the key at ${b}: ${better}${numbers.tied ? `, ${numbers.tied} the same one` : ""}.`;
+    return `${kind} query at position ${a} finds ${value} added to its logit for the key at ${b}: ${better}${numbers.tied ? `, ${numbers.tied} the same` : ""}.`;
   }
   const measure = state.encoding === "rope" ? "logit of equal contents" : "cosine";
   const beside = a > b ? a - 1 : a + 1;
@@ -141,7 +141,7 @@ const ABOUT = {
   rope: "RoPE gives positions no vectors: it turns queries and keys. Shown is the logit of two equal contents of length 1 that are spread evenly over the planes, as a fraction of the logit at one position; real contents weigh the planes, and a trained model chooses those weights.",
   alibi: "ALiBi adds −slope × distance to the logits, a fixed slope for each head. The bias only ever falls with distance, so no far position can pass for a near one: there are no aliases.",
   t5: `What is fixed in T5’s bias is which distances share a bucket: near ones have their own, far ones share, from ${-data.t5.starts[1] + 1} on all share one. The number of each bucket and head is learned. Shown are initial values, drawn at random as posenc_jax draws them: the steps mean something, their heights do not. (Both directions, as in an encoder.)`,
-  learned: "A learned table begins as random rows and learns everything, so nothing here is a law: shown are initial rows (normal, one seed), where likeness is chance. In few dimensions chance is large; it shrinks as 1/√d.",
+  learned: "A learned table begins as random rows and learns everything, so nothing here is a law: shown are initial rows (normal, one seed), where similarity is chance. In few dimensions chance is large; it shrinks as 1/√d.",
 };
 
 function words(numbers) {
@@ -153,7 +153,7 @@ function words(numbers) {
   $("about").textContent = ABOUT[state.encoding];
   $("about").hidden = !ABOUT[state.encoding];
 
-  $("kernel-title").textContent = shift ? "Likeness by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Likeness to position ${state.a}`;
+  $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
     ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, to where the curve first turns up. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair."
     : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair.";

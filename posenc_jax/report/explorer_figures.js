@@ -75,7 +75,7 @@ function drawKernel(state, numbers) {
   low -= pad;
   high = numbers.isBias ? high + pad : Math.max(high, 1) + 0.1 * (1 - low);
   const f = frame(width, height, {
-    x: [first, first + n - 1], y: [low, high], yTitle: numbers.isBias ? "added to the logit" : "cosine",
+    x: [first, first + n - 1], y: [low, high], yTitle: numbers.isBias ? "added to the logit" : "similarity",
     xTitle: byOffset ? "offset between two positions" : `offset from position ${state.a}`});
   let svg = "";
   if (byOffset) {
@@ -123,7 +123,7 @@ function shrunk(value, n, rows, maxColumns, maxRows) {
   return {W, H, values: sums};
 }
 
-/** The colour of a value between -limit and limit; of a bias, between its least and its largest. */
+/** The place of a value between low and high in the palette. */
 const colourIndex = (v, low, high) => Math.max(0, Math.min(255, Math.round((v - low) / (high - low) * 255)));
 
 let image = {key: "", canvas: null};

@@ -68,7 +68,8 @@ function lobesOf(kernel, length) {
   for (let k = end + 1; k < length; k++) {
     if (kernel[k] > kernel[k - 1] && kernel[k] >= kernel[k + 1]) peaks.push({offset: k, similarity: kernel[k]});
   }
-  peaks.sort((x, y) => y.similarity - x.similarity || x.offset - y.offset);
+  const level = ({similarity}) => Math.round(similarity / TIE);  // equal peaks of whole wavelengths: the nearest first
+  peaks.sort((x, y) => level(y) - level(x) || x.offset - y.offset);
   return {mainLobe: end < length ? end : null, peaks};
 }
 

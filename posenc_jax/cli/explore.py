@@ -1,0 +1,52 @@
+"""``posenc explore``: a page to look at encodings, their kernels and the aliases of positions."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+
+DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
+positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at once.
+The settings given here are those it opens with."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"explore: {message}; `posenc explore --help` explains the options")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = _Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal (default), rope, alibi, t5, learned")
+    parser.add_argument("--output", type=Path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
+    parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")
+    parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
+    parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), tensor2tensor, resonance")
+    parser.add_argument("--length", type=int, metavar="N", help="positions 0 .. N-1, 16 to 2048 (512)")
+    parser.add_argument("--positions", type=int, nargs=2, metavar=("A", "B"), help="the pair (5 68)")
+    parser.add_argument("--head", type=int, metavar="N", help="of alibi and t5, 1 to 8 (1)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the learned table, 0 to 99 (0)")
+    return guarded(lambda: _explore(parser.parse_args(arguments)))
+
+
+def _explore(options: argparse.Namespace) -> int:
+    from posenc_jax.report.explorer import Settings, page
+
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    output = given.pop("output").expanduser()
+    given["a"], given["b"] = given.pop("positions", (Settings.a, Settings.b))
+    try:
+        settings = Settings(**given)
+    except ValueError as error:
+        raise UsageError(f"explore: {error}") from None
+    text = page(settings)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}; name another file by --output") from None
+    print(output)
+    return 0
