@@ -13,6 +13,7 @@ from posenc_jax.data.tasks.chomsky import (
     ReverseString,
 )
 from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.positions import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.scan import Scan
 
 TASKS: dict[str, type[Task]] = {
@@ -29,6 +30,9 @@ TASKS: dict[str, type[Task]] = {
         BucketSort,
         Copying,
         Scan,
+        TokenAt,
+        PositionOf,
+        TokenBack,
     )
 }
 
@@ -45,8 +49,11 @@ __all__ = [
     "ModularArithmetic",
     "OddsFirst",
     "ParityCheck",
+    "PositionOf",
     "ReverseString",
     "Scan",
     "Split",
     "Task",
+    "TokenAt",
+    "TokenBack",
 ]
