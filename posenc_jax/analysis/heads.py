@@ -1,0 +1,157 @@
+"""What one attention head can tell of positions: it projects their vectors to fewer dimensions than they have.
+
+Two positions that look alike as keys get the same logits from every query; alike as queries, they attend alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc_jax.analysis.kernels import Lobes, checked, cosines, kernel, lobes
+from posenc_jax.encodings.base import Array
+
+
+class Projected(NamedTuple):
+    """What `random_heads` finds, for one position against all others.
+
+    Attributes:
+      mean, spread: ``[P]`` mean and standard deviation over heads of the cosine with each position.
+      nearest: ``[P]`` the part of the heads in which each position is the nearest to the one asked for.
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+    nearest: np.ndarray
+
+
+class Band(NamedTuple):
+    """Some neighbouring frequencies ``first .. last`` (counted from 0), their kernel ``values [L]`` by offset, and its
+    lobes.
+    """
+
+    first: int
+    last: int
+    values: np.ndarray
+    lobes: Lobes
+
+
+class HeadViews(NamedTuple):
+    """What each head makes of P vectors.
+
+    Attributes:
+      queries, keys: ``[H, P, P]``, ``[Hkv, P, P]`` cosines of the projected vectors. logits: ``[H, P, P]``, of query
+      (second axis) and key (third), divided by sqrt(D).
+    """
+
+    queries: np.ndarray
+    keys: np.ndarray
+    logits: np.ndarray
+
+
+def random_heads(vectors: Array, position: int, head_dim: int, *, heads: int = 1000, seed: int = 0) -> Projected:
+    """How alike ``vectors[position]`` and each of ``vectors [P, M]`` are to heads as they are initialised.
+
+    A head projects with ``W [M, D]`` of independent normal numbers. The mean product of projections is that of the
+    vectors, so that a head sees the similarity K of the vectors and chance on top: for large D the cosine has standard
+    deviation ``(1 - K^2) / sqrt(D)`` over heads. (A normal distribution cut off at two sigma, as in our models, has the
+    same first two moments.) Seeded: the same numbers at every call.
+
+    Raises:
+      ValueError: a position that is not among the vectors, or no dimensions.
+    """
+    vectors = np.asarray(vectors, np.float64)
+    count, width = vectors.shape
+    if not 0 <= position < count:
+        raise ValueError(f"position = {position} must lie in 0 .. {count - 1}: there are {count} vectors")
+    if head_dim < 1 or heads < 1:
+        raise ValueError(f"head_dim = {head_dim} and heads = {heads} must be at least 1")
+    draws = np.random.default_rng(seed)
+    seen = np.empty((heads, count))
+    for head in range(heads):
+        projected = vectors @ draws.normal(size=(width, head_dim))
+        norms = np.linalg.norm(projected, axis=1)
+        seen[head] = projected @ projected[position] / (norms * norms[position])
+    others = np.where(np.arange(count) == position, -np.inf, seen)
+    nearest = np.bincount(others.argmax(axis=1), minlength=count) / heads
+    return Projected(seen.mean(axis=0), seen.std(axis=0), nearest)
+
+
+def bands(frequencies: Array, size: int, length: int) -> tuple[Band, ...]:
+    """The kernels over offsets 0 .. ``length - 1`` of heads that see ``size`` neighbouring ``frequencies [F]`` only.
+
+    The bands lie side by side in the order of the frequencies; the last one ends with the last frequency, and so
+    overlaps the one before it where ``size`` does not divide F. A head of dimension D holds the sines and cosines of
+    D / 2 frequencies.
+
+    Raises:
+      ValueError: a size that is not in 1 .. F.
+    """
+    frequencies = checked(frequencies)
+    _check_size(size, len(frequencies))
+    firsts = [min(first, len(frequencies) - size) for first in range(0, len(frequencies), size)]
+    found = []
+    for first in firsts:
+        values = kernel(frequencies[first : first + size], np.arange(length))
+        found.append(Band(first, first + size - 1, values, lobes(values)))
+    return tuple(found)
+
+
+def subset_range(frequencies: Array, size: int, offsets: Array) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest similarity that heads seeing any ``size`` of the ``frequencies [F]`` have, each in the
+    shape of ``offsets``: the means of the least and of the greatest cosines.
+
+    Raises:
+      ValueError: a size that is not in 1 .. F.
+    """
+    frequencies = checked(frequencies)
+    _check_size(size, len(frequencies))
+    ordered = np.sort(np.stack([kernel(w[None], offsets) for w in frequencies]), axis=0)
+    return ordered[:size].mean(axis=0), ordered[-size:].mean(axis=0)
+
+
+def head_views(
+    vectors: Array,
+    query_kernel: Array,
+    key_kernel: Array,
+    head_dim: int,
+    *,
+    query_bias: Array | None = None,
+    key_bias: Array | None = None,
+) -> HeadViews:
+    """What the heads of a trained layer make of ``vectors [P, M]``, such as the rows that positions add.
+
+    ``query_kernel [M, H D]`` and ``key_kernel [M, Hkv D]`` as in the parameters of a model, head after head along the
+    last axis, with their biases if they have any; each key head serves H / Hkv query heads in a row. Computed in
+    float64. What stands before the projections in a model, a norm or the token's embedding, is the caller's to apply.
+
+    Raises:
+      ValueError: kernels that do not fit the vectors, whole heads, or each other.
+    """
+    vectors = np.asarray(vectors, np.float64)
+    queries = _project(vectors, query_kernel, query_bias, head_dim, "query")
+    keys = _project(vectors, key_kernel, key_bias, head_dim, "key")
+    if len(queries) % len(keys):
+        raise ValueError(f"{len(queries)} query heads are no multiple of {len(keys)} key heads: give matching kernels")
+    repeated = np.repeat(keys, len(queries) // len(keys), axis=0)
+    return HeadViews(cosines(queries), cosines(keys), queries @ repeated.swapaxes(1, 2) / head_dim**0.5)
+
+
+def _project(vectors: np.ndarray, weights: Array, bias: Array | None, head_dim: int, name: str) -> np.ndarray:
+    """``[H, P, D]``."""
+    weights = np.asarray(weights, np.float64)
+    if weights.ndim != 2 or weights.shape[0] != vectors.shape[1] or weights.shape[1] % head_dim:
+        raise ValueError(
+            f"the {name} kernel has shape {weights.shape}, but vectors of {vectors.shape[1]} dimensions and heads of "
+            f"{head_dim} need [{vectors.shape[1]}, a multiple of {head_dim}]: transpose weights that have outputs first"
+        )
+    projected = vectors @ weights
+    if bias is not None:
+        projected = projected + np.asarray(bias, np.float64).reshape(1, -1)
+    return projected.reshape(len(vectors), -1, head_dim).swapaxes(0, 1)
+
+
+def _check_size(size: int, count: int) -> None:
+    if not 1 <= size <= count:
+        raise ValueError(f"size = {size} must lie in 1 .. {count}: that many frequencies there are")
