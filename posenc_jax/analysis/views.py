@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -60,7 +60,8 @@ def available(slot: Slot, dims: Dims) -> tuple[str, ...]:
     by_score = any("score" in e.acts_on and "token_terms" not in e.acts_on for e in encodings)
     found = {
         "vectors": "embed" in acts_on,
-        "content_logits": (by_score or {"encode_queries", "encode_keys"} <= acts_on) and not _scored_by_tokens(encodings),
+        "content_logits": not _scored_by_tokens(encodings)
+        and (by_score or {"encode_queries", "encode_keys"} <= acts_on),
         "bias": "bias" in acts_on,
         "frequencies": any(_rates(e) is not None for e in encodings),
     }
@@ -196,35 +197,40 @@ class Shift:
     residual: float
 
 
-def linear_map(
+def linear_maps(
     slot: Slot,
     dims: Dims,
-    offset: int,
+    offsets: Iterable[int],
     *,
     params: tuple[Params, ...] | None = None,
     positions: Any = None,
-) -> Shift:
-    """The best linear map from vectors to those ``offset`` positions later, by least squares in float64.
+) -> tuple[Shift, ...]:
+    """For each of ``offsets`` the best linear map from vectors to those so many positions later, by least squares in
+    float64.
 
     Fitted at every other one of ``positions`` (default: `spread_positions`) and measured at the rest. Vectors are those
     of a sequence of ``dims.max_len``. Sines and cosines have an exact one, which turns the plane of frequency w by
     ``offset * w`` (Vaswani et al. 2017, section 3.5). ValueError as in `position_vectors`, and for fewer than two
     positions.
     """
-    positions = spread_positions(slot, dims, offset) if positions is None else np.asarray(positions)
+    offsets = tuple(offsets)
+    farthest = max(offsets)
+    positions = spread_positions(slot, dims, farthest) if positions is None else np.asarray(positions)
     if len(positions) < 2:
         raise ValueError(
-            f"a map to the position {offset} later is fitted and measured at two positions at least, and up to "
+            f"a map to the position {farthest} later is fitted and measured at two positions at least, and up to "
             f"max_len = {dims.max_len} there are {len(positions)}: take a smaller offset or a longer sequence"
         )
-    length = max(dims.max_len, int(positions.max()) + offset + 1)
+    length = max(dims.max_len, int(positions.max()) + farthest + 1)
     options: dict[str, Any] = dict(params=params, dtype="float64", length=length)
     before = position_vectors(slot, dims, positions, **options)
-    after = position_vectors(slot, dims, positions + offset, **options)
-    solution = np.linalg.lstsq(before[::2], after[::2], rcond=None)[0]
-    error = np.linalg.norm(after[1::2] - before[1::2] @ solution)
-    scale = np.linalg.norm(after[1::2])
-    return Shift(offset, solution.T, float(error / scale) if scale else 0.0)
+    after = [position_vectors(slot, dims, positions + offset, **options) for offset in offsets]
+    solutions = np.linalg.lstsq(before[::2], np.concatenate([a[::2] for a in after], axis=1), rcond=None)[0]
+    found = []
+    for offset, wanted, solution in zip(offsets, after, np.split(solutions, len(offsets), axis=1), strict=True):
+        error, scale = np.linalg.norm(wanted[1::2] - before[1::2] @ solution), np.linalg.norm(wanted[1::2])
+        found.append(Shift(offset, solution.T, float(error / scale) if scale else 0.0))
+    return tuple(found)
 
 
 def spread_positions(slot: Slot, dims: Dims, offset: int) -> np.ndarray:
@@ -232,8 +238,19 @@ def spread_positions(slot: Slot, dims: Dims, offset: int) -> np.ndarray:
     for an encoding that ends with the sequence, all that leave room for ``offset``.
     """
     if all(e.extrapolates for e in for_layer(slot, 0)):
-        return np.sort(np.random.default_rng(0).permutation(65536)[: 8 * dims.d_model])
+        return np.sort(np.random.default_rng(0).permutation(65536)[: 4 * dims.d_model])
     return np.arange(max(dims.max_len - offset, 0))
+
+
+def equal_content_weights(products: np.ndarray | None, biases: np.ndarray | None, *, causal: bool) -> np.ndarray:
+    """``[H, Q, K]`` attention weights where all contents are equal: the softmax of `content_logits` at contents of norm
+    sqrt(D), which ``products`` are times sqrt(D), plus `bias`; either may be None.
+    """
+    logits = sum((part.astype(np.float64) for part in (products, biases) if part is not None), np.zeros((1, 1, 1)))
+    if causal:
+        logits = np.where(np.tri(logits.shape[1], dtype=bool)[None], logits, -np.inf)
+    weights = np.exp(logits - logits.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True)
 
 
 def attention_maps(captured: dict[str, Any]) -> dict[str, np.ndarray]:

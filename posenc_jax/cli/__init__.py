@@ -27,6 +27,7 @@ COMMANDS = {
         "posenc_jax.cli.weights",
         "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",
     ),
+    "show": ("posenc_jax.cli.show", "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]"),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
 

@@ -1,0 +1,460 @@
+"""What `posenc show` draws, computed: plots as plain values, which matplotlib and plotly both draw.
+
+A plot is a `HeatMap`, `Lines` or `Points`; `plots` makes all that there are of some encodings. Nothing here draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from posenc_jax.report.projections import principal_components, t_sne
+from posenc_jax.report.style import Style, styles
+
+PERPLEXITY = 4.0
+# Of a large map the first dimensions are drawn: the fast waves of interleaved sines and cosines.
+MAP_DIMENSIONS = 32
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shifts:
+    """Residuals of the linear map to the position k later, by k, and the map ``[M, M]`` of one of them."""
+
+    residuals: dict[int, float]
+    offset: int
+    matrix: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Attention:
+    """Attention weights ``[L, H, Q, K]`` of one input, and the names of queries and keys (or empty)."""
+
+    name: str
+    weights: np.ndarray
+    queries: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shown:
+    """One encoding, measured: None for what it does not have.
+
+    Attributes:
+      label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
+        keys of equal unit contents. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
+      causal: whether keys are never after their queries. attention: maps. note: what should be known of all this.
+    """
+
+    label: str
+    vectors: np.ndarray | None = None
+    products: np.ndarray | None = None
+    bias: np.ndarray | None = None
+    frequencies: np.ndarray | None = None
+    shifts: Shifts | None = None
+    attention: tuple[Attention, ...] = ()
+    causal: bool = False
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plot:
+    """What every plot has: a file name without ending, the view it belongs to, a title, a caption, titles of axes."""
+
+    slug: str
+    view: str
+    title: str
+    caption: str
+    x_title: str
+    y_title: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeatMap(Plot):
+    """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``;
+    ``diverging`` around 0.
+    """
+
+    z_title: str
+    panels: tuple[tuple[str, np.ndarray], ...]
+    low: float
+    high: float
+    diverging: bool
+    square: bool
+    columns: int = 1
+    x_names: tuple[str, ...] = ()
+    y_names: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Line:
+    """One line; ``group`` is its entry in the legend, which lines of one group share. A band from low to high, or
+    None.
+    """
+
+    group: str
+    hover: str
+    x: np.ndarray
+    y: np.ndarray
+    style: Style
+    opacity: float = 1.0
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Lines(Plot):
+    """Lines on one pair of axes; ``levels`` are values of y with a name, ``legend`` its title."""
+
+    lines: tuple[Line, ...]
+    log_x: bool = False
+    log_y: bool = False
+    markers: bool = False
+    levels: tuple[tuple[float, str], ...] = ()
+    legend: str = ""
+    y_range: tuple[float, float] | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Points(Plot):
+    """Positions ``0 .. P-1`` as points ``[P, 2]``, some labelled; ``path`` joins successive ones."""
+
+    points: np.ndarray
+    labelled: tuple[int, ...]
+    path: bool
+
+
+def plots(shown: Sequence[Shown], positions: Sequence[int], views: Sequence[str]) -> list[Plot]:
+    """Every plot of the ``views`` (names in `VIEWS`) that the encodings have, in the order of `VIEWS`; ``positions``
+    are those of the line plots.
+    """
+    style = styles(tuple(one.label for one in shown))
+    found: list[Plot] = []
+    for view in VIEWS:
+        if view in views:
+            found += VIEWS[view](shown, style, tuple(positions))
+    return found
+
+
+def has(one: Shown) -> tuple[str, ...]:
+    """The names in `VIEWS` of what an encoding has."""
+    there = {
+        "heatmap": one.vectors is not None,
+        "lines": one.vectors is not None,
+        "frequencies": one.frequencies is not None,
+        "kernel": one.vectors is not None or one.products is not None,
+        "distances": one.vectors is not None,
+        "pca": one.vectors is not None and len(one.vectors) > 2,
+        "tsne": one.vectors is not None and len(one.vectors) > 3 * PERPLEXITY,
+        "shift": one.shifts is not None,
+        "bias": one.bias is not None,
+        "attention": bool(one.attention),
+    }
+    return tuple(view for view in VIEWS if there[view])
+
+
+def distances(vectors: np.ndarray) -> np.ndarray:
+    """``[P, P]`` Euclidean distances of ``vectors [P, M]``, without the cancellation of an expanded square."""
+    return np.stack([np.linalg.norm(vectors - row[None], axis=1) for row in vectors.astype(np.float64)])
+
+
+def by_offset(matrices: np.ndarray, offsets: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, smallest and largest entry of ``[N, Q, K]`` at each ``key - query = offset``, each ``[len(offsets)]``."""
+    entries = [np.diagonal(matrices, offset, axis1=1, axis2=2) for offset in offsets]
+    return tuple(np.array([f(e) for e in entries]) for f in (np.mean, np.min, np.max))  # type: ignore[return-value]
+
+
+def _heatmap(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        if one.vectors is not None:
+            high = _limit(one.vectors)
+            rows, columns = one.vectors.shape
+            found.append(
+                HeatMap(
+                    f"{slug(one.label)}-heatmap", "heatmap", f"Vectors of {style[one.label].name}",
+                    f"What is added to an embedding at {rows} positions, in each of {columns} dimensions.",
+                    "dimension", "position", "value", (("", one.vectors),), -high, high, True, False,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _lines(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        if one.vectors is None:
+            continue
+        own = styles(tuple(f"position {p}" for p in positions))
+        drawn = tuple(
+            Line(name, f"position {p}", np.arange(one.vectors.shape[1]), one.vectors[p], own[name])
+            for p, name in zip(positions, own)
+        )
+        listed = _listed([str(p) for p in positions])
+        found.append(
+            Lines(
+                f"{slug(one.label)}-lines", "lines", f"Vectors of {style[one.label].name}",
+                f"The vector at position {listed}, value by value." if len(positions) == 1
+                else f"The vectors at positions {listed}, value by value.",
+                "dimension", "value", drawn, markers=one.vectors.shape[1] <= 64,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _frequencies(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    frequencies = {one.label: one.frequencies for one in shown if one.frequencies is not None}
+    if not frequencies:
+        return []
+
+    def drawn(values: dict[str, np.ndarray]) -> tuple[Line, ...]:
+        return tuple(
+            Line(style[label].name, style[label].name, np.arange(len(y)), y, style[label])
+            for label, y in values.items()
+        )
+
+    turning = {label: np.where(w > 0, w, np.nan) for label, w in frequencies.items()}
+    still = " A frequency of 0 is not drawn." if any((w <= 0).any() for w in frequencies.values()) else ""
+    waves = {label: math.tau / w for label, w in turning.items()}
+    low, high = (f([f(w[np.isfinite(w)], initial=i) for w in waves.values()]) for f, i in ((np.min, 7.0), (np.max, 6.0)))
+    levels = [(math.tau, "2π")] if low < 10 * math.tau else []
+    levels += [(1e4 * math.tau, "10000 · 2π")] if high > 1e3 * math.tau else []
+    return [
+        Lines(
+            "frequencies", "frequencies", "Frequencies",
+            "The frequency of each pair of a sine and a cosine (of each plane that is turned, in one head)." + still,
+            "pair", "frequency (radians per position)", drawn(turning), log_y=True, markers=True,
+        ),
+        Lines(
+            "wavelengths", "frequencies", "Wavelengths",
+            "The wavelength of each pair, 2π over its frequency: after so many positions it is where it was." + still,
+            "pair", "wavelength (positions)", drawn(waves), log_y=True, markers=True, levels=tuple(levels),
+        ),
+    ]  # fmt: skip
+
+
+def _kernel(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    drawn = []
+    for one in shown:
+        if one.vectors is not None:
+            products = (one.vectors @ one.vectors.T)[None]
+        elif one.products is not None:
+            products = one.products
+        else:
+            continue
+        # Keys before their queries, which every encoding has.
+        scale = np.einsum("nqq->n", products).mean() / products.shape[1] or 1.0
+        mean, low, high = by_offset(products / scale, range(0, -products.shape[1], -1))
+        name = style[one.label].name
+        band = (low, high) if (high - low).max() > 1e-3 else (None, None)
+        drawn.append(Line(name, name, np.arange(len(mean)), mean, style[one.label], 1.0, *band))
+    if not drawn:
+        return []
+    banded = " Band: the smallest and largest over positions and heads." if any(l.low is not None for l in drawn) else ""
+    return [
+        Lines(
+            "kernel", "kernel", "Similarity by offset",
+            "Dot product of the vectors of two positions by their offset; where queries and keys are encoded, the "
+            f"product of a query and an earlier key of equal content. Mean, relative to offset 0.{banded}",
+            "offset (positions)", "dot product, relative to offset 0", tuple(drawn),
+        )
+    ]  # fmt: skip
+
+
+def _distances(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        if one.vectors is not None:
+            matrix = distances(one.vectors)
+            found.append(
+                HeatMap(
+                    f"{slug(one.label)}-distances", "distances", f"Distances in {style[one.label].name}",
+                    "Euclidean distance of the vectors of every two positions.",
+                    "position", "position", "distance", (("", matrix),), 0.0, float(matrix.max()) or 1.0, False, True,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _pca(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        if "pca" in has(one):
+            assert one.vectors is not None
+            points, explained = principal_components(one.vectors)
+            x, y = (f"component {i + 1} ({share:.0%} of the variance)" for i, share in enumerate(explained))
+            found.append(
+                Points(
+                    f"{slug(one.label)}-pca", "pca", f"Principal components of {style[one.label].name}",
+                    "The vectors on their first two principal components; the line joins successive positions.",
+                    x, y, points, _labelled(len(points)), True,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _tsne(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        if "tsne" in has(one):
+            assert one.vectors is not None
+            points = t_sne(one.vectors, PERPLEXITY)
+            found.append(
+                Points(
+                    f"{slug(one.label)}-tsne", "tsne", f"t-SNE of {style[one.label].name}",
+                    f"Perplexity {PERPLEXITY:g}, started from the principal components. Near points are near vectors; "
+                    "distances of groups, and sizes, mean nothing.",
+                    "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", points, _labelled(len(points), 128), False,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    with_maps = [one for one in shown if one.shifts is not None]
+    if not with_maps:
+        return []
+    floor = 1e-17  # an exact 0 has no place on a logarithmic axis
+    drawn = []
+    for one in with_maps:
+        assert one.shifts is not None
+        name, residuals = style[one.label].name, one.shifts.residuals
+        drawn.append(
+            Line(
+                name, name, np.array(list(residuals)), np.maximum(list(residuals.values()), floor), style[one.label]
+            )
+        )
+    found: list[Plot] = [
+        Lines(
+            "shift-residual", "shift", "Is a shift a linear map?",
+            "Residual of the linear map that takes the vector of a position to that k later, fitted by least squares at "
+            "half of the positions and measured at the others: rounding (1e-15) is an exact map, 1 is no map at all.",
+            "shift k (positions)", "relative residual", tuple(drawn), log_x=True, log_y=True, markers=True,
+            levels=((1.0, "as good as 0"),), y_range=(1e-17, 1e2),
+        )
+    ]  # fmt: skip
+    for one in with_maps:
+        assert one.shifts is not None
+        shift, size = one.shifts, min(len(one.shifts.matrix), MAP_DIMENSIONS)
+        part = shift.matrix[:size, :size]
+        rest = "" if size == len(shift.matrix) else f", first {size} of {len(shift.matrix)} dimensions"
+        high = _limit(part)
+        found.append(
+            HeatMap(
+                f"{slug(one.label)}-shift-map", "shift", f"Map {shift.offset} on, {style[one.label].name}",
+                f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "
+                "beside the diagonal are rotations.",
+                "dimension, from", "dimension, to", "weight", (("", part),), -high, high, True, True,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _bias(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    with_bias = [one for one in shown if one.bias is not None]
+    if not with_bias:
+        return []
+    drawn = []
+    alone = len(with_bias) == 1
+    for one in with_bias:
+        assert one.bias is not None
+        heads, length = one.bias.shape[:2]
+        offsets = range(1 - length, 1 if one.causal else length)
+        own = styles(tuple(f"head {h + 1}" for h in range(heads)))
+        for h in range(heads):
+            mean, low, high = by_offset(one.bias[h : h + 1], offsets)
+            band = (low, high) if (high - low).max() > 1e-3 * max(np.abs(mean).max(), 1e-9) else (None, None)
+            head = f"head {h + 1}"
+            line = (head, head, own[head], 1.0) if alone else (
+                style[one.label].name, f"{style[one.label].name}, {head}", style[one.label],
+                1.0 - 0.75 * h / max(heads - 1, 1),
+            )  # fmt: skip
+            drawn.append(Line(line[0], line[1], np.array(offsets), mean, line[2], line[3], *band))
+    about = "" if alone else " From head 1 (full colour) to the last (faint)."
+    banded = " Band: the smallest and largest over queries." if any(l.low is not None for l in drawn) else ""
+    title = f"Bias of {style[with_bias[0].label].name}" if alone else "Biases"
+    return [
+        Lines(
+            "bias", "bias", title,
+            f"What is added to a logit, by the place of the key relative to the query.{about}{banded}",
+            "key position − query position", "bias of the logit", tuple(drawn),
+        )
+    ]  # fmt: skip
+
+
+def _attention(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
+    found: list[Plot] = []
+    for one in shown:
+        for attention in one.attention:
+            layers, heads = attention.weights.shape[:2]
+            # A logit of minus infinity is a weight of 0: every map has one scale.
+            panels = tuple(
+                (f"layer {l + 1}, head {h + 1}" if layers > 1 else f"head {h + 1}" if heads > 1 else "", weights)
+                for l, layer in enumerate(attention.weights)
+                for h, weights in enumerate(layer)
+            )
+            name = f" {attention.name}" if attention.name else ""
+            found.append(
+                HeatMap(
+                    f"{slug(one.label)}-attention{'-' + slug(attention.name) if attention.name else ''}", "attention",
+                    f"Attention{name}, {style[one.label].name}", attention.about,
+                    "key", "query", "attention weight", panels, 0.0, float(attention.weights.max()) or 1.0, False, True,
+                    min(heads, 4), attention.keys, attention.queries,
+                )
+            )  # fmt: skip
+    return found
+
+
+VIEWS = {
+    "heatmap": _heatmap,
+    "lines": _lines,
+    "frequencies": _frequencies,
+    "kernel": _kernel,
+    "distances": _distances,
+    "pca": _pca,
+    "tsne": _tsne,
+    "shift": _shift,
+    "bias": _bias,
+    "attention": _attention,
+}
+
+# What a view is, in messages and headings.
+VIEW_NAMES = {
+    "heatmap": "heat map of positions",
+    "lines": "vectors of single positions",
+    "frequencies": "frequencies and wavelengths",
+    "kernel": "similarity by offset",
+    "distances": "distance matrix",
+    "pca": "principal components",
+    "tsne": "t-SNE",
+    "shift": "linear map of a shift",
+    "bias": "bias curves",
+    "attention": "attention maps",
+}
+
+
+def slug(label: str) -> str:
+    """A label as part of a file name."""
+    words = "".join(c if c.isalnum() or c in "._" else "-" for c in label).strip("-")
+    while "--" in words:
+        words = words.replace("--", "-")
+    return words[:80].strip("-") or "nope"
+
+
+def _limit(values: np.ndarray) -> float:
+    """A limit of a scale around 0: 1 where values are between, but not far inside, -1 and 1."""
+    high = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return 1.0 if 0.5 < high <= 1.0 + 1e-6 else high or 1.0
+
+
+def _labelled(count: int, most: int = 16) -> tuple[int, ...]:
+    """Round positions to label, at most ``most``."""
+    step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if count <= most * s * 10**e)
+    return tuple(range(0, count, step))
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]

@@ -1,0 +1,168 @@
+"""The plots of `report.shown` for a paper: one PNG and one PDF each, with matplotlib; the same plot gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.report.figures import DASHES, MARKERS, SETTINGS, written
+from posenc_jax.report.shown import HeatMap, Line, Lines, Plot, Points
+from posenc_jax.report.style import GRID, MUTED
+
+# Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
+_DIVERGING, _SEQUENTIAL = "RdBu_r", "cividis"
+_WIDTH = 5.5
+
+
+def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
+    """The bytes of a plot by kind of file. Needs matplotlib."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "figures for a paper need matplotlib, which is not installed: pip install 'posenc-jax[report]'"
+        ) from error
+    with matplotlib.rc_context(SETTINGS):
+        figure = Figure(figsize=(_WIDTH, 3.4), layout="constrained")
+        if isinstance(plot, HeatMap):
+            _heat_map(figure, plot)
+        elif isinstance(plot, Lines):
+            _lines(figure, plot)
+        elif isinstance(plot, Points):
+            _points(figure, plot)
+        return written(figure, kinds)
+
+
+def _heat_map(figure: Any, plot: HeatMap) -> None:
+    columns = min(plot.columns, len(plot.panels))
+    rows = math.ceil(len(plot.panels) / columns)
+    alone = len(plot.panels) == 1
+    figure.set_size_inches(_heat_map_size(plot, rows, columns))
+    grid = figure.subplots(rows, columns, squeeze=False)
+    image = None
+    for i, axes in enumerate(grid.flat):
+        if i >= len(plot.panels):
+            axes.set_visible(False)
+            continue
+        title, values = plot.panels[i]
+        image = axes.imshow(
+            values, cmap=_DIVERGING if plot.diverging else _SEQUENTIAL, vmin=plot.low, vmax=plot.high,
+            interpolation="nearest", aspect="equal" if plot.square else "auto", rasterized=False,
+        )  # fmt: skip
+        axes.set_title(title, fontsize=7, loc="left", pad=3)
+        outer_left, outer_bottom = i % columns == 0, i + columns >= len(plot.panels)
+        size = 7 if alone else 6
+        _image_ticks(axes.xaxis, plot.x_names if outer_bottom else (), values.shape[1], size, shown=outer_bottom)
+        _image_ticks(axes.yaxis, plot.y_names if outer_left else (), values.shape[0], size, shown=outer_left)
+        if plot.x_names and outer_bottom:
+            axes.tick_params(axis="x", labelrotation=90)
+    assert image is not None
+    bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
+    bar.set_label(plot.z_title)
+    bar.outline.set_linewidth(0.6)
+    if alone:
+        grid[0, 0].set_xlabel(plot.x_title)
+        grid[0, 0].set_ylabel(plot.y_title)
+        grid[0, 0].set_title(plot.title, fontsize=9, loc="left")
+    else:
+        figure.supxlabel(plot.x_title, fontsize=8)
+        figure.supylabel(plot.y_title, fontsize=8)
+        figure.suptitle(plot.title, fontsize=9, x=0.01, ha="left")
+
+
+def _heat_map_size(plot: HeatMap, rows: int, columns: int) -> tuple[float, float]:
+    if len(plot.panels) > 1:
+        names = 0.06 * max(map(len, plot.x_names), default=3)
+        return _WIDTH, 0.75 + names + rows * (0.22 + min(4.2 / columns, 1.9))
+    if plot.square:
+        return 4.4, 3.9
+    height, width = plot.panels[0][1].shape
+    return _WIDTH, min(max(3.9 * height / width, 2.4), 5.5)
+
+
+def _image_ticks(axis: Any, names: tuple[str, ...], count: int, size: float, *, shown: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    if names and len(names) == count:
+        axis.set_ticks(range(count), names, fontsize=size)
+    elif shown:
+        axis.set_major_locator(MaxNLocator(nbins=6 if size > 6 else 4, integer=True, min_n_ticks=2, steps=[1, 2, 5, 10]))
+        axis.set_tick_params(labelsize=size)
+    else:
+        axis.set_ticks([])
+
+
+def _lines(figure: Any, plot: Lines) -> None:
+    axes = figure.add_subplot()
+    if plot.log_x:
+        axes.set_xscale("log")
+    if plot.log_y:
+        axes.set_yscale("log")
+    for value, name in plot.levels:
+        axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
+        axes.annotate(
+            name, (1, value), xycoords=("axes fraction", "data"), xytext=(3, 0), textcoords="offset points",
+            color=MUTED, fontsize=7, ha="left", va="center", annotation_clip=False,
+        )  # fmt: skip
+    named: set[str] = set()
+    for line in plot.lines:
+        _line(axes, plot, line, label=None if line.group in named else line.group)
+        named.add(line.group)
+    axes.set_xlabel(plot.x_title)
+    axes.set_ylabel(plot.y_title)
+    axes.set_title(plot.title, fontsize=9, loc="left")
+    if plot.y_range:
+        axes.set_ylim(*plot.y_range)
+    if not plot.log_x:
+        axes.margins(x=0.02)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.minorticks_off()
+    axes.grid(axis="y", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(named) > 1 or plot.legend:
+        longest = max(map(len, named))
+        beside = longest <= 16 and len(named) <= 14
+        columns = min(max(1, int(5.3 / (0.5 + 0.062 * longest))), len(named))
+        if not beside:
+            figure.set_size_inches(_WIDTH, 3.2 + 0.16 * math.ceil(len(named) / columns))
+        where = {"loc": "outside right upper"} if beside else {"loc": "outside lower center", "ncols": columns}
+        figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
+
+
+def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:
+    if line.low is not None and line.high is not None:
+        axes.fill_between(line.x, line.low, line.high, color=line.style.color, alpha=0.13 * line.opacity, linewidth=0)
+    axes.plot(
+        line.x, line.y, color=line.style.color, linestyle=DASHES[line.style.dash], linewidth=1.2, alpha=line.opacity,
+        marker=MARKERS[line.style.marker] if plot.markers else None, markersize=3, label=label,
+    )  # fmt: skip
+
+
+def _points(figure: Any, plot: Points) -> None:
+    figure.set_size_inches(4.9, 3.9)
+    axes = figure.add_subplot()
+    x, y = plot.points[:, 0], plot.points[:, 1]
+    if plot.path:
+        axes.plot(x, y, color=MUTED, linewidth=0.5, alpha=0.6, zorder=1)
+    marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0, zorder=2)
+    for p in plot.labelled:
+        axes.annotate(
+            str(p), (x[p], y[p]), xytext=(2.5, 2.5), textcoords="offset points",
+            fontsize=5.5 if len(plot.labelled) > 24 else 7,
+        )  # fmt: skip
+    axes.margins(0.07)
+    axes.set_xlabel(plot.x_title)
+    axes.set_ylabel(plot.y_title)
+    axes.set_title(plot.title, fontsize=9, loc="left")
+    axes.grid(color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    bar = figure.colorbar(marks, ax=axes, aspect=28, pad=0.02)
+    bar.set_label("position")
+    bar.outline.set_linewidth(0.6)

@@ -1,0 +1,227 @@
+"""The plots of `report.shown` as one interactive HTML page that needs nothing else, with the table of properties."""
+
+from __future__ import annotations
+
+import html as markup
+import math
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.report.html import document
+from posenc_jax.report.plots import LEGEND, Figure, base_layout, faded, title_of
+from posenc_jax.report.shown import VIEW_NAMES, HeatMap, Line, Lines, Plot, Points
+from posenc_jax.report.style import MUTED
+from posenc_jax.report.table import Table
+
+# Red to blue and cividis, as in the figures for a paper.
+_DIVERGING = ["#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d",
+              "#b2182b", "#67001f"]  # fmt: skip
+_SEQUENTIAL = "Cividis"
+
+
+def page(title: str, facts: str, plots: list[Plot], properties: Table) -> str:
+    """The whole document. Needs plotly, for its JavaScript only."""
+    body = [f"<h1>{markup.escape(title)}</h1>", f'<p class="facts">{markup.escape(facts)}</p>', _table(properties)]
+    for view, name in VIEW_NAMES.items():
+        own = [plot for plot in plots if plot.view == view]
+        if own:
+            body.append(f'<h2 id="{view}">{markup.escape(name[0].upper() + name[1:])}</h2>')
+        for plot in own:
+            body += [
+                f"<h3>{markup.escape(plot.title)}</h3>",
+                f'<div class="figure" id="{markup.escape(plot.slug)}"></div>',
+                f'<p class="caption">{markup.escape(plot.caption)}</p>',
+            ]
+    body.append("<footer>Written by posenc_jax: posenc show.</footer>")
+    return document(title, body, {plot.slug: figure(plot) for plot in plots})
+
+
+def figure(plot: Plot) -> Figure:
+    """A plot as a plotly figure, in plain JSON values."""
+    if isinstance(plot, HeatMap):
+        return _heat_map(plot)
+    if isinstance(plot, Lines):
+        return _lines(plot)
+    assert isinstance(plot, Points)
+    return _points(plot)
+
+
+def _heat_map(plot: HeatMap) -> Figure:
+    columns = min(plot.columns, len(plot.panels))
+    rows = math.ceil(len(plot.panels) / columns)
+    alone = len(plot.panels) == 1
+    layout = base_layout(_height(plot, rows, columns))
+    base = {"showgrid": False, "zeroline": False, "ticks": "outside", "ticklen": 3, "automargin": True}
+    layout["xaxis"], layout["yaxis"] = {}, {}
+    layout["coloraxis"] = {
+        "cmin": plot.low, "cmax": plot.high,
+        "colorscale": [[i / 10, c] for i, c in enumerate(_DIVERGING)] if plot.diverging else _SEQUENTIAL,
+        "colorbar": {"title": {"text": plot.z_title, "side": "right"}, "thickness": 12, "outlinewidth": 0, "x": 1.01},
+    }  # fmt: skip
+    layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
+    layout["annotations"] = []
+    traces = []
+    gap_x, gap_y = 0.14 / columns, min(0.3, 60 / layout["height"]) / max(rows, 1)
+    for i, (title, values) in enumerate(plot.panels):
+        number = "" if i == 0 else str(i + 1)
+        row, column = divmod(i, columns)
+        bottom, left = row == rows - 1 or i + columns >= len(plot.panels), column == 0
+        x_domain = [column / columns + (gap_x if columns > 1 else 0) / 2, (column + 1) / columns - gap_x / 2 * (columns > 1)]
+        y_domain = [1 - (row + 1) / rows + gap_y / 2, 1 - row / rows - gap_y / 2 * (rows > 1)]
+        x = base | {"domain": x_domain, "anchor": f"y{number}", "showticklabels": bottom, "constrain": "domain"}
+        y = base | {"domain": y_domain, "anchor": f"x{number}", "showticklabels": left, "autorange": "reversed",
+                    "constrain": "domain"}  # fmt: skip
+        if plot.square:
+            y |= {"scaleanchor": f"x{number}", "constraintoward": "top"}
+        x |= _names(plot.x_names, values.shape[1]) | ({"tickangle": -90} if plot.x_names else {})
+        y |= _names(plot.y_names, values.shape[0])
+        if alone or (bottom and column == 0):
+            x["title"] = title_of(plot.x_title)
+        if alone or (left and row == 0):
+            y["title"] = title_of(plot.y_title)
+        layout[f"xaxis{number}"], layout[f"yaxis{number}"] = x, y
+        traces.append(
+            {
+                "type": "heatmap", "z": _rows(values), "coloraxis": "coloraxis", "xaxis": f"x{number}",
+                "yaxis": f"y{number}", "showlegend": False, "name": title,
+                "hovertemplate": f"{plot.y_title} %{{y}}, {plot.x_title} %{{x}}: %{{z:.4g}}<extra></extra>",
+            }
+        )  # fmt: skip
+        if title:
+            layout["annotations"].append(
+                {
+                    "text": markup.escape(title), "x": 0, "y": 1, "xref": f"x{number} domain", "yref": f"y{number} domain",
+                    "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": MUTED},
+                }
+            )  # fmt: skip
+    return {"data": traces, "layout": layout}
+
+
+def _height(plot: HeatMap, rows: int, columns: int) -> int:
+    if len(plot.panels) > 1:
+        return 110 + 8 * max(map(len, plot.x_names), default=0) + rows * (40 + round(700 / max(columns, 2)))
+    if plot.square:
+        return 560
+    height, width = plot.panels[0][1].shape
+    return round(min(max(700 * height / width, 340), 700))
+
+
+def _names(names: tuple[str, ...], count: int) -> dict[str, Any]:
+    if len(names) != count or not names:
+        return {"tickformat": "d"}
+    return {"tickvals": list(range(count)), "ticktext": [markup.escape(name) for name in names]}
+
+
+def _lines(plot: Lines) -> Figure:
+    layout = base_layout(430)
+    layout["xaxis"] |= {"title": title_of(plot.x_title)} | (_LOGARITHMIC if plot.log_x else {})
+    layout["yaxis"] |= {"title": title_of(plot.y_title), "automargin": True} | (_LOGARITHMIC if plot.log_y else {})
+    if plot.y_range:
+        layout["yaxis"]["range"] = [math.log10(v) if plot.log_y else v for v in plot.y_range]
+    layout["legend"] = dict(LEGEND)
+    layout["shapes"], layout["annotations"] = [], []
+    for value, name in plot.levels:
+        layout["shapes"].append(
+            {
+                "type": "line", "layer": "below", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": value,
+                "y1": value, "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
+            }
+        )  # fmt: skip
+        layout["annotations"].append(
+            {
+                "text": name, "x": 1, "xref": "paper", "xanchor": "right", "yref": "y", "yanchor": "bottom",
+                "y": math.log10(value) if plot.log_y else value, "showarrow": False,
+                "font": {"size": 12, "color": MUTED},
+            }
+        )  # fmt: skip
+    traces: list[dict[str, Any]] = []
+    named: set[str] = set()
+    several = len({line.group for line in plot.lines}) > 1
+    for line in plot.lines:
+        traces += _line(plot, line, shown=several and line.group not in named)
+        named.add(line.group)
+    return {"data": traces, "layout": layout}
+
+
+_LOGARITHMIC: dict[str, Any] = {"type": "log", "exponentformat": "power", "dtick": None, "minor": {"ticks": ""}}
+
+
+def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
+    common = {"type": "scatter", "legendgroup": line.group, "x": _values(line.x)}
+    color = faded(line.style.color, round(line.opacity, 3))
+    traces: list[dict[str, Any]] = []
+    if line.low is not None and line.high is not None:
+        traces.append(
+            common
+            | {
+                "x": _values(np.concatenate([line.x, line.x[::-1]])),
+                "y": _values(np.concatenate([line.high, line.low[::-1]])), "mode": "none", "fill": "toself",
+                "fillcolor": faded(line.style.color, 0.13 * line.opacity), "hoverinfo": "skip", "showlegend": False,
+            }
+        )  # fmt: skip
+    marker = {"marker": {"color": color, "size": 6, "symbol": line.style.marker}} if plot.markers else {}
+    traces.append(
+        common
+        | {"y": _values(line.y), "mode": "lines+markers" if plot.markers else "lines"}
+        | {"name": markup.escape(line.group), "showlegend": shown}
+        | {"line": {"color": color, "width": 2, "dash": line.style.dash}}
+        | {"hovertemplate": f"{markup.escape(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
+        | marker
+    )
+    return traces
+
+
+def _points(plot: Points) -> Figure:
+    layout = base_layout(520)
+    layout["xaxis"] |= {"title": title_of(plot.x_title), "showgrid": True}
+    layout["yaxis"] |= {"title": title_of(plot.y_title), "automargin": True}
+    layout["margin"]["r"] = 20
+    x, y = _values(plot.points[:, 0]), _values(plot.points[:, 1])
+    labelled = set(plot.labelled)
+    traces: list[dict[str, Any]] = []
+    if plot.path:
+        traces.append(
+            {"type": "scatter", "x": x, "y": y, "mode": "lines", "hoverinfo": "skip", "showlegend": False}
+            | {"line": {"color": faded(MUTED, 0.5), "width": 1}}
+        )
+    traces.append(
+        {
+            "type": "scatter", "x": x, "y": y, "mode": "markers+text", "showlegend": False,
+            "text": [str(p) if p in labelled else "" for p in range(len(x))], "textposition": "top right",
+            "textfont": {"size": 10 if len(labelled) > 24 else 12},
+            "customdata": list(range(len(x))), "hovertemplate": "position %{customdata}<extra></extra>",
+            "marker": {
+                "size": 8, "color": list(range(len(x))), "colorscale": _SEQUENTIAL,
+                "colorbar": {"title": {"text": "position", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+            },
+        }
+    )  # fmt: skip
+    return {"data": traces, "layout": layout}
+
+
+def _values(values: np.ndarray) -> list[Any]:
+    """Numbers of six digits; None where there is none."""
+    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values.tolist()]
+
+
+def _rows(values: np.ndarray) -> list[list[Any]]:
+    return [[float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in values.tolist()]
+
+
+def _table(table: Table) -> str:
+    head = "".join(f'<th class="l">{markup.escape(column)}</th>' for column in table.columns)
+    rows, before = [], None
+    for row in table.rows:
+        # An encoding is named once.
+        cells = ["" if row[0] == before else row[0], *row[1:]]
+        before = row[0]
+        kinds = ("l wrap", "l", "l", "l wrap")
+        rows.append(
+            "<tr>" + "".join(f'<td class="{k}">{markup.escape(c)}</td>' for k, c in zip(kinds, cells)) + "</tr>"
+        )
+    return (
+        f'<h2 id="properties">{markup.escape(table.title)}</h2>'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f'<p class="caption">{markup.escape(" ".join(table.notes))}</p>'
+    )
