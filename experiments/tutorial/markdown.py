@@ -1,0 +1,18 @@
+"""Tables and numbers as the pages print them."""
+
+from collections.abc import Sequence
+
+
+def number(value: float, digits: int = 4) -> str:
+    """The value with so many decimals, never as minus zero."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def vector(values: Sequence[float], digits: int = 4) -> str:
+    """Numbers of a vector on one line."""
+    return " ".join(f"{number(value, digits):>{digits + 3}}" for value in values)

@@ -1,0 +1,184 @@
+"""The worked examples: pages as committed, and the mathematics that they state, by other ways."""
+
+import importlib
+import itertools
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "experiments" / "tutorial"
+PAGES = ("dolphins", "eagles", "doubled", "frequencies", "properties", "claims")
+
+
+@pytest.fixture(autouse=True)
+def _experiments_can_be_imported(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def load(name):
+    return importlib.import_module(f"experiments.tutorial.{name}")
+
+
+def angle_vector(position, exponents, base=10000.0):
+    """Sine and cosine in turn, number by number."""
+    return [f(position / base**e) for e in exponents for f in (math.sin, math.cos)]
+
+
+def oracle(position, d):
+    return np.array(angle_vector(position, [2 * k / d for k in range(d // 2)]))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_its_script_prints(name):
+    assert load(name).page() + "\n" == (FOLDER / f"{name}.md").read_text()
+
+
+def test_the_command_of_the_readme_prints_the_page():
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.tutorial.dolphins"],
+        cwd=ROOT,
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (FOLDER / "dolphins.md").read_text()
+
+
+def test_the_readme_has_each_page_with_its_command_and_each_failed_claim():
+    readme = (FOLDER / "README.md").read_text()
+    for name in PAGES:
+        assert f"[{name}]({name}.md)" in readme
+        assert f"python -m experiments.tutorial.{name}\n" in readme
+    rows = [line.split(" | ") for line in (FOLDER / "claims.md").read_text().splitlines() if line.startswith("| ")][2:]
+    failed = [f"{claim[2:]}: {verdict.strip('*')}." for claim, verdict, *_ in rows if verdict != "true"]
+    assert len(failed) > 8
+    assert [line[2:] for line in readme.splitlines() if line.startswith("- ")] == failed
+
+
+def test_dolphins_vectors_are_those_of_the_formula():
+    zero, five = load("dolphins").rows([0, 5])
+    assert zero.tolist() == [0.0, 1.0] * 256
+    np.testing.assert_allclose(five, oracle(5, 512), rtol=0, atol=1e-14)
+    assert (five != zero).all()
+
+
+def test_margin_is_negative_exactly_where_the_cosine_falls():
+    """In d = 2 to 16, with cosines of all sizes, near the threshold too, by sums over entries."""
+    eagles, rng, signs = load("eagles"), np.random.default_rng(5), set()
+    for d, c, sd in itertools.product((2, 8, 16), (-1.0, -0.3, 0.0, 0.6, 0.8, 1.0), (0.02, 1.0, 5.0)):
+        p, q = oracle(eagles.FIRST, d), oracle(eagles.SECOND, d)
+        for a, b in zip(*eagles.with_cosine(d, sd, c, rng, draws=20)):
+            dot, first, second = (math.fsum(x * y) for x, y in ((a, b), (a, a), (b, b)))
+            before = dot / math.sqrt(first * second)
+            assert before == pytest.approx(c, abs=1e-12)
+            u, v = a + p, b + q
+            after = math.fsum(u * v) / math.sqrt(math.fsum(u * u) * math.fsum(v * v))
+            fell = bool(after < before)
+            signs.add((c, fell))
+            assert bool(eagles.margin(a, b, p, q) < 0) == fell
+    assert {(0.6, True), (0.6, False), (0.8, True), (0.8, False)} <= signs
+    assert (1.0, False) not in signs  # the same word twice always falls,
+    assert (-1.0, True) not in signs  # and opposite ones always rise
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.1, 0.1), (7.0, 7.0), (1.0, 3.0), (0.2, 9.0)])
+@pytest.mark.parametrize("k", [0.74, 0.2])
+def test_without_cross_terms_the_cosine_changes_its_course_at_the_threshold(first, second, k):
+    """Embeddings in four dimensions in which no encoding has a share: the cross terms are 0 exactly."""
+    eagles, r = load("eagles"), 2.0
+    p, q = r * np.array([1, 0, 0, 0, 0, 0]), r * np.array([k, math.sqrt(1 - k * k), 0, 0, 0, 0])
+    at = eagles.threshold(k, first, second, r)
+    if first == second:
+        assert at == pytest.approx(k)
+    else:
+        assert 0 < at < k
+    for c, falls in ((at - 1e-6, False), (at + 1e-6, True)):
+        a, b = first * np.array([0, 0, 1, 0, 0, 0]), second * np.array([0, 0, c, math.sqrt(1 - c * c), 0, 0])
+        assert bool(eagles.change(a, b, p, q) < 0) == falls
+
+
+def test_the_share_that_falls_is_the_formula_s():
+    """At d = 128 and positions far apart, where the share is neither 0 nor 1; 5 standard errors of 20,000 draws."""
+    eagles, d, draws = load("eagles"), 128, 20_000
+    for offset, sd in ((700, 0.5), (700, 1.0), (2000, 2.0)):
+        p, q = oracle(1, d), oracle(1 + offset, d)
+        k = p @ q / (d / 2)
+        predicted = eagles.predicted_share(k, d, sd)
+        assert 0.02 < predicted < 0.98
+        a, b = eagles.independent(d, sd, np.random.default_rng(offset), draws)
+        found = (eagles.change(a, b, p, q) < 0).mean()
+        assert found == pytest.approx(predicted, abs=5 * math.sqrt(predicted * (1 - predicted) / draws))
+
+
+def test_a_doubled_exponent_is_a_squared_base():
+    doubled, d = load("doubled"), 16
+    vectors = doubled.doubled(np.arange(50), d)
+    for position in (0, 1, 49):
+        expected = angle_vector(position, [2 * k / d for k in range(d // 2)], base=1e8)
+        np.testing.assert_allclose(vectors[position], expected, rtol=0, atol=1e-12)
+
+
+def test_nearest_positions_by_distances_of_all_vectors():
+    doubled = load("doubled")
+    for frequencies, of in (
+        (doubled.vaswani_frequencies(8), lambda p: oracle(p, 8)),
+        (doubled.doubled_frequencies(8), lambda p: angle_vector(p, [4 * k / 8 for k in range(4)])),
+    ):
+        table = np.array([of(p) for p in range(512)])
+        order = np.linalg.norm(table - table[5], axis=1).argsort(kind="stable")
+        assert order[0] == 5
+        assert [p for p, _ in doubled.nearest(frequencies, 5)[:4]] == order[1:5].tolist()
+
+
+def test_a_shift_is_linear_for_pairs_of_one_frequency_only():
+    doubled = load("doubled")
+    positions = np.arange(300)
+    assert doubled.shift_residual(doubled.doubled(positions, 8), 5) < 1e-9
+    assert doubled.shift_residual(doubled.doubled_and_shifted(positions, 8), 5) > 0.1
+
+
+def test_columns_turn_as_fast_as_the_table_says():
+    frequencies = load("frequencies")
+    w = frequencies.vaswani_frequencies(512)
+    assert (np.diff(frequencies.sign_changes(512, 512)) <= 0).all()
+    np.testing.assert_allclose(frequencies.strongest_frequency(512, 512)[:97], w[:97], rtol=0, atol=math.tau / 512)
+
+
+def test_rotations_shift_and_share_is_of_offsets():
+    properties = load("properties")
+    matrix = properties.rotation(8, 63)
+    np.testing.assert_allclose(matrix @ oracle(5, 8), oracle(68, 8), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(matrix @ matrix.T, np.eye(8), rtol=0, atol=1e-12)
+    offsets = np.subtract.outer(np.arange(20.0), np.arange(20.0))
+    assert properties.offset_share(np.sin(offsets)) == pytest.approx(1)
+    assert properties.offset_share(np.add.outer(np.arange(20.0), np.arange(20.0))) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_closest_pair_is_that_of_all_pairs():
+    properties = load("properties")
+    table = np.array([oracle(p, 8) for p in range(300)])
+    distances = np.linalg.norm(table[:, None] - table[None], axis=-1) + 10 * np.eye(300)
+    offset, distance = properties.closest(8, 300)
+    first, second = np.unravel_index(distances.argmin(), distances.shape)
+    assert offset == abs(first - second)
+    assert distance == pytest.approx(distances.min())
+
+
+def test_unseen_values_are_beyond_the_seen_ones():
+    """By the wavelengths: at d = 8 only sin(p / 1000) and its cosine go on to new values from 512 to 1023."""
+    seen, new = 0.511, 1.023
+    assert math.sin(new) > math.sin(seen) + 0.1
+    assert math.cos(new) < math.cos(seen) - 0.1
+    first = next(
+        p
+        for p in range(512, 1024)
+        if math.cos(p / 1000) < math.cos(seen) - 0.1 or math.sin(p / 1000) > math.sin(seen) + 0.1
+    )
+    assert load("properties").unseen(8, 512) == (2, 1024 - first)
