@@ -1,0 +1,126 @@
+"""How alike positions are under any encoding: in closed form where there is one, measured else."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.analysis import views
+from posenc_jax.analysis.kernels import ROUNDING, Lobes, by_offset, cosines, kernel, lobes
+from posenc_jax.encodings import Dims, RoPE, Sinusoidal, Slot, for_layer
+
+MEASURED = 2048  # positions of which all pairs are kept
+_COMPARED = 256  # positions at which a closed form is compared with the encoding
+_EQUAL = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Similarity:
+    """One way in which positions of an encoding are alike.
+
+    Attributes:
+      kind: "vectors" (cosines of the vectors added to embeddings), "content_logits" (products of equal contents as
+        query and key, the mean over heads, 1 without positions) or "bias" (of one head).
+      head: of a bias, else None.
+      values: ``[L]`` by offset, a position against an earlier one; the mean over positions.
+      most: ``[L]`` the largest over positions.
+      pairs: ``[L, L]`` of query and key, None in closed form.
+      frequencies: ``[F]`` of the closed form `kernel`, None for what was measured.
+      rounding: what differs by less is equal.
+    """
+
+    kind: str
+    head: int | None
+    values: np.ndarray
+    most: np.ndarray
+    pairs: np.ndarray | None
+    frequencies: np.ndarray | None
+    rounding: float
+
+    @property
+    def lobes(self) -> Lobes:
+        """Of ``most``."""
+        return lobes(self.most, self.rounding)
+
+    def to(self, position: int) -> np.ndarray:
+        """``[L]``: how alike each position is to ``position``."""
+        if self.pairs is None:
+            return self.values[np.abs(np.arange(len(self.values)) - position)]
+        later = np.arange(len(self.values)) > position
+        return np.where(later, self.pairs[:, position], self.pairs[position])  # the later one is the query
+
+    def nearest(self, position: int) -> tuple[int, float]:
+        """The position most alike to ``position``, and how alike; the first, of several."""
+        row = np.array(self.to(position))
+        row[position] = -np.inf
+        return int(row.argmax()), float(row.max())
+
+
+def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") -> tuple[Similarity, ...]:
+    """All kinds that an encoding has, over positions ``0 .. length-1``; parameters are as initialised from key 0.
+
+    The closed form is taken in float64, if the encoding itself agrees with it. ``dtype``: of the embedding, the queries
+    and keys; parameters are float32 in any case.
+
+    Raises:
+      ValueError: the slot cannot serve the model or has nothing that is alike by position; a ``length`` below 2, or
+        above `MEASURED` for what has no closed form.
+    """
+    if length < 2:
+        raise ValueError(f"length = {length} must be at least 2: one position is like no other")
+    kinds = [kind for kind in views.available(slot, dims) if kind != "frequencies"]
+    if not kinds:
+        raise ValueError(f"no two positions can be compared: {views.what_it_has(slot, dims)}")
+    frequencies = closed_form(slot, dims, length) if dtype == "float64" else None
+    if frequencies is not None:
+        kind = "vectors" if "vectors" in kinds else "content_logits"
+        values = kernel(frequencies, np.arange(length))
+        return (Similarity(kind, None, values, values, None, frequencies, ROUNDING),)
+    if length > MEASURED:
+        raise ValueError(
+            f"length = {length} must be at most {MEASURED} for an encoding without a closed form, of which all pairs "
+            "are measured"
+        )
+    rounding = {"float64": 1e-6, "float32": 1e-6, "bfloat16": 1e-5}[dtype]
+    found: list[Similarity] = []
+
+    def add(kind: str, head: int | None, pairs: np.ndarray) -> None:
+        found.append(Similarity(kind, head, by_offset(pairs), by_offset(pairs, "max"), pairs, None, rounding))
+
+    if "vectors" in kinds:
+        add("vectors", None, cosines(views.position_vectors(slot, dims, np.arange(length), dtype=dtype, length=length)))
+    if "content_logits" in kinds:
+        add("content_logits", None, np.asarray(views.content_logits(slot, dims, length, dtype=dtype).mean(axis=0)))
+    if "bias" in kinds:
+        for head, pairs in enumerate(views.bias(slot, dims, length, dtype=dtype)):
+            add("bias", head, pairs)
+    return tuple(found)
+
+
+def closed_form(slot: Slot, dims: Dims, length: int) -> np.ndarray | None:
+    """The frequencies ``[F]`` of which `kernel` is the similarity of positions; None where there is no such form.
+
+    Of a lone `Sinusoidal` or `RoPE`: planes that RoPE leaves alone have frequency 0. The encoding itself must agree
+    with it, in float64, at the first `_COMPARED` positions.
+    """
+    encodings = for_layer(slot, 0)
+    element: Any = encodings[0] if len(encodings) == 1 else None
+    if isinstance(element, Sinusoidal) and dims.d_model % 2 == 0:
+        frequencies = views.frequencies(slot, dims)
+        compared = min(length, _COMPARED)
+        vectors = views.position_vectors(slot, dims, np.arange(compared), dtype="float64", length=length)
+        measured = cosines(vectors)
+    elif isinstance(element, RoPE) and dims.head_dim % 2 == 0:
+        turned = element.frequencies(dims.head_dim, length)
+        frequencies = np.append(turned, np.zeros(dims.head_dim // 2 - len(turned)))
+        compared = min(length, _COMPARED)
+        if not np.array_equal(turned, element.frequencies(dims.head_dim, compared)):
+            return None
+        measured = views.content_logits(slot, dims, compared, dtype="float64")[0]
+    else:
+        return None
+    expected = kernel(frequencies, np.arange(compared))
+    offsets = np.abs(np.subtract.outer(np.arange(compared), np.arange(compared)))
+    return frequencies if np.abs(measured - expected[offsets]).max() < _EQUAL else None
