@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.slots import Slot, elements
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
@@ -232,6 +232,7 @@ class Run(Value):
                         f"{field} is for encoder-decoder models; "
                         f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
+        self._check_token_types()
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
@@ -244,6 +245,20 @@ class Run(Value):
                     "every device holds equally many heads and hidden units"
                 )
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
+
+    def _check_token_types(self) -> None:
+        """Refuses what reads token types where the task has none."""
+        if self.task.has_token_types:
+            return
+        slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
+        reading = [repr(e) for slot in slots for e in elements(slot) if e.needs_token_types]
+        if self.model.token_types:
+            reading.append(f"model.token_types = {self.model.token_types}")
+        if reading:
+            raise ValueError(
+                f"{reading[0]} reads token types (header, body, footer), and task {self.task.name!r} has none: leave "
+                "it out, or take a task with documents (classification)"
+            )
 
     @property
     def slots(self) -> Slots:

@@ -29,7 +29,7 @@ from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel, Translation
-from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal
+from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, WithinSection, elements
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam, Sampling
 
@@ -70,7 +70,7 @@ def test_a_run_of_every_task_comes_back(task):
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_run_of_every_encoding_comes_back(name):
-    run = Run(task=COPYING, model=Transformer(head_dim=8), posenc=slots_of_registry()[name])
+    run = run_with(slots_of_registry()[name])
     assert from_json(json.loads(as_text(run))) == run
 
 
@@ -225,8 +225,12 @@ print(json.dumps([hashes, messages, xla_bridge.backends_are_initialized(), [r.di
 def samples() -> list[Run]:
     runs = [Run(task=task()) for task in TASKS.values()]
     slots = dict.fromkeys(slots_of_registry().values())
-    runs += [Run(task=COPYING, model=Transformer(head_dim=8), posenc=slot) for slot in slots]
-    return [*runs, run_of_everything()]
+    return [*runs, *map(run_with, slots), run_of_everything()]
+
+
+def run_with(slot) -> Run:
+    needs_types = any(element.needs_token_types for element in elements(slot))
+    return Run(task=Classification() if needs_types else COPYING, model=Transformer(head_dim=8), posenc=slot)
 
 
 def base(**fields) -> Run:
@@ -284,6 +288,8 @@ REFUSED = [
         lambda: LanguageModel(data=Data(name="python_docs", shuffle_words="test")),
         ["shuffle_words", "whose inputs are its targets"],
     ),
+    (lambda: base(posenc=(WithinSection(), RoPE())), ["WithinSection()", "task 'copying' has none", "classification"]),
+    (lambda: base(model=Transformer(token_types=4)), ["model.token_types = 4 reads token types", "leave it out"]),
     (lambda: base(evaluation=Evaluation(lengths=(0,))), ["length 0 is not positive"]),
     (lambda: Run(task=Scan(), evaluation=Evaluation(lengths=(23,))), ["no SCAN command has 23 actions", "24"]),
     (lambda: Transformer(d_model=30, num_heads=4), ["d_model = 30", "num_heads = 4", "multiple of 4"]),

@@ -221,6 +221,7 @@ class PositionalEncoding(Value):
       name: the word used in strings and tables. paper, citation: where it comes from.
       shift_invariant: logits (or outputs) depend on position differences only.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
+      needs_token_types: refuses sequences without token types.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
@@ -237,6 +238,7 @@ class PositionalEncoding(Value):
     shift_invariant: ClassVar[bool] = False
     causal_only: ClassVar[bool] = False
     integer_positions: ClassVar[bool] = False
+    needs_token_types: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = True
     breaks: ClassVar[frozenset[str]] = frozenset()
     per_layer: ClassVar[bool] = False

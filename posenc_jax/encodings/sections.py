@@ -16,6 +16,7 @@ class _BySections(PositionalEncoding):
     """What the two mappings share: sections are told by `Sequence.token_types`, such as header, body and footer."""
 
     shift_invariant = True
+    needs_token_types = True
 
     @property
     def position_axes(self) -> Literal["any"]:

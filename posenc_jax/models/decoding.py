@@ -68,8 +68,8 @@ def decode(
       max_new_tokens: T; longer outputs are cut off.
       memory: the source of an encoder-decoder, from its `encode`; padding in it is known from its segment ids.
       segment_ids: ``[B, P]``, 0 = padding, on either side; a row's real tokens stand at positions 0, 1, ...
-      token_types: ``[#B, P]``, for decoder-only models whose encodings or embeddings read them. New tokens have the type
-        of the last real token of their prompt: they go on with its section.
+      token_types: ``[#B, P]``, for decoder-only models whose encodings or embeddings read them. New tokens have the
+        type of the last real token of their prompt: they go on with its section.
       length: ``[#B]`` as encodings see it; default: real tokens of the prompt plus ``max_new_tokens``.
       example_ids: ``[B]`` numbers of the rows in the whole data; drawn positions and tokens depend on them.
       eos: ends a row when generated (a prompt may hold it); None: all outputs have T tokens.

@@ -246,8 +246,9 @@ def test_what_cannot_be_decoded():
     with pytest.raises(ValueError, match=r"an encoder-decoder decodes from its source: pass memory=model.encode"):
         decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1)
     memory = jax.eval_shape(jitted(encoder_decoder.encode), prompt)
+    types = np.ones((1, 2), np.int32)
     with pytest.raises(ValueError, match="an encoder-decoder has no token types: leave token_types out"):
-        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1, memory=memory, token_types=np.ones((1, 2), np.int32))
+        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1, memory=memory, token_types=types)
     with pytest.raises(ValueError, match="attends to no memory: put the source into the prompt"):
         decode(decoder_only, prompt, Greedy(), max_new_tokens=1, memory=memory)
     cache = decoder_only.new_cache(1, 2).unpadded()

@@ -76,8 +76,8 @@ class Task(Value):
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
     weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
-    guessing; ``writes_text`` says whether outputs are decoded and scored as text; ``length_unit`` is what lengths count
-    ("source tokens"), where reports should say it.
+    guessing; ``has_token_types`` says whether examples have token types; ``writes_text`` says whether outputs are
+    decoded and scored as text; ``length_unit`` is what lengths count ("source tokens"), where reports should say it.
     """
 
     name: ClassVar[str]
@@ -86,6 +86,7 @@ class Task(Value):
     metric: ClassVar[str] = "accuracy"
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
+    has_token_types: ClassVar[bool] = False
     writes_text: ClassVar[bool] = False
     length_unit: ClassVar[str] = ""
 

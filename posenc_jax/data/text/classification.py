@@ -54,6 +54,7 @@ class Classification(TextTask):
     paper = "arXiv:1810.04805"
     metric = "accuracy"
     length_unit = "tokens"
+    has_token_types = True
     columns = ("header", "body", "footer", "label")
     input_columns = ("header", "body", "footer")
 
