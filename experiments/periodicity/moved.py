@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.periodicity.probe import cells, guarded, markdown
+from posenc_jax.analysis.kernels import kernel
 from posenc_jax.analysis.probes import Change, check_change, compare
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
@@ -132,9 +133,10 @@ def changes(config: Run, params: Any, example: Example, starts: np.ndarray) -> C
     def call(params: Any, start: Any) -> tuple[Any, Any]:
         return forward(model_of(config, params), kind, example, start)
 
-    home = jax.jit(call)(params, HOME)
-    against = jax.jit(lambda params, home, start: compare(home, call(params, start), real))
-    found = [jax.tree.map(np.asarray, against(params, home, int(start))) for start in starts]
+    # One program makes both passes: where positions play no part, they are equal to the bit.
+    called, compared = jax.jit(call), jax.jit(lambda first, second: compare(first, second, real))
+    home = called(params, HOME)
+    found = [jax.tree.map(np.asarray, compared(home, called(params, int(start)))) for start in starts]
     return check_change(jax.tree.map(lambda *leaves: np.stack(leaves), *found))
 
 
@@ -230,9 +232,8 @@ def theory(cell: Moved) -> list[str] | None:
     if cell.distance is None or len(cell.offsets) < 20:
         return None
     kl = cell.change.kl.mean(2)
-    frequencies = vaswani_frequencies(cell.config.model.d_model, 10000.0)
-    plain = 1 - np.cos(np.multiply.outer(cell.offsets, frequencies)).mean(-1)
-    own, paper = cell.distance, plain
+    own = cell.distance
+    paper = 1 - kernel(vaswani_frequencies(cell.config.model.d_model), cell.offsets)
     found = [
         [correlation(one, own) for one in kl],
         [correlation(ripple(one[8:]), ripple(own[8:])) for one in kl],

@@ -18,7 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.probes import Separation, examples_needed, layer_activations, name_positions, separate
+from posenc_jax.analysis.probes import (
+    Naming,
+    Separation,
+    examples_needed,
+    layer_activations,
+    name_positions,
+    separate,
+)
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
@@ -32,7 +39,8 @@ from posenc_jax.training.step import model_of
 
 HOME, ALIAS = 5, 68
 PAIRS = (ALIAS, 67, 69, 6, 40)
-BATCH = 64
+OFFSETS = (1, 6, 62, 63, 64)
+BATCH, MOST = 64, 4096
 
 
 def cells(directory: Path) -> list[tuple[str, Path]]:
@@ -106,18 +114,19 @@ def activations(config: Run, params: Any, example: Example, positions: tuple[int
             )
         else:
             _, captured = model(part.inputs, token_types=part.token_types, **given)
-        return {name: x[:, at] for name, x in layer_activations(captured[stack_of(config)]).items()}
+        return [x[:, at] for x in layer_activations(captured[stack_of(config)]).values()]
 
     jitted = jax.jit(call)
     parts = []
     for first in range(0, size, BATCH):
         rows = np.minimum(np.arange(first, first + BATCH), size - 1)
         found = jitted(params, jax.tree.map(lambda leaf, rows=rows: leaf[rows], example))
-        parts.append(jax.tree.map(lambda x, first=first: np.asarray(x)[: size - first], found))
+        parts.append([np.asarray(x)[: size - first] for x in found])
     tokens = np.asarray(example.inputs)[:, at]
-    used = np.unique(tokens)
-    layers = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return {"token": (tokens[..., None] == used).astype(np.float32), **layers}
+    layers = {"token": (tokens[..., None] == np.unique(tokens)).astype(np.float32)}
+    for number, x in enumerate(zip(*parts, strict=True)):
+        layers[f"block {number}" if number else "embedding"] = np.concatenate(x)
+    return layers
 
 
 def separations(found: dict[str, np.ndarray]) -> dict[str, list[Separation]]:
@@ -132,6 +141,12 @@ def over_seeds(values: list[float], digits: int = 3) -> str:
     return shown if found.low is None else f"{shown} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
+def excess(pairs: list[Separation]) -> float:
+    """The error at the alias minus the mean error at its two neighbours."""
+    wrong = {other: 1 - one.accuracy for other, one in zip(PAIRS, pairs, strict=True)}
+    return wrong[ALIAS] - (wrong[ALIAS - 1] + wrong[ALIAS + 1]) / 2
+
+
 def rows(label: str, by_seed: list[dict[str, list[Separation]]]) -> list[list[str]]:
     """A row for each layer: accuracy and margin of every pair, over the seeds (one seed: the Wilson interval)."""
     table = []
@@ -143,51 +158,55 @@ def rows(label: str, by_seed: list[dict[str, list[Separation]]]) -> list[list[st
             if len(seeds) == 1:
                 shown += f" [{seeds[0].low:.3f}, {seeds[0].high:.3f}]"
             row.append(f"{shown}; {np.mean([one.margin for one in seeds]):.2f}")
-        table.append(row)
+        table.append([*row, over_seeds([excess(separated[layer]) for separated in by_seed])])
     return table
 
 
-def naming_rows(label: str, by_seed: list[dict[str, np.ndarray]]) -> list[list[str]]:
+def naming_rows(label: str, by_seed: list[dict[str, Naming]]) -> list[list[str]]:
     """A row for each layer: how often the position is named, and how often another one so far off is."""
     table = []
     for layer in by_seed[0]:
-        named = [name_positions(found[layer]) for found in by_seed]
+        named = [found[layer] for found in by_seed]
         row = [label, layer, over_seeds([one.accuracy for one in named])]
         row += [over_seeds([(one.at_offset(k) + one.at_offset(-k)) / 2 for one in named], 4) for k in OFFSETS]
         table.append(row)
     return table
 
 
-OFFSETS = (1, 6, 62, 63, 64)
+def counts(width: int) -> tuple[int, int]:
+    """Contents for the pairs and for naming: what a margin of 1 needs, within bounds of time and memory."""
+    count = min(max(2048, -(-4 * examples_needed(width) // 3)), MOST)
+    return count, min(count, 1024)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Prints two Markdown tables."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.probe", description=__doc__)
     parser.add_argument("directory", type=Path, help="a finished ablation or run of a generated task")
-    parser.add_argument("--contents", type=int, help="random contents (default: what d' = 1 needs, see below)")
     given = parser.parse_args(arguments)
     prepare_jax()
     separated, named = [], []
     for label, directory in cells(given.directory):
         config = load_config(directory)
-        needed = examples_needed(config.model.d_model)
-        count = given.contents or max(1024, -(-4 * needed // 3))
-        everywhere = tuple(range(1, max(PAIRS) + 1))
+        width = config.model.d_model
+        count, fewer = counts(width)
         pairs, names = [], []
         for seed in sorted(surviving_seeds(directory)):
             params = replica_params(directory, seed, lambda text: None)
-            found = activations(config, params, contents(config, count, seed), everywhere)
-            pairs.append(separations({name: x[:, [p - 1 for p in (HOME, *PAIRS)]] for name, x in found.items()}))
-            names.append(found)
+            read = contents(config, count, seed)
+            pairs.append(separations(activations(config, params, read, (HOME, *PAIRS))))
+            everywhere = tuple(range(1, getattr(config.task, "length", int(read.length.min()))))
+            few = jax.tree.map(lambda leaf, fewer=fewer: leaf[:fewer], read)
+            found = activations(config, params, few, everywhere)
+            names.append({layer: name_positions(x) for layer, x in found.items()})
         print(
-            f"{label}: {len(pairs)} seeds, {count} contents each, 3/4 of them to fit ({needed} keep 95 % of d' = 1 in "
-            f"{config.model.d_model} dimensions)"
+            f"{label}: {len(pairs)} seeds; {count} contents each for pairs, {fewer} for naming 1 of {len(everywhere)} "
+            f"positions, 3/4 of them to fit (95 % of d' = 1 in {width} dimensions need {examples_needed(width)} to fit)"
         )
         separated += rows(label, pairs)
         named += naming_rows(label, names)
     pairs_head = [f"{HOME} or {other}: accuracy [95 %]; d'" for other in PAIRS]
-    print("\n" + markdown(["encoding", "layer", *pairs_head], separated))
+    print("\n" + markdown(["encoding", "layer", *pairs_head, "alias excess"], separated))
     print("\n" + markdown(["encoding", "layer", "position named", *(f"{k} off" for k in OFFSETS)], named))
 
 
