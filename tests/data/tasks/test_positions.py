@@ -1,0 +1,224 @@
+"""The tasks on positions: their definitions in plain Python, and their sums against loops over positions."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
+from posenc_jax.data.tasks.by_offset import by_offset, contrast
+
+TASKS = [TokenAt(length=9, num_symbols=3, queries=4), PositionOf(length=9, num_symbols=3), TokenBack(9, 3, back=2)]
+NAMES = [task.name for task in TASKS]
+
+
+@functools.cache
+def batch(task, size=24):
+    return jax.jit(lambda: task.test_batch(None, jax.random.key(3), task.length, jnp.arange(size), task.length))()
+
+
+def rows(task):
+    example = jax.tree.map(np.asarray, batch(task))
+    return zip(example.inputs.tolist(), example.targets.tolist(), example.weights.tolist())
+
+
+def answers(task, tokens):
+    """slot -> the right class, in words of the definition."""
+    n = task.length
+    if task.name == "token_at":
+        return {slot: tokens[tokens[slot] - task.num_symbols] for slot in range(n, n + task.queries)}
+    if task.name == "position_of":
+        mark = tokens.index(task.num_symbols)
+        return {mark: mark}
+    return {slot: tokens[slot - task.back] for slot in range(task.back, n)}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=NAMES)
+def test_targets_are_those_of_the_definition(task):
+    for tokens, targets, weights in rows(task):
+        right = answers(task, tokens)
+        assert {slot: value for slot, value in enumerate(targets) if weights[slot]} == right
+        assert all(value == 0 for slot, value in enumerate(targets) if slot not in right)
+        assert len(tokens) == task.width(task.length)
+        symbols = [token for token in tokens[: task.length] if token != task.num_symbols]
+        assert all(0 <= symbol < task.num_symbols for symbol in symbols)
+        assert len(symbols) == task.length - (task.name == "position_of")
+
+
+def test_every_position_is_asked_about_equally_often():
+    """Within five standard deviations, and so is every symbol shown."""
+    for task in (TokenAt(length=8, queries=2), PositionOf(length=8)):
+        example = jax.tree.map(np.asarray, batch(task, 2048))
+        if task.name == "token_at":
+            asked = example.inputs[:, 8:].ravel() - task.num_symbols
+        else:
+            asked = np.argmax(example.weights, axis=1)
+        for values, count in ((asked, 8), (example.inputs[:, :8][example.inputs[:, :8] < 8], 8)):
+            shares = np.bincount(values, minlength=count) / len(values)
+            assert abs(shares - 1 / count).max() < 5 * math.sqrt(1 / count / len(values))
+
+
+def questions(task, tokens, weights):
+    """(slot, place asked for, places that count): those that are seen and do not hold the right answer elsewhere."""
+    for slot, right in answers(task, tokens).items():
+        if not weights[slot]:
+            continue
+        if task.name == "position_of":
+            yield slot, right, range(task.length)
+            continue
+        place = tokens[slot] - task.num_symbols if task.name == "token_at" else slot - task.back
+        seen = range(task.length if task.name == "token_at" else slot + 1)
+        yield slot, place, [j for j in seen if j == place or tokens[j] != right]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=NAMES)
+def test_sums_are_those_of_a_loop_over_questions_and_places(task):
+    """The last examples, without weight, count nowhere."""
+    example = batch(task)
+    weights = example.weights * (jnp.arange(24) < 20)[:, None]
+    logits = 2 * jax.random.normal(jax.random.key(0), (*example.inputs.shape, task.num_classes))
+    sums = task.extra_sums(logits, dataclasses.replace(example, weights=weights))
+    expected = {name: np.zeros((9, 9)) for name in ("given", "said", "asked")}
+    values = np.asarray(logits, np.float64)
+    for number, (tokens, _, _) in enumerate(rows(task)):
+        for slot, place, counted in questions(task, tokens, np.asarray(weights)[number]):
+            exponentials = [math.exp(value) for value in values[number, slot]]
+            for j in counted:
+                said = j if task.name == "position_of" else tokens[j]
+                expected["given"][place, j] += exponentials[said] / sum(exponentials)
+                expected["said"][place, j] += max(values[number, slot]) == values[number, slot, said]
+                expected["asked"][place, j] += 1
+    for name, total in expected.items():
+        np.testing.assert_allclose(sums[name], total, rtol=2e-6, atol=1e-6, err_msg=name)
+    assert expected["asked"].sum() > 100
+
+
+def curve(matrix, asked, offset):
+    places = range(len(matrix))
+    pairs = [(p, p + offset) for p in places if p + offset in places]
+    return sum(matrix[p][j] for p, j in pairs) / sum(asked[p][j] for p, j in pairs)
+
+
+def test_curves_are_means_over_pairs_of_one_offset():
+    rng = np.random.default_rng(0)
+    asked = rng.integers(1, 9, (7, 7)).astype(float)
+    total = rng.random((7, 7)) * asked
+    expected = [curve(total, asked, offset) for offset in range(-6, 7)]
+    np.testing.assert_allclose(by_offset(total, asked), expected, rtol=1e-12)
+    found = contrast(total, asked)
+    for offset in range(-6, 7):
+        places = [p for p in range(7) if all(0 <= p + offset + step < 7 for step in (-1, 0, 1))]
+        if abs(offset) < 2 or not places:
+            assert np.isnan(found[offset + 6])
+            continue
+        below, here, above = (
+            sum(total[p, p + offset + step] for p in places) / sum(asked[p, p + offset + step] for p in places)
+            for step in (-1, 0, 1)
+        )
+        assert found[offset + 6] == pytest.approx(here - (below + above) / 2, abs=1e-12)
+
+
+def test_a_confusion_that_depends_on_the_position_only_has_no_contrast():
+    """Where the means by offset do differ, since other positions have a neighbour at 62 than at 64."""
+    share = np.random.default_rng(1).random(96) ** 4
+    total, asked = np.broadcast_to(share[:, None], (96, 96)), np.ones((96, 96))
+    means, found = by_offset(total, asked), contrast(total, asked)
+    assert abs(means[95 + 63] - (means[95 + 62] + means[95 + 64]) / 2) > 1e-4
+    assert np.nanmax(abs(found)) < 1e-12
+
+
+def planted(task, example, confused, rate, symbols=None):
+    """Log-probabilities of a predictor that gives ``rate`` to the place ``confused`` further, if there is one, and the
+    rest to the right answer."""
+    logits = np.full((*example.inputs.shape, task.num_classes), -np.inf)
+    tokens = np.asarray(example.inputs)
+    for number, row in enumerate(tokens.tolist()):
+        for slot, place, _ in questions(task, row, [1] * len(row)):
+            names = list(range(task.length)) if task.name == "position_of" else row
+            wrong = place + confused
+            there = 0 <= wrong < task.length and (task.name != "token_back" or wrong <= slot)
+            probabilities = np.zeros(task.num_classes)
+            probabilities[names[place]] = 1 - rate * there
+            if there:
+                probabilities[names[wrong]] += rate
+            with np.errstate(divide="ignore"):
+                logits[number, slot] = np.log(probabilities)
+    return jnp.asarray(np.where(np.isfinite(logits), logits, -1e9), jnp.float32)
+
+
+def every_place(task):
+    """An example that asks about every place, in which every symbol is another: a batch of one for each place."""
+    n = task.length
+    symbols = np.random.default_rng(2).permutation(n)
+    if task.name == "position_of":
+        inputs = np.where(np.eye(n, dtype=bool), task.num_symbols, symbols[None])
+        targets, weights = np.diag(np.arange(n)), np.eye(n)
+    elif task.name == "token_at":
+        inputs = np.concatenate([np.broadcast_to(symbols, (n, n)), n + np.arange(n)[:, None]], axis=1)
+        targets = np.concatenate([np.zeros((n, n), int), symbols[:, None]], axis=1)
+        weights = np.arange(n + 1)[None] >= np.full((n, 1), n)
+    else:
+        inputs = symbols[None]
+        there = np.arange(n) >= task.back
+        targets, weights = np.where(there, symbols[np.arange(n) - task.back], 0)[None], there[None]
+    example = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (len(inputs), *leaf.shape[1:])), batch(task, 1))
+    return dataclasses.replace(
+        example, inputs=jnp.asarray(inputs), targets=jnp.asarray(targets), weights=jnp.asarray(weights, jnp.float32)
+    )
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.25])
+@pytest.mark.parametrize(
+    "task",
+    [TokenAt(96, 96), PositionOf(96, 96), TokenBack(96, 96, back=70)],
+    ids=NAMES,
+)
+def test_a_planted_confusion_is_found_at_its_rate_and_nowhere_else(task, rate):
+    """All symbols differ, so that a wrong place never holds the right answer by chance; for token_back the place 63
+    further is 7 back and seen."""
+    example = every_place(task)
+    found = task.results(
+        jax.tree.map(np.asarray, task.extra_sums(planted(task, example, 63, rate), example)) | {"accuracy": 1.0}
+    )
+    zero, offsets = 95, np.arange(-95, 96)
+    given, contrasts = (np.array(found[name], float) for name in ("given_by_offset", "given_contrast"))
+    assert given[zero + 63] == pytest.approx(rate, abs=1e-6)
+    assert contrasts[zero + 63] == pytest.approx(rate, abs=1e-6)
+    for offset in (62, 64):
+        assert contrasts[zero + offset] == pytest.approx(-rate / 2, abs=1e-6)
+    others = (abs(offsets - 63) > 1) & np.isfinite(contrasts)
+    assert abs(contrasts[others]).max() < 1e-6
+    assert others.sum() > (20 if task.name == "token_back" else 180)
+    assert "given" not in found
+    if task.name == "position_of":
+        assert np.array(found["confusion"]).trace() == 96
+        assert found["confusion_given"][5][68] == pytest.approx(rate, abs=1e-3)
+
+
+REFUSED = [
+    (lambda: TokenAt(length=1), ["TokenAt: length = 1", "at least 2", "raise it"]),
+    (lambda: PositionOf(num_symbols=1), ["PositionOf: num_symbols = 1", "at least 2"]),
+    (lambda: TokenAt(queries=0), ["queries = 0", "1 or more"]),
+    (lambda: TokenBack(length=8, back=8), ["back = 8", "1 <= back < length = 8", "lower it or raise length"]),
+    (lambda: TokenBack(back=0), ["back = 0", "lower it or raise length"]),
+    (lambda: PositionOf(length=8).check_length(9), ["length 9", "task.length = 8", "set task.length to 9"]),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED)
+def test_impossible_settings_are_refused(make, words):
+    with pytest.raises(ValueError) as caught:
+        make()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_examples_read_well():
+    described = [task.describe(jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch(task))) for task in TASKS]
+    assert [text.count("?") for text in described] == [4, 0, 0]
+    assert described[1].count("*") == 1
+    assert all("->" in text for text in described)
