@@ -123,6 +123,9 @@ def test_a_doubled_exponent_is_a_squared_base():
     for position in (0, 1, 49):
         expected = angle_vector(position, [2 * k / d for k in range(d // 2)], base=1e8)
         np.testing.assert_allclose(vectors[position], expected, rtol=0, atol=1e-12)
+    shifted = doubled.doubled_and_shifted(np.arange(50), d)[49]
+    np.testing.assert_allclose(shifted[0::2], [math.sin(49 / 1e4 ** (2 * i / d)) for i in range(0, d, 2)], atol=1e-12)
+    np.testing.assert_allclose(shifted[1::2], [math.cos(49 / 1e4 ** (2 * i / d)) for i in range(1, d, 2)], atol=1e-12)
 
 
 def test_nearest_positions_by_distances_of_all_vectors():
