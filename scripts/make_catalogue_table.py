@@ -72,10 +72,8 @@ def _places(encodings: tuple) -> str:
 
 
 def _paper(method) -> str:
-    address = method.link.removeprefix("https://")
-    if address.startswith("arXiv:"):
-        address = f"arxiv.org/abs/{address.removeprefix('arXiv:')}"
-    return f"[{method.paper}](https://{address})"
+    address = method.link.replace("arXiv:", "https://arxiv.org/abs/")  # or a file of this project
+    return f"[{method.paper}]({address})"
 
 
 def replaced(readme: str, new: str) -> str | None:

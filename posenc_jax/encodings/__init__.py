@@ -20,6 +20,7 @@ from posenc_jax.encodings.fire import FIRE
 from posenc_jax.encodings.floater import FLOATER
 from posenc_jax.encodings.fope import FoPE
 from posenc_jax.encodings.forgetting import FoX
+from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
 from posenc_jax.encodings.grape_a import GRAPEA
 from posenc_jax.encodings.grape_ap import GRAPEAP
 from posenc_jax.encodings.grape_m import GRAPEM
@@ -51,7 +52,7 @@ from posenc_jax.encodings.selective_rope import SelectiveRoPE
 from posenc_jax.encodings.self_extend import SelfExtend
 from posenc_jax.encodings.shape import SHAPE
 from posenc_jax.encodings.shaw import Shaw
-from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal
+from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal, sinusoidal_frequencies
 from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes, sinusoidal_axes
 from posenc_jax.encodings.slots import (
     Slot,
@@ -158,6 +159,7 @@ __all__ = [
     "AxialRoPE",
     "CARoPE",
     "CoPE",
+    "CosineDensity",
     "DeBERTa",
     "Dims",
     "DynamicBias",
@@ -177,6 +179,7 @@ __all__ = [
     "LogCPB",
     "LogScaling",
     "LongRoPE",
+    "LowSideLobes",
     "MRoPE",
     "MixedRoPE",
     "MusicTransformer",
@@ -235,6 +238,7 @@ __all__ = [
     "sincos",
     "sinusoidal",
     "sinusoidal_axes",
+    "sinusoidal_frequencies",
     "spec",
     "t5_buckets",
     "tensor2tensor_frequencies",

@@ -16,7 +16,8 @@ class Method:
     Attributes:
       name: the method's name in the literature. spec: what `parse` reads, with the paper's settings where they are
         fields, sized so that it serves any model.
-      paper: authors and year. link: arXiv number or another address of the definition.
+      paper: authors and year. link: arXiv number or another address of the definition; for a design of this project the
+        file in which it is.
       note: what a reader must know beside it, or "".
     """
 
@@ -278,6 +279,42 @@ NONE = (
     ),
 )
 
+# Not published: sinusoidal positions, and planes of RoPE, whose far offsets do not look like near ones.
+_OWN = ("this project", "posenc_jax/encodings/frequency_designs.py")
+
+DESIGNS = (
+    Method(
+        "Low side lobes, by base",
+        "sinusoidal(frequencies=low_side_lobes(search='base'))",
+        *_OWN,
+        "a design of this project, not a published method: the base found by search for each d_model and length",
+    ),
+    Method(
+        "Low side lobes, by frequencies",
+        "sinusoidal(frequencies=low_side_lobes)",
+        *_OWN,
+        "a design of this project, not a published method: all frequencies found by search for each d_model and length",
+    ),
+    Method(
+        "Cosine density",
+        "sinusoidal(frequencies=cosine_density)",
+        *_OWN,
+        "a design of this project, not a published method: frequencies of irrational ratios, by a formula",
+    ),
+    Method(
+        "RoPE with low side lobes, by frequencies",
+        "rope(scaling=low_side_lobes)",
+        *_OWN,
+        "a design of this project, not a published method: the same numbers for the dimensions of a head",
+    ),
+    Method(
+        "RoPE with a cosine density",
+        "rope(scaling=cosine_density)",
+        *_OWN,
+        "a design of this project, not a published method: the same formula for the dimensions of a head",
+    ),
+)
+
 # By family, in the order of tables.
 CATALOGUE: dict[str, tuple[Method, ...]] = {
     "none": NONE,
@@ -287,4 +324,5 @@ CATALOGUE: dict[str, tuple[Method, ...]] = {
     "relative": RELATIVE,
     "data-dependent": DATA_DEPENDENT,
     "positions": POSITIONS,
+    "designs": DESIGNS,
 }

@@ -9,13 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
 from posenc_jax.encodings.phase import sincos, sincos_of_turns, vaswani_frequencies
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
 from posenc_jax.encodings.yarn import NTKByParts, YaRN
 
 Layout = Literal["interleaved", "half"]
-Scaling = PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | Resonance | PRoPE | HoPE
+Published = PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | Resonance | PRoPE | HoPE
+Scaling = Published | LowSideLobes | CosineDensity
 SCALINGS: dict[str, type[RoPEScaling]] = {cls.name: cls for cls in get_args(Scaling)}
 
 
@@ -99,7 +101,8 @@ class RoPE(PositionalEncoding):
       fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
       Hugging Face.
     - ``scaling``: other frequencies, and a magnitude for cosine and sine: linear, ntk, dynamic_ntk, longrope and llama3
-      (module `rope_scaling`), ntk_by_parts and yarn (`yarn`), p_rope, hope and resonance (`rope_selection`), as in
+      (module `rope_scaling`), ntk_by_parts and yarn (`yarn`), p_rope, hope and resonance (`rope_selection`), and, of
+      this project, low_side_lobes and cosine_density (`frequency_designs`), as in
       ``rope(scaling=yarn(factor=8, original_length=4096))``. Those that depend on the length take the real length of
       the whole sequence; keys are encoded at use, so a cache knows no old base.
 

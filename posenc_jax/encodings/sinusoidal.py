@@ -9,11 +9,35 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
 from posenc_jax.encodings.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
 
-Frequencies = Literal["vaswani", "tensor2tensor"]
+Frequencies = tuple[float, ...] | LowSideLobes | CosineDensity | Literal["vaswani", "tensor2tensor"]
 Layout = Literal["interleaved", "half"]
 Odd = Literal["error", "pad", "zero"]
+
+
+def sinusoidal_frequencies(dim: int, base: float = 10000.0, frequencies: Frequencies = "vaswani") -> np.ndarray:
+    """The ``dim // 2`` frequencies of an even ``dim``, radians per position, float64.
+
+    By name, `vaswani_frequencies` or `tensor2tensor_frequencies`; those of a design, which may refuse ``base`` or
+    ``dim``; or the given ones.
+
+    Raises:
+      ValueError: another number of them is given.
+    """
+    if frequencies == "vaswani":
+        return vaswani_frequencies(dim, base)
+    if frequencies == "tensor2tensor":
+        return tensor2tensor_frequencies(dim, 1.0, base)
+    if isinstance(frequencies, LowSideLobes | CosineDensity):
+        return frequencies.frequencies(base, dim)
+    if len(frequencies) != dim // 2:
+        raise ValueError(
+            f"{len(frequencies)} frequencies are given, but {dim} dimensions are {dim // 2} pairs of a sine and a "
+            "cosine: give one frequency per pair"
+        )
+    return np.array(frequencies, np.float64)
 
 
 def sinusoidal(
@@ -30,8 +54,8 @@ def sinusoidal(
 
     Interleaved, as in the paper: ``PE[p, 2k] = sin(p w_k)``, ``PE[p, 2k+1] = cos(p w_k)``; "half" has all sines first,
     then all cosines (a permutation). ``w_k`` is ``base ** (-2k/dim)`` ("vaswani") or ``base ** (-k / (dim/2 - 1))``
-    ("tensor2tensor", see `tensor2tensor_frequencies`). The inner product of rows a and b is the sum of
-    ``cos((a - b) w_k)``, a function of a - b, and every row has squared norm dim/2.
+    ("tensor2tensor", see `tensor2tensor_frequencies`), or as `sinusoidal_frequencies` says. The inner product of rows a
+    and b is the sum of ``cos((a - b) w_k)``, a function of a - b, and every row has squared norm dim/2.
 
     An odd ``dim`` is an error unless a policy is named: "pad" takes the vectors of dim + 1 without the last column,
     "zero" those of dim - 1 with a column of zeros appended.
@@ -41,17 +65,21 @@ def sinusoidal(
     if dim % 2:
         if odd == "error":
             raise ValueError(_odd_message(dim))
-        even = dim + 1 if odd == "pad" else dim - 1
+        even = _even(dim, odd)
         table = sinusoidal(positions, even, base=base, frequencies=frequencies, layout=layout, dtype=dtype)[..., :dim]
         xp = np if isinstance(table, np.ndarray) else jnp
         return xp.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, dim - table.shape[-1])])
 
-    by_name = {"vaswani": vaswani_frequencies, "tensor2tensor": lambda d, b: tensor2tensor_frequencies(d, 1.0, b)}
-    sin, cos = sincos(positions, by_name[frequencies](dim, base), dtype)
+    sin, cos = sincos(positions, sinusoidal_frequencies(dim, base, frequencies), dtype)
     xp = np if isinstance(sin, np.ndarray) else jnp
     if layout == "half":
         return xp.concatenate([sin, cos], axis=-1)
     return xp.stack([sin, cos], axis=-1).reshape(*sin.shape[:-1], dim)
+
+
+def _even(dim: int, odd: Odd) -> int:
+    """The dimensions that are computed."""
+    return dim + dim % 2 if odd == "pad" else dim - dim % 2
 
 
 def _odd_message(dim: int) -> str:
@@ -70,7 +98,9 @@ class Sinusoidal(PositionalEncoding):
     form is ``frequencies="tensor2tensor", layout="half", odd="zero"``.
 
     Fields: ``base`` longest wavelength over 2 pi; ``frequencies``, ``layout``, ``odd`` as in `sinusoidal`; ``scale`` a
-    factor on the vectors. Raises ValueError in `check` for an odd d_model without a named policy.
+    factor on the vectors. Beside the two families ``frequencies`` takes numbers, one per pair of dimensions, and
+    designs of this project with low side lobes (module `frequency_designs`). Raises ValueError in `check` for an odd
+    d_model without a named policy, and for one that the frequencies do not fit.
 
     >>> print(Sinusoidal().embed({}, np.zeros((1, 2, 4), np.float32), Sequence.of_length(2)).round(4))
     [[[0.     1.     0.     1.    ]
@@ -91,14 +121,23 @@ class Sinusoidal(PositionalEncoding):
     )
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive."""
+        """Refuses a base that is not positive, or that does nothing, and frequencies that are not finite."""
         if not self.base > 0:
             raise ValueError(f"Sinusoidal.base = {self.base} must be positive: the paper has 10000.0")
+        if isinstance(self.frequencies, tuple):
+            if not self.frequencies or not np.isfinite(self.frequencies).all():
+                raise ValueError(
+                    f"Sinusoidal.frequencies = {self.frequencies} must be finite numbers, radians per position, one "
+                    "per pair of dimensions"
+                )
+            if self.base != 10000.0:
+                raise ValueError(f"Sinusoidal.base = {self.base} does nothing beside given frequencies: leave it out")
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd d_model unless ``odd`` names a policy."""
+        """Refuses an odd d_model unless ``odd`` names a policy, and one that the frequencies do not fit."""
         if dims.d_model % 2 and self.odd == "error":
             raise ValueError(_odd_message(dims.d_model))
+        sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the scaled vectors, summed in at least float32, in the dtype of x."""

@@ -191,6 +191,8 @@ EXAMPLES = [
     "resonance(inner=yarn(factor=8.0, original_length=4096, truncate=False))",
     "p_rope(fraction=0.5)",
     "hope(original_length=64)",
+    "low_side_lobes(length=128, search='base')",
+    "cosine_density",
 ]
 
 
