@@ -21,11 +21,11 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = _Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal (default), rope, alibi, t5, learned")
+    parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
     parser.add_argument("--output", type=Path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
     parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")
     parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
-    parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), tensor2tensor, resonance")
+    parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")
     parser.add_argument("--length", type=int, metavar="N", help="positions 0 .. N-1, 16 to 2048 (512)")
     parser.add_argument("--positions", type=int, nargs=2, metavar=("A", "B"), help="the pair (5 68)")
     parser.add_argument("--head", type=int, metavar="N", help="of alibi and t5, 1 to 8 (1)")

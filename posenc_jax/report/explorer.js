@@ -130,7 +130,7 @@ function facts(numbers) {
   }
   const found = [["cosine", text(numbers.cosine)], ["distance", text(numbers.distance)], ["rank of b", rank]];
   if (numbers.kernel) {
-    found.push(["main lobe ends at", numbers.mainLobe === null ? `beyond ${state.length - 1}` : String(numbers.mainLobe)]);
+    found.push(["rises first at", numbers.mainLobe === null ? "never" : String(numbers.mainLobe)]);
     found.push(["strongest alias", best ? `${plain(best.offset)} (${text(best.similarity, 3)})` : "none"]);
   } else found.push(["most like a", `${state.a + best.offset} (${text(best.similarity, 3)})`]);
   return found;
@@ -148,14 +148,15 @@ function words(numbers) {
   const shift = state.encoding === "sinusoidal" || state.encoding === "rope", n = state.length;
   $("line").textContent = sentence(numbers);
   $("facts").innerHTML = facts(numbers).map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join("");
-  const alias = shift && numbers.mainLobe !== null && Math.abs(state.a - state.b) > numbers.mainLobe && numbers.pair > numbers.kernel[1];
+  const alias = shift && numbers.mainLobe !== null && Math.abs(state.a - state.b) >= numbers.mainLobe && numbers.pair > numbers.kernel[1];
   $("result").classList.toggle("alias", alias);
-  $("about").textContent = ABOUT[state.encoding];
-  $("about").hidden = !ABOUT[state.encoding];
+  const stored = shift && data.designs[state.frequencies] ? "These frequencies are stored numbers of a design of this project, not of a published method: lower side lobes, at the price that all far positions are about equally unlike. " : "";
+  $("about").textContent = stored + ABOUT[state.encoding];
+  $("about").hidden = !$("about").textContent;
 
   $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
-    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, to where the curve first turns up. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair."
+    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair."
     : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair.";
 
   $("heat-title").textContent = numbers.isBias ? `Heat map of the bias, head ${state.head}` : state.encoding === "rope" ? "Heat map of the logits" : "Heat map of the encoding";
@@ -192,7 +193,7 @@ function aliasTable(numbers) {
     });
     if (numbers.kernel && numbers.peaks.length > rows.length) caption = `The strongest ${rows.length} of ${numbers.peaks.length} peaks beyond the main lobe.`;
   } else {
-    caption = numbers.kernel ? "None: the curve does not rise again within this length." : "None: the bias falls with every step away from the query.";
+    caption = numbers.kernel ? "None: the curve never rises within this length." : "None: the bias falls with every step away from the query.";
   }
   $("aliases").innerHTML = rows.length ? `<thead>${row(head, false, true)}</thead><tbody>${rows.join("")}</tbody>` : "";
   $("aliases-caption").textContent = caption;

@@ -69,7 +69,7 @@ const widthOf = (id) => Math.max(document.getElementById(id).clientWidth, 240);
 /** The kernel by offset; or, of a table or a bias, what position a has for every other one. */
 function drawKernel(state, numbers) {
   const width = widthOf("kernel"), height = 300, n = state.length, byOffset = Boolean(numbers.kernel);
-  const first = byOffset ? 0 : -state.a, values = byOffset ? numbers.kernel.subarray(0, n) : numbers.values;
+  const first = byOffset ? 0 : -state.a, values = byOffset ? numbers.kernel : numbers.values;
   let low = Math.min(...values), high = Math.max(...values);
   const pad = (high - low || 1) * 0.06;
   low -= pad;
@@ -79,7 +79,7 @@ function drawKernel(state, numbers) {
     xTitle: byOffset ? "offset between two positions" : `offset from position ${state.a}`});
   let svg = "";
   if (byOffset) {
-    const end = numbers.mainLobe === null ? n - 1 : Math.min(numbers.mainLobe, n - 1);
+    const end = numbers.mainLobe === null ? n - 1 : numbers.mainLobe - 1;
     svg += `<rect x="${f.x(0)}" y="${f.top}" width="${Math.max(f.x(end) - f.x(0), 1.5)}" height="${f.h}" fill="#dbe9f3"/>`;
   }
   svg += f.svg;
@@ -88,8 +88,8 @@ function drawKernel(state, numbers) {
   }
   const xs = Array.from(values, (_, i) => f.x(first + i)), ys = Array.from(values, (v) => f.y(v));
   if (state.encoding === "learned" || state.encoding === "t5") {  // no curve between positions
-    const radius = n > 400 ? 1.3 : 2.2;
-    svg += `<g fill="${BLUE}">` + xs.map((x, i) => `<circle cx="${x.toFixed(1)}" cy="${ys[i].toFixed(1)}" r="${radius}"/>`).join("") + "</g>";
+    const dots = xs.map((x, i) => `M${x.toFixed(1)} ${ys[i].toFixed(1)}h0`).join("");
+    svg += `<path d="${dots}" stroke="${BLUE}" stroke-width="${n > 400 ? 2.6 : 4.4}" stroke-linecap="round"/>`;
   } else {
     svg += `<path d="${path(xs, ys)}" fill="none" stroke="${BLUE}" stroke-width="${n > 600 ? 1 : 1.6}" stroke-linejoin="round"/>`;
   }
@@ -108,23 +108,28 @@ function drawKernel(state, numbers) {
   picture("kernel", width, height, `Curve over ${n} offsets; the pair lies at offset ${pair} with ${text(numbers.pair)}.`, svg);
 }
 
-/** Means of whole blocks: position p of n goes to column floor(p W / n), where the image is narrower than the data. */
+/** Means of whole blocks where the image is smaller than the data, which position p of n enters at floor(p W / n). */
 function shrunk(value, n, rows, maxColumns, maxRows) {
-  const W = Math.min(n, maxColumns), H = Math.min(rows, maxRows), sums = new Float64Array(W * H);
+  const W = Math.min(n, maxColumns), H = Math.min(rows, maxRows), sums = new Float64Array(W * H);  // column by column
   const perColumn = new Float64Array(W), perRow = new Float64Array(H);
-  const row = Int32Array.from({length: rows}, (_, i) => Math.floor(i * H / rows) * W);
-  row.forEach((at) => perRow[at / W]++);
+  const row = Int32Array.from({length: rows}, (_, i) => Math.floor(i * H / rows));
+  row.forEach((at) => perRow[at]++);
   for (let p = 0; p < n; p++) {
-    const column = Math.floor(p * W / n), start = p * rows;
+    const column = Math.floor(p * W / n), start = p * rows, to = column * H;
     perColumn[column]++;
-    for (let i = 0; i < rows; i++) sums[row[i] + column] += value[start + i];
+    for (let i = 0; i < rows; i++) sums[to + row[i]] += value[start + i];
   }
-  for (let i = 0; i < H; i++) for (let j = 0; j < W; j++) sums[i * W + j] /= perColumn[j] * perRow[i];
-  return {W, H, values: sums};
+  const values = new Float32Array(W * H);
+  for (let i = 0; i < H; i++) for (let j = 0; j < W; j++) values[i * W + j] = sums[j * H + i] / (perColumn[j] * perRow[i]);
+  return {W, H, values};
 }
 
-/** The place of a value between low and high in the palette. */
-const colourIndex = (v, low, high) => Math.max(0, Math.min(255, Math.round((v - low) / (high - low) * 255)));
+/** Pixels of values: low and below is the first colour of the palette, high and above the last. */
+function coloured(values, low, high) {
+  const pixels = new Uint32Array(values.length), scale = 255 / (high - low);
+  for (let i = 0; i < values.length; i++) pixels[i] = PALETTE[Math.max(0, Math.min(255, Math.round((values[i] - low) * scale)))];
+  return pixels;
+}
 
 let image = {key: "", canvas: null};
 
@@ -138,7 +143,7 @@ function heatImage(state, numbers, pixels) {
     low = -high;
     const small = shrunk(numbers.table, n, state.d, pixels[0], pixels[1]);
     ({W, H} = small);
-    cells = Uint32Array.from(small.values, (v) => PALETTE[colourIndex(v, low, high)]);
+    cells = coloured(small.values, low, high);
   } else {
     // Every row is the row above moved by one: a window on one line of colours. Where a pixel holds several offsets,
     // it shows their mean (weights of a triangle: those of pairs within a block).
@@ -156,7 +161,7 @@ function heatImage(state, numbers, pixels) {
       line[m + W - 1] = sum / weights;
     }
     [low, high] = numbers.kernel ? [-1, 1] : biasRange(state, numbers);
-    const colours = Uint32Array.from(line, (v) => PALETTE[colourIndex(v, low, high)]);
+    const colours = coloured(line, low, high);
     cells = new Uint32Array(W * H);
     for (let i = 0; i < H; i++) cells.set(colours.subarray(W - 1 - i, 2 * W - 1 - i), i * W);
   }
