@@ -22,6 +22,10 @@ COMMANDS = {
     "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
     "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
     "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
+    "aliases": (
+        "posenc_jax.cli.aliases",
+        "which positions look alike: posenc aliases ENCODING [--d-model D] [--length L] [--pair P Q]",
+    ),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",

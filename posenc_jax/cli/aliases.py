@@ -1,0 +1,131 @@
+"""``posenc aliases``: which positions of an encoding look alike."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+from typing import Any, NoReturn
+
+from posenc_jax.cli.errors import UsageError, guarded
+
+DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset, its
+side lobes, and what base, width, precision and choice of frequencies do to them; then what single
+attention heads see."""
+LONGEST, WIDEST = 100_000, 8192
+PAIR = (5, 68)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"aliases: {message}; `posenc aliases --help` explains the options")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = _Parser("posenc aliases", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
+    parser.add_argument("--d-model", type=int, default=8, metavar="D", help="width of the model (default 8)")
+    parser.add_argument("--num-heads", type=int, metavar="H", help="heads (default 1, of biases 4)")
+    parser.add_argument("--length", type=int, default=512, metavar="L", help="positions 0 to L-1 (default 512)")
+    parser.add_argument(
+        "--pair", type=int, nargs=2, metavar=("P", "Q"), help=f"positions to mark (default {PAIR[0]} {PAIR[1]})"
+    )
+    parser.add_argument(
+        "--level",
+        type=float,
+        metavar="S",
+        help="list the side lobes of similarity S and more (default: the ten strongest)",
+    )
+    return guarded(lambda: _aliases(parser.parse_args(arguments)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the command line asks for, checked."""
+
+    text: str
+    slot: Any
+    dims: Any
+    length: int
+    pair: tuple[int, int]
+    level: float | None
+
+    @property
+    def apart(self) -> int:
+        """The offset of the pair."""
+        return abs(self.pair[1] - self.pair[0])
+
+
+def _aliases(options: argparse.Namespace) -> int:
+    _check(options)
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+    from posenc_jax.analysis.similarities import similarities
+    from posenc_jax.cli import alias_tables
+
+    try:
+        asked = _asked(options)
+        kinds = similarities(asked.slot, asked.dims, asked.length)
+        for line in alias_tables.lines(asked, kinds):
+            print(line)
+    except ValueError as error:
+        raise UsageError(f"{options.encoding}: {error}") from None
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What can be refused before anything is imported."""
+    if not 2 <= options.d_model <= WIDEST:
+        raise UsageError(f"--d-model {options.d_model} must lie in 2 .. {WIDEST}, as in --d-model 8")
+    if not 2 <= options.length <= LONGEST:
+        raise UsageError(
+            f"--length {options.length} must lie in 2 .. {LONGEST}: positions 0 to length-1 are compared"
+        )
+    heads = options.num_heads
+    if heads is not None and (heads < 1 or options.d_model % heads):
+        raise UsageError(f"--num-heads {heads} must divide --d-model {options.d_model}, as 1 does")
+    if options.level is not None and not -1 <= options.level <= 1:
+        raise UsageError(f"--level {options.level} must lie in -1 .. 1: similarities do, as in --level 0.9")
+    if options.pair is not None:
+        outside = [p for p in options.pair if not 0 <= p < options.length]
+        if outside:
+            raise UsageError(
+                f"--pair: position {outside[0]} is outside 0 .. {options.length - 1}: choose another, or raise "
+                f"--length {options.length}"
+            )
+        if options.pair[0] == options.pair[1]:
+            raise UsageError(f"--pair {options.pair[0]} {options.pair[1]}: name two different positions")
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    from posenc_jax.analysis import views
+    from posenc_jax.encodings import Dims
+
+    slot = slot_of(options.encoding)
+    length = options.length
+
+    def dims(heads: int) -> Dims:
+        return Dims(options.d_model, heads, heads, options.d_model // heads, 1, length)
+
+    heads = options.num_heads
+    if heads is None:
+        only_bias = set(views.available(slot, dims(1))) == {"bias"}
+        heads = 4 if only_bias and options.d_model % 4 == 0 else 1
+    pair = tuple(options.pair) if options.pair else PAIR if max(PAIR) < length else (0, length - 1)
+    return Asked(options.encoding, slot, dims(heads), length, pair, options.level)
+
+
+def slot_of(text: str) -> Any:
+    """The encodings that a name of the catalogue or a spec means; UsageError when it is neither."""
+    from posenc_jax.encodings import parse
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    specs = {method.name.lower(): method.spec for family in CATALOGUE.values() for method in family}
+    try:
+        return parse(specs.get(text.strip().lower(), text))
+    except ValueError as error:
+        near = difflib.get_close_matches(text.lower(), specs, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}{hint}") from None
