@@ -7,7 +7,8 @@ import dataclasses
 import difflib
 import shutil
 import sys
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,6 +30,7 @@ VIEWS = ("heatmap", "lines", "frequencies", "kernel", "distances", "pca", "tsne"
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 MOST = 64  # positions of an attention map: more cannot be read
+MOST_LINES = 12
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,7 +71,7 @@ def _show(options: argparse.Namespace) -> int:
     shown = [*(_of_run(options) if options.run else ()), *_of_specs(options)]
     views = _checked_views(shown, options.view)
     names = short_names(tuple(one.label for one in shown))
-    properties = table(tuple(shown), names)
+    properties = [table(one) for one in shown]
     output = options.output.expanduser()
     try:
         drawn = plots(shown, _positions(shown, options.positions), views)
@@ -77,8 +79,10 @@ def _show(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise UsageError(str(error)) from None
     shown_files.write(files)
-    print(text(properties, shutil.get_terminal_size((100, 24)).columns))
-    print(f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}")
+    width = shutil.get_terminal_size((100, 24)).columns
+    print("\n".join(text(one, width) if one.rows else f"{one.title}\n\n{one.notes[0]}\n" for one in properties))
+    written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
+    print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
 
 
@@ -108,7 +112,9 @@ def _check(options: argparse.Namespace) -> None:
     shown_files.check_output(options.output.expanduser())
 
 
-def _check_positions(positions: Iterable[int], length: int) -> None:
+def _check_positions(positions: Sequence[int], length: int) -> None:
+    if len(set(positions)) > MOST_LINES:
+        raise UsageError(f"--positions: {len(set(positions))} lines cannot be read; name at most {MOST_LINES}")
     for position in positions:
         if not 0 <= position < length:
             raise UsageError(
@@ -117,29 +123,31 @@ def _check_positions(positions: Iterable[int], length: int) -> None:
 
 
 def _of_specs(options: argparse.Namespace) -> list[Shown]:
-    from posenc_jax.encodings import Dims, spec
+    from posenc_jax.encodings import Dims
 
     width, length = options.d_model or 128, options.length or 50
     heads = options.heads or (8 if width % 16 == 0 else 1)
     dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
-    slots = {spec(slot): slot for slot in map(_slot, options.encodings)}
+    slots = dict(map(_slot, options.encodings))
     return [_equal_contents(_measured(label, slot, dims, None, length), dims.head_dim) for label, slot in slots.items()]
 
 
-def _slot(text: str) -> Any:
-    """The slot that a name of the catalogue or a spec means."""
-    from posenc_jax.encodings import parse
+def _slot(text: str) -> tuple[str, Any]:
+    """The slot that a name of the catalogue or a spec means, and what to call it."""
+    from posenc_jax.encodings import parse, spec
     from posenc_jax.encodings.catalogue import CATALOGUE
 
     known = {method.name.lower(): method for methods in CATALOGUE.values() for method in methods}
     if text.strip().lower() in known:
-        return parse(known[text.strip().lower()].spec)
+        method = known[text.strip().lower()]
+        return (method.spec if method.spec == text else method.name), parse(method.spec)
     try:
-        return parse(text)
+        slot = parse(text)
     except ValueError as error:
         near = difflib.get_close_matches(text.lower(), known, n=1)
         hint = f"; did you mean {known[near[0]].name!r}?" if near else f": {error}"
         raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec{hint}") from None
+    return spec(slot), slot
 
 
 def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Shown:

@@ -26,7 +26,7 @@ def check_output(output: Path) -> None:
         raise UsageError(f"--output {output}: no permission to write in {there}: name another place")
 
 
-def make(output: Path, title: str, facts: str, plots: list[Any], properties: Any) -> dict[Path, bytes]:
+def make(output: Path, title: str, facts: str, plots: list[Any], properties: list[Any]) -> dict[Path, bytes]:
     """The bytes of every file: for a directory the page and all figures, for a file itself."""
     from posenc_jax.report import shown_figures, shown_page
 
@@ -50,6 +50,9 @@ def make(output: Path, title: str, facts: str, plots: list[Any], properties: Any
 
 def write(files: dict[Path, bytes]) -> None:
     """Writes all files beside their places, then renames them; where that fails nothing is left but what was there."""
+    for path in files:
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory, where a file would be written; nothing was written")
     aside = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in files}
     made: list[Path] = []
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError
 
+Names = tuple[str, ...]
 MOST = 64  # tokens of an attention map: more cannot be read
 
 
@@ -113,7 +114,7 @@ def _of_text(config: Any, directory: Path, text: str) -> Tokens:
     return Tokens([BOS, *ids], None, names)
 
 
-def attention(config: Any, params: Any, tokens: Tokens, seed: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
+def attention(config: Any, params: Any, tokens: Tokens, seed: int) -> dict[str, tuple[Any, Names, Names]]:
     """By stack: weights ``[L, H, Q, K]``, the names of queries and of keys."""
     import jax
     import numpy as np

@@ -10,6 +10,7 @@ import numpy as np
 from posenc_jax.report.shown import Shown, distances
 from posenc_jax.report.table import Table
 
+EXAMPLE = 5  # the position told of when its neighbours are not nearest, else the first
 # Above the rounding of float64 vectors and their products, below anything that a figure shows.
 _EXACT = 1e-9
 _SAME = 1e-6  # distances of neighbours, relative to the norm
@@ -31,8 +32,8 @@ def properties(shown: Shown) -> tuple[Property, ...]:
     """One `Property` for each of `NAMES`, of vectors ``[P, M]`` at positions ``0 .. P-1``.
 
     Bounded: every value is in [-1, 1]. Unique: no two vectors are equal. Constant norm: of sines and cosines it is
-    sqrt(M / 2). Products by offset: vector(p) . vector(p + k) depends on k only. Linear shift: one linear map for each k
-    takes vector(p) to vector(p + k) at positions where it was not fitted. Neighbours nearest: the nearest vector of
+    sqrt(M / 2). Products by offset: vector(p) . vector(p + k) depends on k only. Linear shift: one linear map for each
+    k takes vector(p) to vector(p + k) at positions where it was not fitted. Neighbours nearest: the nearest vector of
     every position is that of a position beside it.
     """
     vectors = shown.vectors
@@ -48,7 +49,8 @@ def properties(shown: Shown) -> tuple[Property, ...]:
 
 
 def _bounded(vectors: np.ndarray) -> Property:
-    return Property(NAMES[0], bool(np.abs(vectors).max() <= 1), f"values from {vectors.min():.4g} to {vectors.max():.4g}")
+    low, high = float(vectors.min()), float(vectors.max())
+    return Property(NAMES[0], low >= -1 and high <= 1, f"values from {low:.4g} to {high:.4g}")
 
 
 def _unique(vectors: np.ndarray, between: np.ndarray) -> Property:
@@ -92,7 +94,7 @@ def _smooth(vectors: np.ndarray, between: np.ndarray) -> Property:
     failing = np.flatnonzero(gap > _SAME)
     if not failing.size:
         return Property(NAMES[5], True, f"at all {count} positions")
-    position = int(failing[0])
+    position = EXAMPLE if EXAMPLE in failing else int(failing[0])
     other, near = int(others[position].argmin()), int(neighbours[position].argmin())
     return Property(
         NAMES[5],
@@ -102,14 +104,11 @@ def _smooth(vectors: np.ndarray, between: np.ndarray) -> Property:
     )
 
 
-def table(shown: tuple[Shown, ...], names: dict[str, str]) -> Table:
-    """The properties of all encodings, one row each."""
+def table(shown: Shown) -> Table:
+    """The properties of an encoding, one row each; without rows where it has no vectors, which a note says."""
+    columns = ("property", "holds", "measured")
+    if shown.vectors is None:
+        return Table(shown.label, columns, "lll", (), ("Has none of the properties: it has no vectors of positions.",))
     answers = {True: "yes", False: "no", None: "-"}
-    rows = []
-    for one in shown:
-        found = properties(one)
-        if one.vectors is None:
-            rows.append((names[one.label], "all of these", "-", "has none: it has no vectors of positions"))
-        else:
-            rows += [(names[one.label], p.name, answers[p.holds], p.measured) for p in found]
-    return Table("Properties", ("encoding", "property", "holds", "measured"), "llll", tuple(rows))
+    rows = tuple((p.name, answers[p.holds], p.measured) for p in properties(shown))
+    return Table(shown.label, columns, "lll", rows)

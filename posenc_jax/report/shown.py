@@ -92,7 +92,7 @@ class HeatMap(Plot):
 @dataclasses.dataclass(frozen=True, eq=False)
 class Line:
     """One line; ``group`` is its entry in the legend, which lines of one group share. A band from low to high, or
-    None.
+    None; ``wide`` where another line lies upon it.
     """
 
     group: str
@@ -103,19 +103,23 @@ class Line:
     opacity: float = 1.0
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    wide: bool = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lines(Plot):
-    """Lines on one pair of axes; ``levels`` are values of y with a name, ``legend`` its title."""
+    """Lines on one pair of axes, or, ``stacked``, each on its own below the others. ``levels`` are values of y with a
+    name, ``x_ticks`` and ``y_ticks`` where ticks are (empty: anywhere).
+    """
 
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
     markers: bool = False
     levels: tuple[tuple[float, str], ...] = ()
-    legend: str = ""
-    y_range: tuple[float, float] | None = None
+    x_ticks: tuple[float, ...] = ()
+    y_ticks: tuple[float, ...] = ()
+    stacked: bool = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -162,9 +166,12 @@ def distances(vectors: np.ndarray) -> np.ndarray:
 
 
 def by_offset(matrices: np.ndarray, offsets: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, smallest and largest entry of ``[N, Q, K]`` at each ``key - query = offset``, each ``[len(offsets)]``."""
+    """Of the entries of ``[N, Q, K]`` at each ``key - query = offset`` the mean, and the 5 % and 95 % quantile; each
+    ``[len(offsets)]``.
+    """
     entries = [np.diagonal(matrices, offset, axis1=1, axis2=2) for offset in offsets]
-    return tuple(np.array([f(e) for e in entries]) for f in (np.mean, np.min, np.max))  # type: ignore[return-value]
+    low, high = (np.array([np.quantile(e, q) for e in entries]) for q in (0.05, 0.95))
+    return np.array([np.mean(e) for e in entries]), low, high
 
 
 def _heatmap(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
@@ -199,7 +206,7 @@ def _lines(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
                 f"{slug(one.label)}-lines", "lines", f"Vectors of {style[one.label].name}",
                 f"The vector at position {listed}, value by value." if len(positions) == 1
                 else f"The vectors at positions {listed}, value by value.",
-                "dimension", "value", drawn, markers=one.vectors.shape[1] <= 64,
+                "dimension", "value", drawn, markers=one.vectors.shape[1] <= 64, stacked=len(drawn) > 1,
             )
         )  # fmt: skip
     return found
@@ -211,17 +218,15 @@ def _frequencies(shown: Sequence[Shown], style: dict[str, Style], positions: tup
         return []
 
     def drawn(values: dict[str, np.ndarray]) -> tuple[Line, ...]:
-        return tuple(
-            Line(style[label].name, style[label].name, np.arange(len(y)), y, style[label])
-            for label, y in values.items()
-        )
+        names = {label: style[label].name for label in values}
+        return _drawn_apart([Line(names[l], names[l], np.arange(len(y)), y, style[l]) for l, y in values.items()])
 
     turning = {label: np.where(w > 0, w, np.nan) for label, w in frequencies.items()}
     still = " A frequency of 0 is not drawn." if any((w <= 0).any() for w in frequencies.values()) else ""
     waves = {label: math.tau / w for label, w in turning.items()}
-    low, high = (f([f(w[np.isfinite(w)], initial=i) for w in waves.values()]) for f, i in ((np.min, 7.0), (np.max, 6.0)))
-    levels = [(math.tau, "2π")] if low < 10 * math.tau else []
-    levels += [(1e4 * math.tau, "10000 · 2π")] if high > 1e3 * math.tau else []
+    every = [wave for own in waves.values() for wave in own if np.isfinite(wave)]
+    levels = [(math.tau, "2π")] if min(every, default=math.inf) < 10 * math.tau else []
+    levels += [(1e4 * math.tau, "10000 · 2π")] if max(every, default=0.0) > 1e3 * math.tau else []
     return [
         Lines(
             "frequencies", "frequencies", "Frequencies",
@@ -253,13 +258,13 @@ def _kernel(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[in
         drawn.append(Line(name, name, np.arange(len(mean)), mean, style[one.label], 1.0, *band))
     if not drawn:
         return []
-    banded = " Band: the smallest and largest over positions and heads." if any(l.low is not None for l in drawn) else ""
+    banded = " Band: 5 % to 95 % of positions and heads." if _banded(drawn) else ""
     return [
         Lines(
             "kernel", "kernel", "Similarity by offset",
             "Dot product of the vectors of two positions by their offset; where queries and keys are encoded, the "
             f"product of a query and an earlier key of equal content. Mean, relative to offset 0.{banded}",
-            "offset (positions)", "dot product, relative to offset 0", tuple(drawn),
+            "offset (positions)", "dot product, relative to offset 0", _drawn_apart(drawn),
         )
     ]  # fmt: skip
 
@@ -317,7 +322,7 @@ def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
     with_maps = [one for one in shown if one.shifts is not None]
     if not with_maps:
         return []
-    floor = 1e-17  # an exact 0 has no place on a logarithmic axis
+    floor = 1e-16  # an exact 0 has no place on a logarithmic axis
     drawn = []
     for one in with_maps:
         assert one.shifts is not None
@@ -329,11 +334,12 @@ def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
         )
     found: list[Plot] = [
         Lines(
-            "shift-residual", "shift", "Is a shift a linear map?",
-            "Residual of the linear map that takes the vector of a position to that k later, fitted by least squares at "
-            "half of the positions and measured at the others: rounding (1e-15) is an exact map, 1 is no map at all.",
+            "shift-residual", "shift", "Linear map to the position k later: what it misses",
+            "Residual of the linear map that takes the vector of a position to that k later, fitted by least squares "
+            "at half of the positions, measured at the others: rounding (1e-15) is an exact map, 1 is none at all.",
             "shift k (positions)", "relative residual", tuple(drawn), log_x=True, log_y=True, markers=True,
-            levels=((1.0, "as good as 0"),), y_range=(1e-17, 1e2),
+            x_ticks=tuple(sorted({float(k) for line in drawn for k in line.x})),
+            y_ticks=(1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1.0), levels=((1.0, "no map"),),
         )
     ]  # fmt: skip
     for one in with_maps:
@@ -344,7 +350,8 @@ def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
         high = _limit(part)
         found.append(
             HeatMap(
-                f"{slug(one.label)}-shift-map", "shift", f"Map {shift.offset} on, {style[one.label].name}",
+                f"{slug(one.label)}-shift-map", "shift",
+                f"Map to the position {shift.offset} later, {style[one.label].name}",
                 f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "
                 "beside the diagonal are rotations.",
                 "dimension, from", "dimension, to", "weight", (("", part),), -high, high, True, True,
@@ -374,13 +381,13 @@ def _bias(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int,
             )  # fmt: skip
             drawn.append(Line(line[0], line[1], np.array(offsets), mean, line[2], line[3], *band))
     about = "" if alone else " From head 1 (full colour) to the last (faint)."
-    banded = " Band: the smallest and largest over queries." if any(l.low is not None for l in drawn) else ""
+    banded = " Band: 5 % to 95 % of queries." if _banded(drawn) else ""
     title = f"Bias of {style[with_bias[0].label].name}" if alone else "Biases"
     return [
         Lines(
             "bias", "bias", title,
             f"What is added to a logit, by the place of the key relative to the query.{about}{banded}",
-            "key position − query position", "bias of the logit", tuple(drawn),
+            "key position − query position", "bias of the logit", _drawn_apart(drawn),
         )
     ]  # fmt: skip
 
@@ -442,6 +449,22 @@ def slug(label: str) -> str:
     while "--" in words:
         words = words.replace("--", "-")
     return words[:80].strip("-") or "nope"
+
+
+def _drawn_apart(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines, wide where a later one would hide them."""
+
+    def alike(a: Line, b: Line) -> bool:
+        return a.y.shape == b.y.shape and np.allclose(a.y, b.y, rtol=0.02, equal_nan=True)
+
+    return tuple(
+        dataclasses.replace(line, wide=any(alike(line, later) for later in lines[i + 1 :]))
+        for i, line in enumerate(lines)
+    )
+
+
+def _banded(lines: Sequence[Line]) -> bool:
+    return any(line.low is not None for line in lines)
 
 
 def _limit(values: np.ndarray) -> float:

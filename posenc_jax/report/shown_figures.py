@@ -11,10 +11,10 @@ import numpy as np
 
 from posenc_jax.report.figures import DASHES, MARKERS, SETTINGS, written
 from posenc_jax.report.shown import HeatMap, Line, Lines, Plot, Points
-from posenc_jax.report.style import GRID, MUTED
+from posenc_jax.report.style import GRID, INK, MUTED
 
 # Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
-_DIVERGING, _SEQUENTIAL = "RdBu_r", "cividis"
+_DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
 _WIDTH = 5.5
 
 
@@ -91,18 +91,30 @@ def _image_ticks(axis: Any, names: tuple[str, ...], count: int, size: float, *, 
     if names and len(names) == count:
         axis.set_ticks(range(count), names, fontsize=size)
     elif shown:
-        axis.set_major_locator(MaxNLocator(nbins=6 if size > 6 else 4, integer=True, min_n_ticks=2, steps=[1, 2, 5, 10]))
+        bins = 6 if size > 6 else 4
+        axis.set_major_locator(MaxNLocator(nbins=bins, integer=True, min_n_ticks=2, steps=[1, 2, 5, 10]))
         axis.set_tick_params(labelsize=size)
     else:
         axis.set_ticks([])
 
 
 def _lines(figure: Any, plot: Lines) -> None:
+    if plot.stacked:
+        from matplotlib.ticker import MaxNLocator
+
+        figure.set_size_inches(_WIDTH, 0.7 + 1.0 * len(plot.lines))
+        grid = figure.subplots(len(plot.lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, line in zip(grid, plot.lines):
+            _line(axes, plot, line, None)
+            _axes(axes, plot)
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=4, min_n_ticks=3))
+            axes.margins(y=0.1)
+            axes.set_title(line.group, fontsize=7, loc="right", color=MUTED, pad=2)
+        grid[-1].set_xlabel(plot.x_title)
+        figure.supylabel(plot.y_title, fontsize=8)
+        grid[0].set_title(plot.title, fontsize=9, loc="left")
+        return
     axes = figure.add_subplot()
-    if plot.log_x:
-        axes.set_xscale("log")
-    if plot.log_y:
-        axes.set_yscale("log")
     for value, name in plot.levels:
         axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
         axes.annotate(
@@ -113,48 +125,66 @@ def _lines(figure: Any, plot: Lines) -> None:
     for line in plot.lines:
         _line(axes, plot, line, label=None if line.group in named else line.group)
         named.add(line.group)
+    _axes(axes, plot)
     axes.set_xlabel(plot.x_title)
     axes.set_ylabel(plot.y_title)
     axes.set_title(plot.title, fontsize=9, loc="left")
-    if plot.y_range:
-        axes.set_ylim(*plot.y_range)
+    if len(named) > 1:
+        _legend(figure, named)
+
+
+def _axes(axes: Any, plot: Lines) -> None:
+    if plot.log_x:
+        axes.set_xscale("log")
+    if plot.log_y:
+        axes.set_yscale("log")
+    axes.minorticks_off()
+    if plot.x_ticks:
+        axes.set_xticks(plot.x_ticks, [f"{tick:g}" for tick in plot.x_ticks])
+    if plot.y_ticks:
+        axes.set_yticks(plot.y_ticks)
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, plot.y_ticks[0] / 3), max(high, plot.y_ticks[-1] * 3))
     if not plot.log_x:
         axes.margins(x=0.02)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.minorticks_off()
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if len(named) > 1 or plot.legend:
-        longest = max(map(len, named))
-        beside = longest <= 16 and len(named) <= 14
-        columns = min(max(1, int(5.3 / (0.5 + 0.062 * longest))), len(named))
-        if not beside:
-            figure.set_size_inches(_WIDTH, 3.2 + 0.16 * math.ceil(len(named) / columns))
-        where = {"loc": "outside right upper"} if beside else {"loc": "outside lower center", "ncols": columns}
-        figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
+
+
+def _legend(figure: Any, named: set[str]) -> None:
+    longest = max(map(len, named))
+    beside = longest <= 16 and len(named) <= 14
+    columns = min(max(1, int(5.3 / (0.5 + 0.062 * longest))), len(named))
+    if not beside:
+        figure.set_size_inches(_WIDTH, 3.2 + 0.16 * math.ceil(len(named) / columns))
+    where = {"loc": "outside right upper"} if beside else {"loc": "outside lower center", "ncols": columns}
+    figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
 
 
 def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:
     if line.low is not None and line.high is not None:
         axes.fill_between(line.x, line.low, line.high, color=line.style.color, alpha=0.13 * line.opacity, linewidth=0)
     axes.plot(
-        line.x, line.y, color=line.style.color, linestyle=DASHES[line.style.dash], linewidth=1.2, alpha=line.opacity,
-        marker=MARKERS[line.style.marker] if plot.markers else None, markersize=3, label=label,
+        line.x, line.y, color=line.style.color, linestyle=DASHES[line.style.dash], alpha=line.opacity,
+        linewidth=3.2 if line.wide else 1.2,
+        marker=MARKERS[line.style.marker] if plot.markers else None, markersize=5 if line.wide else 3, label=label,
     )  # fmt: skip
 
 
 def _points(figure: Any, plot: Points) -> None:
-    figure.set_size_inches(4.9, 3.9)
+    crowded = len(plot.labelled) > 64
+    figure.set_size_inches(*((6.9, 5.9) if crowded else (4.9, 3.9)))
     axes = figure.add_subplot()
     x, y = plot.points[:, 0], plot.points[:, 1]
     if plot.path:
         axes.plot(x, y, color=MUTED, linewidth=0.5, alpha=0.6, zorder=1)
-    marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0, zorder=2)
+    marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0.3, edgecolors=INK, zorder=2)
     for p in plot.labelled:
         axes.annotate(
-            str(p), (x[p], y[p]), xytext=(2.5, 2.5), textcoords="offset points",
-            fontsize=5.5 if len(plot.labelled) > 24 else 7,
+            str(p), (x[p], y[p]), xytext=(2, 2), textcoords="offset points",
+            fontsize=5 if crowded else 5.5 if len(plot.labelled) > 24 else 7,
         )  # fmt: skip
     axes.margins(0.07)
     axes.set_xlabel(plot.x_title)

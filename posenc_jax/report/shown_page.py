@@ -11,18 +11,19 @@ import numpy as np
 from posenc_jax.report.html import document
 from posenc_jax.report.plots import LEGEND, Figure, base_layout, faded, title_of
 from posenc_jax.report.shown import VIEW_NAMES, HeatMap, Line, Lines, Plot, Points
-from posenc_jax.report.style import MUTED
+from posenc_jax.report.style import INK, MUTED
 from posenc_jax.report.table import Table
 
-# Red to blue and cividis, as in the figures for a paper.
+# Red to blue and viridis, as in the figures for a paper.
 _DIVERGING = ["#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d",
               "#b2182b", "#67001f"]  # fmt: skip
-_SEQUENTIAL = "Cividis"
+_SEQUENTIAL = "Viridis"
 
 
-def page(title: str, facts: str, plots: list[Plot], properties: Table) -> str:
+def page(title: str, facts: str, plots: list[Plot], properties: list[Table]) -> str:
     """The whole document. Needs plotly, for its JavaScript only."""
-    body = [f"<h1>{markup.escape(title)}</h1>", f'<p class="facts">{markup.escape(facts)}</p>', _table(properties)]
+    body = [f"<h1>{markup.escape(title)}</h1>", f'<p class="facts">{markup.escape(facts)}</p>']
+    body += ['<h2 id="properties">Properties of position vectors</h2>', *map(_table, properties)]
     for view, name in VIEW_NAMES.items():
         own = [plot for plot in plots if plot.view == view]
         if own:
@@ -62,13 +63,13 @@ def _heat_map(plot: HeatMap) -> Figure:
     layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
     layout["annotations"] = []
     traces = []
-    gap_x, gap_y = 0.14 / columns, min(0.3, 60 / layout["height"]) / max(rows, 1)
+    gap_x, gap_y = (0.14 / columns if columns > 1 else 0.0), (26 / layout["height"] if rows > 1 else 0.0)
     for i, (title, values) in enumerate(plot.panels):
         number = "" if i == 0 else str(i + 1)
         row, column = divmod(i, columns)
         bottom, left = row == rows - 1 or i + columns >= len(plot.panels), column == 0
-        x_domain = [column / columns + (gap_x if columns > 1 else 0) / 2, (column + 1) / columns - gap_x / 2 * (columns > 1)]
-        y_domain = [1 - (row + 1) / rows + gap_y / 2, 1 - row / rows - gap_y / 2 * (rows > 1)]
+        x_domain = [column / columns + gap_x / 2, (column + 1) / columns - gap_x / 2]
+        y_domain = [1 - (row + 1) / rows + gap_y / 2, 1 - row / rows - gap_y / 2]
         x = base | {"domain": x_domain, "anchor": f"y{number}", "showticklabels": bottom, "constrain": "domain"}
         y = base | {"domain": y_domain, "anchor": f"x{number}", "showticklabels": left, "autorange": "reversed",
                     "constrain": "domain"}  # fmt: skip
@@ -91,8 +92,9 @@ def _heat_map(plot: HeatMap) -> Figure:
         if title:
             layout["annotations"].append(
                 {
-                    "text": markup.escape(title), "x": 0, "y": 1, "xref": f"x{number} domain", "yref": f"y{number} domain",
-                    "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": MUTED},
+                    "text": markup.escape(title), "x": 0, "y": 1, "xref": f"x{number} domain",
+                    "yref": f"y{number} domain", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+                    "font": {"size": 11, "color": MUTED},
                 }
             )  # fmt: skip
     return {"data": traces, "layout": layout}
@@ -114,11 +116,15 @@ def _names(names: tuple[str, ...], count: int) -> dict[str, Any]:
 
 
 def _lines(plot: Lines) -> Figure:
+    if plot.stacked:
+        return _stacked(plot)
     layout = base_layout(430)
     layout["xaxis"] |= {"title": title_of(plot.x_title)} | (_LOGARITHMIC if plot.log_x else {})
     layout["yaxis"] |= {"title": title_of(plot.y_title), "automargin": True} | (_LOGARITHMIC if plot.log_y else {})
-    if plot.y_range:
-        layout["yaxis"]["range"] = [math.log10(v) if plot.log_y else v for v in plot.y_range]
+    if plot.x_ticks:
+        layout["xaxis"] |= {"tickvals": list(plot.x_ticks), "ticktext": [f"{tick:g}" for tick in plot.x_ticks]}
+    if plot.y_ticks:
+        layout["yaxis"]["tickvals"] = list(plot.y_ticks)
     layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     for value, name in plot.levels:
@@ -144,7 +150,31 @@ def _lines(plot: Lines) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-_LOGARITHMIC: dict[str, Any] = {"type": "log", "exponentformat": "power", "dtick": None, "minor": {"ticks": ""}}
+def _stacked(plot: Lines) -> Figure:
+    """Each line on its own axes, all on one scale."""
+    count = len(plot.lines)
+    layout = base_layout(90 + 130 * count)
+    x, y = layout.pop("xaxis"), layout.pop("yaxis")
+    layout["annotations"], traces = [], []
+    for i, line in enumerate(plot.lines):
+        number = "" if i == 0 else str(i + 1)
+        layout[f"xaxis{number}"] = x | {"matches": "x", "anchor": f"y{number}", "showticklabels": i == count - 1}
+        domain = [1 - (i + 1) / count + 0.02, 1 - i / count - 22 / layout["height"]]
+        layout[f"yaxis{number}"] = y | {"matches": "y", "anchor": f"x{number}", "domain": domain, "automargin": True}
+        layout["annotations"].append(
+            {
+                "text": markup.escape(line.group), "x": 1, "xref": "paper", "xanchor": "right", "y": 1,
+                "yref": f"y{number} domain", "yanchor": "bottom", "showarrow": False,
+                "font": {"size": 12, "color": MUTED},
+            }
+        )  # fmt: skip
+        traces += [t | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for t in _line(plot, line, shown=False)]
+    layout[f"xaxis{count}"]["title"] = title_of(plot.x_title)
+    layout["yaxis"]["title"] = title_of(plot.y_title)
+    return {"data": traces, "layout": layout}
+
+
+_LOGARITHMIC: dict[str, Any] = {"type": "log", "exponentformat": "power"}
 
 
 def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
@@ -160,14 +190,14 @@ def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
                 "fillcolor": faded(line.style.color, 0.13 * line.opacity), "hoverinfo": "skip", "showlegend": False,
             }
         )  # fmt: skip
-    marker = {"marker": {"color": color, "size": 6, "symbol": line.style.marker}} if plot.markers else {}
+    mark = {"color": color, "size": 10 if line.wide else 6, "symbol": line.style.marker}
     traces.append(
         common
         | {"y": _values(line.y), "mode": "lines+markers" if plot.markers else "lines"}
         | {"name": markup.escape(line.group), "showlegend": shown}
-        | {"line": {"color": color, "width": 2, "dash": line.style.dash}}
+        | {"line": {"color": color, "width": 6 if line.wide else 2, "dash": line.style.dash}}
         | {"hovertemplate": f"{markup.escape(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
-        | marker
+        | ({"marker": mark} if plot.markers else {})
     )
     return traces
 
@@ -193,6 +223,7 @@ def _points(plot: Points) -> Figure:
             "customdata": list(range(len(x))), "hovertemplate": "position %{customdata}<extra></extra>",
             "marker": {
                 "size": 8, "color": list(range(len(x))), "colorscale": _SEQUENTIAL,
+                "line": {"width": 0.5, "color": INK},
                 "colorbar": {"title": {"text": "position", "side": "right"}, "thickness": 12, "outlinewidth": 0},
             },
         }
@@ -211,17 +242,15 @@ def _rows(values: np.ndarray) -> list[list[Any]]:
 
 def _table(table: Table) -> str:
     head = "".join(f'<th class="l">{markup.escape(column)}</th>' for column in table.columns)
-    rows, before = [], None
-    for row in table.rows:
-        # An encoding is named once.
-        cells = ["" if row[0] == before else row[0], *row[1:]]
-        before = row[0]
-        kinds = ("l wrap", "l", "l", "l wrap")
-        rows.append(
-            "<tr>" + "".join(f'<td class="{k}">{markup.escape(c)}</td>' for k, c in zip(kinds, cells)) + "</tr>"
-        )
+    kinds = ("l", "l", "l wrap")
+    rows = "".join(
+        "<tr>" + "".join(f'<td class="{k}">{markup.escape(c)}</td>' for k, c in zip(kinds, row)) + "</tr>"
+        for row in table.rows
+    )
+    notes = f'<p class="caption">{markup.escape(" ".join(table.notes))}</p>' if table.notes else ""
+    if not rows:
+        return f"<h3>{markup.escape(table.title)}</h3>{notes}"
     return (
-        f'<h2 id="properties">{markup.escape(table.title)}</h2>'
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-        f'<p class="caption">{markup.escape(" ".join(table.notes))}</p>'
+        f"<h3>{markup.escape(table.title)}</h3>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{notes}'
     )
