@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from experiments.periodicity.excess import OFFSET, Cell, excess_of
+from experiments.periodicity.grid import BASELINE
 from experiments.periodicity.measures import by_distance
 from posenc_jax.report.figures import SETTINGS, written
 from posenc_jax.report.style import COLORS, INK, MUTED
@@ -18,6 +19,13 @@ PANELS = ("sinusoidal", "tensor2tensor", "low_side_lobes", "learned", "nope")
 
 def write(cells: list[Cell], folder: Path) -> list[Path]:
     """One PNG for each table that has some of `PANELS`, and one of the budgets; the paths."""
+    import matplotlib
+
+    with matplotlib.rc_context(SETTINGS):
+        return _write(cells, folder)
+
+
+def _write(cells: list[Cell], folder: Path) -> list[Path]:
     paths = []
     for name in dict.fromkeys(cell.run.table for cell in cells):
         members = [cell for cell in cells if cell.run.table == name]
@@ -26,6 +34,7 @@ def write(cells: list[Cell], folder: Path) -> list[Path]:
             paths.append(_save(_by_offset(drawn, name), folder / f"{_file(name)}.png"))
         budgets = [cell for cell in members if cell.run.label.endswith(" steps")]
         if budgets:
+            budgets += [cell for cell in members if cell.run.label == BASELINE]
             paths.append(_save(_by_steps(budgets, name), folder / f"{_file(name)}-budget.png"))
     return paths
 
@@ -41,10 +50,8 @@ def _file(name: str) -> str:
 
 
 def _figure(height: float) -> Any:
-    import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams.update(SETTINGS)
     return Figure(figsize=(6.5, height), layout="constrained")
 
 
