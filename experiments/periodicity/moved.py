@@ -4,7 +4,8 @@
     python -m experiments.periodicity.moved runs/translation
 
 Give an ablation or a single run on text, finished; its corpus must be prepared. Every cell and seed reads the same test
-texts starting at position 5 and at every other start that its training knew, parameters as they are. In an
+texts starting at position 5 and at later starts, parameters as they are: all up to the last position of its training,
+at least up to 69, none beyond a learned table; only a few where no vectors are added to the embeddings. In an
 encoder-decoder the source moves, the target stays.
 """
 
@@ -45,7 +46,8 @@ class Moved:
     """One cell: the change against the start at `HOME`, for every start.
 
     Attributes:
-      offsets: ``[S]``, start - `HOME`. change: `Change` with leaves ``[seeds, S, B, ...]``.
+      width: slots of the moved inputs. offsets: ``[S]``, start - `HOME`.
+      change: `Change` with leaves ``[seeds, S, B, ...]``.
       distance: ``[S]``, the squared distance of the position vectors at the two places over the sum of their squared
         norms (both summed over the tokens), so ``1 - cos`` for vectors of one norm; mean over the seeds. None: the
         encoding adds no vectors.
@@ -53,6 +55,7 @@ class Moved:
 
     label: str
     config: Run
+    width: int
     offsets: np.ndarray
     change: Change
     distance: np.ndarray | None
@@ -71,14 +74,22 @@ def texts(config: Run, directory: Path, tokens: int, count: int) -> Example:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[there], found)
 
 
-def last_position(config: Run, trained_only: bool = True) -> int:
-    """The last position at which an input may stand: the last one that training had, or that a learned table has."""
-    task = config.task
-    trained = task.width(max(task.train_lengths))
-    if task.model_kind == "encoder_decoder":
-        trained = max(trained, task.decoder_width(max(task.train_lengths)))
+def trained_last(config: Run) -> int:
+    """The last position at which training had an input."""
+    return config.task.width(max(config.task.train_lengths)) - 1
+
+
+def table_last(config: Run) -> int | None:
+    """The last position of the shortest learned table; None without one."""
     tables = [getattr(e, "max_len", None) or config.max_len for e in elements(moved_slot(config)) if not e.extrapolates]
-    return min([trained if trained_only else 1 << 30, *tables]) - 1
+    return min(tables) - 1 if tables else None
+
+
+def starts_for(config: Run, width: int) -> np.ndarray:
+    """Every start after `HOME` that training knew, at least up to the last of `SHOWN`; none beyond a learned table."""
+    last = max(trained_last(config) - width + 1, HOME + SHOWN[-1])
+    table = table_last(config)
+    return np.arange(HOME + 1, (last if table is None else min(last, table - width + 1)) + 1)
 
 
 def moved_stack(config: Run) -> str:
@@ -93,12 +104,11 @@ def moved_slot(config: Run) -> Any:
 
 def check_starts(config: Run, starts: np.ndarray, width: int) -> None:
     """Refuses positions beyond a learned table."""
-    last = int(starts.max()) + width - 1
-    if last > last_position(config, trained_only=False):
-        rows = last_position(config, trained_only=False) + 1
+    last, table = int(starts.max()) + width - 1, table_last(config)
+    if table is not None and last > table:
         raise RefusedError(
             f"{config.label}: {width} tokens from position {starts.max()} end at {last}, beyond the learned table of "
-            f"{rows} rows: keep starts up to {rows - width}, or take fewer --tokens"
+            f"{table + 1} rows: keep starts up to {table + 1 - width}, or take fewer --tokens"
         )
 
 
@@ -165,20 +175,22 @@ def moved(label: str, directory: Path, tokens: int, count: int) -> Moved:
     config = load_config(directory)
     example = texts(config, directory, tokens, count)
     width = example.inputs.shape[1]
-    starts = np.arange(HOME + 1, last_position(config) - width + 2)
+    starts = starts_for(config, width)
     if not starts.size:
         raise RefusedError(
-            f"{directory}: {width} tokens from position {HOME} on leave no other start up to position "
-            f"{last_position(config)}: take fewer --tokens"
+            f"{directory}: {width} tokens from position {HOME} on leave no other start within the learned table of "
+            f"{config.max_len} rows: take fewer --tokens"
         )
     found, lengths = [], []
     for seed in sorted(surviving_seeds(directory)):
         params = replica_params(directory, seed, lambda text: None)
-        found.append(changes(config, params, example, starts))
         lengths.append(distance(config, params, starts, width))
+        if lengths[0] is None:  # a few starts are enough where nothing is added to the embeddings
+            starts = starts[np.isin(starts - HOME, (*SHOWN, starts[-1] - HOME))]
+        found.append(changes(config, params, example, starts))
     change = jax.tree.map(lambda *leaves: np.stack(leaves), *found)
     away = None if lengths[0] is None else np.mean(np.stack(lengths), axis=0)
-    return Moved(label, config, starts - HOME, change, away)
+    return Moved(label, config, width, starts - HOME, change, away)
 
 
 def interval(values: np.ndarray, digits: int = 3) -> str:
@@ -193,9 +205,10 @@ def rows(cell: Moved) -> list[list[str]]:
     if change.kl.max() < 1e-6 and cell.distance is None:
         maps = max(np.abs(maps).max() for maps in change.attention.values())
         largest = f"at most {change.kl.max():.0e} (log-probability {change.largest.max():.0e})"
-        return [[cell.label, "every offset", "", largest, f"{change.argmax.max():.0%}", f"at most {maps:.0e}"]]
+        offsets = ", ".join(map(str, cell.offsets))
+        return [[cell.label, f"{offsets}: each", "", largest, f"{change.argmax.max():.0%}", f"at most {maps:.0e}"]]
     found = []
-    for offset in (*SHOWN, cell.offsets[-1]):
+    for offset in sorted({*SHOWN, int(cell.offsets[-1])}):
         if offset not in cell.offsets:
             continue
         at = int(np.flatnonzero(cell.offsets == offset)[0])
@@ -206,9 +219,9 @@ def rows(cell: Moved) -> list[list[str]]:
             f"{stack} {' '.join(f'{x:.3f}' for x in values[:, at].mean((0, 1, 3)))}"
             for stack, values in change.attention.items()
         )
-        found.append(
-            [cell.label, str(offset), away, f"{interval(kl)} ({by_seed})", f"{change.argmax[:, at].mean():.1%}", maps]
-        )
+        by = f"{offset}*" if HOME + offset + cell.width - 1 > trained_last(cell.config) else f"{offset}"
+        other = f"{change.argmax[:, at].mean():.1%}"
+        found.append([cell.label, by, away, f"{interval(kl)} ({by_seed})", other, maps])
     return found
 
 
@@ -268,8 +281,9 @@ def main(arguments: list[str] | None = None) -> None:
     found = [moved(label, directory, given.tokens, given.texts) for label, directory in cells(given.directory)]
     first = found[0]
     print(
-        f"{first.change.kl.shape[2]} test texts of {given.tokens} tokens, "
-        f"{', '.join(f'{cell.label} up to position {last_position(cell.config)}' for cell in found)}:\n"
+        f"{first.change.kl.shape[2]} test texts of length {first.config.task.length_name(given.tokens)}, "
+        f"{first.width} slots; training ended at position {trained_last(first.config)}, offsets that go beyond have a "
+        "star.\n"
     )
     head = ["encoding", "moved by", "1 - cos", "KL, nats [95 %] (by seed)", "other argmax", "attention, by layer"]
     print(markdown(head, [row for cell in found for row in rows(cell)]))

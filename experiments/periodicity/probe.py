@@ -48,7 +48,12 @@ def cells(directory: Path) -> list[tuple[str, Path]]:
     path = directory / "ablation.json"
     if not path.exists():
         return [(load_config(directory).label, directory)]
-    return [(cell["label"], directory / cell["directory"]) for cell in read_json(path)["cells"]]
+    found = read_json(path)["cells"]
+    several = len({cell["task_label"] for cell in found}) > 1
+    return [
+        (f"{cell['task_label']}: {cell['label']}" if several else cell["label"], directory / cell["directory"])
+        for cell in found
+    ]
 
 
 def guarded(work: Callable[[], None]) -> None:
@@ -179,32 +184,47 @@ def counts(width: int) -> tuple[int, int]:
     return count, min(count, 1024)
 
 
+def probed(label: str, directory: Path) -> tuple[str, list[list[str]], list[list[str]]]:
+    """What was read of a finished cell, and its rows of both tables."""
+    config = load_config(directory)
+    width = config.model.d_model
+    count, fewer = counts(width)
+    pairs, names = [], []
+    for seed in sorted(surviving_seeds(directory)):
+        params = replica_params(directory, seed, lambda text: None)
+        read = contents(config, count, seed)
+        pairs.append(separations(activations(config, params, read, (HOME, *PAIRS))))
+        everywhere = tuple(range(1, getattr(config.task, "length", int(read.length.min()))))
+        found = activations(config, params, jax.tree.map(lambda leaf: leaf[:fewer], read), everywhere)
+        names.append({layer: name_positions(x) for layer, x in found.items()})
+    if not pairs:
+        raise RefusedError(f"{directory}: every replica diverged: nothing to probe")
+    line = (
+        f"{label}: {len(pairs)} seeds; {count} contents each for pairs, {fewer} for naming 1 of {len(everywhere)} "
+        f"positions, 3/4 of them to fit (95 % of d' = 1 in {width} dimensions need {examples_needed(width)} to fit)"
+    )
+    return line, rows(label, pairs), naming_rows(label, names)
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Prints two Markdown tables."""
+    """Prints two Markdown tables; cells of an ablation that cannot be probed are named and left out."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.probe", description=__doc__)
     parser.add_argument("directory", type=Path, help="a finished ablation or run of a generated task")
     given = parser.parse_args(arguments)
     prepare_jax()
     separated, named = [], []
-    for label, directory in cells(given.directory):
-        config = load_config(directory)
-        width = config.model.d_model
-        count, fewer = counts(width)
-        pairs, names = [], []
-        for seed in sorted(surviving_seeds(directory)):
-            params = replica_params(directory, seed, lambda text: None)
-            read = contents(config, count, seed)
-            pairs.append(separations(activations(config, params, read, (HOME, *PAIRS))))
-            everywhere = tuple(range(1, getattr(config.task, "length", int(read.length.min()))))
-            few = jax.tree.map(lambda leaf, fewer=fewer: leaf[:fewer], read)
-            found = activations(config, params, few, everywhere)
-            names.append({layer: name_positions(x) for layer, x in found.items()})
-        print(
-            f"{label}: {len(pairs)} seeds; {count} contents each for pairs, {fewer} for naming 1 of {len(everywhere)} "
-            f"positions, 3/4 of them to fit (95 % of d' = 1 in {width} dimensions need {examples_needed(width)} to fit)"
-        )
-        separated += rows(label, pairs)
-        named += naming_rows(label, names)
+    every = cells(given.directory)
+    for label, directory in every:
+        try:
+            line, *tables = probed(label, directory)
+        except RefusedError as error:
+            if len(every) == 1:
+                raise
+            print(f"posenc: left out: {error}", file=sys.stderr)
+            continue
+        print(f"- {line}", flush=True)
+        separated += tables[0]
+        named += tables[1]
     pairs_head = [f"{HOME} or {other}: accuracy [95 %]; d'" for other in PAIRS]
     print("\n" + markdown(["encoding", "layer", *pairs_head, "alias excess"], separated))
     print("\n" + markdown(["encoding", "layer", "position named", *(f"{k} off" for k in OFFSETS)], named))
