@@ -10,7 +10,7 @@ told apart as well, and all offsets count from the one on at which Vaswani's mai
 that offset, its slope counts as a side lobe.) What this buys is paid for in far offsets: they are all alike, since the
 low frequencies that told them apart are gone, and nothing is promised from L on.
 
-The numbers that `posenc_jax.encodings.frequency_designs` stores are what this prints (about three minutes)::
+The numbers that `posenc_jax.encodings.frequency_designs` stores are what this prints (a few minutes)::
 
     python -m posenc_jax.analysis.designs
 """
