@@ -48,8 +48,8 @@ class Resolution(NamedTuple):
 def resolution(d_model: int) -> Resolution:
     """That of Vaswani's frequencies with base 10000.
 
-    >>> resolution(8)
-    Resolution(neighbours=0.883813..., main_lobe=4)
+    >>> round(resolution(8).neighbours, 6), resolution(8).main_lobe
+    (0.883814, 4)
     """
     values = kernel(vaswani_frequencies(d_model), np.arange(512))
     main_lobe = lobes(values).main_lobe

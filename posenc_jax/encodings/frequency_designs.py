@@ -38,8 +38,8 @@ class LowSideLobes(RoPEScaling):
 
     For 8, 16, 32, 64, 128, 256 or 512 dimensions; ValueError in `frequencies` for others, and for a base beside it.
 
-    >>> LowSideLobes(128).frequencies(10000.0, 8).round(5).tolist() == sorted(LowSideLobes(128).frequencies(1e4, 8))
-    True
+    >>> LowSideLobes(length=128).frequencies(10000.0, 8).round(5).tolist()
+    [0.28831, 0.34027, 0.48294, 0.72546]
     """
 
     length: int = 512
@@ -83,17 +83,19 @@ class CosineDensity(RoPEScaling):
 
         cos(k W) / (1 - (2 k W / pi)^2)
 
-    whose side lobes lie between -0.071 and 0.025 and fall with the square of the offset; with few frequencies their
-    spacing shows itself, first about offset 4 F / W. W is such that K(1) is that of Vaswani's frequencies with the same
-    base, or up to 2e-4 lower (from 8 dimensions on), from two terms of the cosine: ``m_2 W^2 / 2 - m_4 W^4 / 24 =
-    1 - K(1)``, m_n the mean of ``x_j^n``. A formula for any number of frequencies; nothing is searched.
+    whose side lobes lie between -0.071 and 0.025 and fall with the square of the offset; a sum of few frequencies has
+    others too. W is such that K(1) is that of Vaswani's frequencies with the same base, or up to 2e-4 lower (from 8
+    dimensions on), from two terms of the cosine::
 
-    (Tried beside it, at equal K(1): quantiles of uniform, Hann, Gaussian and power densities at evenly spaced
-    points and at multiples of the golden ratio and of sqrt(2) modulo 1, square roots and logarithms of primes. For 4 to
-    16 frequencies each is best somewhere; from 32 on this one is, for both lengths that `LowSideLobes` has.)
+        m_2 W^2 / 2 - m_4 W^4 / 24 = 1 - K(1),   m_n the mean of x_j^n
 
-    >>> CosineDensity().frequencies(10000.0, 4).round(4).tolist()
-    [0.2594, 0.7783]
+    A formula for any number of frequencies; nothing is searched, and for 4 or 8 frequencies a searched base is better.
+    Tried beside it, at equal K(1): quantiles of uniform, Hann, Gaussian and power densities at evenly spaced points and
+    at multiples of the golden ratio and of sqrt(2) modulo 1, square roots and logarithms of primes. Up to 32
+    frequencies no one of them is best throughout; from 64 on this density is, or is within 0.001 of the best.
+
+    >>> CosineDensity().frequencies(10000.0, 4).round(3).tolist()
+    [0.314, 0.942]
     """
 
     name = "cosine_density"
