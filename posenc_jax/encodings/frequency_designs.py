@@ -92,7 +92,7 @@ class CosineDensity(RoPEScaling):
     A formula for any number of frequencies; nothing is searched, and for 4 or 8 frequencies a searched base is better.
     Tried beside it, at equal K(1): quantiles of uniform, Hann, Gaussian and power densities at evenly spaced points and
     at multiples of the golden ratio and of sqrt(2) modulo 1, square roots and logarithms of primes. Up to 32
-    frequencies no one of them is best throughout; from 64 on this density is, or is within 0.001 of the best.
+    frequencies no one of them is best throughout; from 64 on this density is, or is within 0.01 of the best.
 
     >>> CosineDensity().frequencies(10000.0, 4).round(3).tolist()
     [0.314, 0.942]
