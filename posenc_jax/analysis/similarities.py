@@ -9,10 +9,11 @@ import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.kernels import ROUNDING, Lobes, by_offset, cosines, kernel, lobes
-from posenc_jax.encodings import Dims, RoPE, Sinusoidal, Slot, for_layer
+from posenc_jax.encodings import Dims, RoPE, Sinusoidal, Slot, check_slot, for_layer
+from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies
 
 MEASURED = 2048  # positions of which all pairs are kept
-_COMPARED = 256  # positions at which a closed form is compared with the encoding
+_COMPARED = 64  # positions at which a closed form is compared with the encoding
 _EQUAL = 1e-9
 
 
@@ -61,8 +62,8 @@ class Similarity:
 def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") -> tuple[Similarity, ...]:
     """All kinds that an encoding has, over positions ``0 .. length-1``; parameters are as initialised from key 0.
 
-    The closed form is taken in float64, if the encoding itself agrees with it. ``dtype``: of the embedding, the queries
-    and keys; parameters are float32 in any case.
+    In float64 the closed form, if the encoding itself agrees with it to 1e-9 at the first positions. ``dtype``: of the
+    embedding, the queries and keys; parameters are float32 in any case.
 
     Raises:
       ValueError: the slot cannot serve the model or has nothing that is alike by position; a ``length`` below 2, or
@@ -73,11 +74,9 @@ def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") ->
     kinds = [kind for kind in views.available(slot, dims) if kind != "frequencies"]
     if not kinds:
         raise ValueError(f"no two positions can be compared: {views.what_it_has(slot, dims)}")
-    frequencies = closed_form(slot, dims, length) if dtype == "float64" else None
-    if frequencies is not None:
-        kind = "vectors" if "vectors" in kinds else "content_logits"
-        values = kernel(frequencies, np.arange(length))
-        return (Similarity(kind, None, values, values, None, frequencies, ROUNDING),)
+    formula = closed_form(slot, dims, length) if dtype == "float64" else None
+    if formula is not None and _agrees(formula, slot, dims, length):
+        return (formula,)
     if length > MEASURED:
         raise ValueError(
             f"length = {length} must be at most {MEASURED} for an encoding without a closed form, of which all pairs "
@@ -99,28 +98,41 @@ def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") ->
     return tuple(found)
 
 
-def closed_form(slot: Slot, dims: Dims, length: int) -> np.ndarray | None:
-    """The frequencies ``[F]`` of which `kernel` is the similarity of positions; None where there is no such form.
+def closed_form(slot: Slot, dims: Dims, length: int) -> Similarity | None:
+    """The similarity of a lone `Sinusoidal`, or `RoPE` without a magnitude, as the `kernel` of its frequencies; None
+    for others. Planes that RoPE leaves alone have frequency 0.
 
-    Of a lone `Sinusoidal` or `RoPE`: planes that RoPE leaves alone have frequency 0. The encoding itself must agree
-    with it, in float64, at the first `_COMPARED` positions.
+    What `similarities` gives it has compared with the encoding; this is the formula alone. ValueError where the slot
+    cannot serve the model.
     """
+    check_slot(slot, dims)
     encodings = for_layer(slot, 0)
     element: Any = encodings[0] if len(encodings) == 1 else None
     if isinstance(element, Sinusoidal) and dims.d_model % 2 == 0:
-        frequencies = views.frequencies(slot, dims)
-        compared = min(length, _COMPARED)
+        frequencies = sinusoidal_frequencies(dims.d_model, element.base, element.frequencies)
+        return of_frequencies("vectors", frequencies, length)
+    if isinstance(element, RoPE) and dims.head_dim % 2 == 0:
+        turned = element.frequencies(dims.head_dim, length)
+        return of_frequencies("content_logits", np.append(turned, np.zeros(dims.head_dim // 2 - len(turned))), length)
+    return None
+
+
+def of_frequencies(kind: str, frequencies: np.ndarray, length: int) -> Similarity:
+    """The closed form of ``frequencies [F]`` over offsets ``0 .. length-1``."""
+    values = kernel(frequencies, np.arange(length))
+    return Similarity(kind, None, values, values, None, frequencies, ROUNDING)
+
+
+def _agrees(formula: Similarity, slot: Slot, dims: Dims, length: int) -> bool:
+    """Whether the encoding itself, in float64, does as the formula says at the first positions."""
+    compared = min(length, _COMPARED)
+    if formula.kind == "vectors":
         vectors = views.position_vectors(slot, dims, np.arange(compared), dtype="float64", length=length)
         measured = cosines(vectors)
-    elif isinstance(element, RoPE) and dims.head_dim % 2 == 0:
-        turned = element.frequencies(dims.head_dim, length)
-        frequencies = np.append(turned, np.zeros(dims.head_dim // 2 - len(turned)))
-        compared = min(length, _COMPARED)
-        if not np.array_equal(turned, element.frequencies(dims.head_dim, compared)):
-            return None
-        measured = views.content_logits(slot, dims, compared, dtype="float64")[0]
     else:
-        return None
-    expected = kernel(frequencies, np.arange(compared))
+        shorter = closed_form(slot, dims, compared)
+        if shorter is None or not np.array_equal(shorter.values, formula.values[:compared]):
+            return False  # frequencies depend on the length
+        measured = views.content_logits(slot, dims, compared, dtype="float64")[0]
     offsets = np.abs(np.subtract.outer(np.arange(compared), np.arange(compared)))
-    return frequencies if np.abs(measured - expected[offsets]).max() < _EQUAL else None
+    return bool(np.abs(measured - formula.values[offsets]).max() < _EQUAL)

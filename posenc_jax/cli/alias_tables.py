@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from posenc_jax.analysis import views
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
 from posenc_jax.analysis.kernels import ROUNDING, distances, kernel
-from posenc_jax.analysis.similarities import Similarity, closed_form, similarities
+from posenc_jax.analysis.similarities import Similarity, closed_form, of_frequencies, similarities
 from posenc_jax.encodings import (
     Resonance,
     RoPE,
@@ -24,6 +25,7 @@ from posenc_jax.encodings import (
     tensor2tensor_frequencies,
     vaswani_frequencies,
 )
+from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
 
 STRONGEST, LISTED = 10, 40  # side lobes in the table by default, and with a level
 FAR = 10**9  # how far ever closer returns are looked for
@@ -32,11 +34,11 @@ BASES = (1e2, 1e3, 1e4, 1e5, 1e6)
 WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 HEADS = 1000  # drawn at random
 FEW = 16  # frequencies that are shown one by one
+WIDTH = 100
 
 _WHAT = {
     "vectors": "the cosine of their vectors",
-    "content_logits": "the product of equal contents as query and key, without positions 1",
-    "bias": "what is added to the logits",
+    "content_logits": "the logit of equal contents, as query and key",
 }
 
 
@@ -45,8 +47,8 @@ def lines(asked: Any, kinds: tuple[Similarity, ...]) -> Iterator[str]:
     dims = asked.dims
     heads = f", {dims.num_heads} heads of {dims.head_dim}" if dims.num_heads > 1 else ""
     title = f"{spec(asked.slot)}: d_model {dims.d_model}{heads}, positions 0 to {asked.length - 1}"
-    yield title
-    yield "=" * len(title)
+    yield from _wrapped(title)
+    yield "=" * min(len(title), WIDTH)
     for similarity in kinds:
         if similarity.kind != "bias":
             yield from _lobes(asked, similarity)
@@ -99,7 +101,7 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
         yield "The similarity never rises again: there is a main lobe and no side lobe."
     else:
         assert found.offset is not None
-        yield (
+        yield from _wrapped(
             f"The main lobe ends at offset {found.main_lobe}, where the similarity rises again. Peak side lobe: offset "
             f"{found.offset}, {_number(similarity.most[found.offset])}."
         )
@@ -114,7 +116,7 @@ def _nearest(asked: Any, similarity: Similarity, row: np.ndarray) -> Iterator[st
     if abs(nearest - here) == 1:
         yield f"The nearest neighbour of position {here} is {_list(_equal(row, beside, most))} ({_number(most)})."
     else:
-        yield (
+        yield from _wrapped(
             f"The nearest neighbour of position {here} is position {nearest} ({_number(most)}), not "
             f"{_list(_equal(row, beside, float(row[closest])))} beside it ({_number(row[closest])})."
         )
@@ -135,7 +137,7 @@ def _why(asked: Any, frequencies: np.ndarray) -> Iterator[str]:
     apart = asked.apart
     if len(frequencies) > FEW:
         return
-    yield from ("", f"Why: {apart} positions in turns of each frequency. Near whole turns the cosine is near 1.", "")
+    yield from ("", f"Why: {apart} positions in turns of each frequency. At whole turns the cosine is 1.", "")
     rows = []
     for w in frequencies.tolist():
         cosine = float(kernel(np.array([w]), np.array(apart)))
@@ -182,37 +184,29 @@ def _biases(asked: Any, biases: list[Similarity]) -> Iterator[str]:
 
 
 def _changes(asked: Any, similarity: Similarity) -> Iterator[str]:
-    """Base, width, precision and convention, one at a time."""
+    """Base, width, precision and choice of frequencies, one at a time."""
     encodings = for_layer(asked.slot, 0)
     element: Any = encodings[0] if len(encodings) == 1 else None
     closed = similarity.frequencies is not None
     if element is None or not (closed or similarity.kind == "vectors"):
         return
-    here, there = asked.pair
-    groups: list[tuple[str, list[list[str]]]] = []
-    if closed and hasattr(element, "base"):
-        cases = [(f"{b:g}", dataclasses.replace(element, base=b), asked.dims) for b in _with(BASES, element.base)]
-        groups.append(("base", _cases(asked, cases, f"{element.base:g}")))
     of_head = similarity.kind == "content_logits"
     width = asked.dims.head_dim if of_head else asked.dims.d_model
-    cases = [(str(w), element, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
-    groups.append(("head_dim" if of_head else "d_model", _cases(asked, cases, str(width))))
-    precise = [similarity] if closed else similarities(asked.slot, asked.dims, asked.length)
-    rows = [_case("float64" if closed else "float32", precise[0], asked)]
-    for dtype in ("float32", "bfloat16") if closed and asked.length <= 1024 and width <= 512 else ("bfloat16",) * (
-        not closed
-    ):
-        rows.append(_case(dtype, similarities(asked.slot, asked.dims, asked.length, dtype)[0], asked))
-    groups.append(("precision", rows))
-    if closed and isinstance(element, Sinusoidal | RoPE) and not getattr(element, "scaling", None):
-        groups.append(("frequencies", _conventions(asked, similarity, element.base)))
-    apart = asked.apart
-    yield from ("", "What changes it, one at a time (* as above)")
+    groups: list[tuple[str, Iterable[list[str]]]] = []
+    if closed and hasattr(element, "base"):
+        bases = [(b, dataclasses.replace(element, base=b), asked.dims) for b in _with(BASES, element.base)]
+        groups.append(("base", _cases(asked, bases, element.base)))
+    widths = [(w, element, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
+    groups.append(("head_dim" if of_head else "d_model", _cases(asked, widths, width)))
+    groups.append(("precision", _precisions(asked, similarity, width)))
+    if closed and isinstance(element, Sinusoidal | RoPE):
+        groups.append(("frequencies", _choices(asked, similarity, element.base)))
+    here, apart = asked.pair[0], asked.apart
+    yield from ("", "What changes it, one at a time (* as above):", "")
     heading = ["", "1 apart", f"{apart} apart", "main lobe to", "side lobe", "level", f"nearest to {here}", "level"]
     table = []
-    for name, group in groups:
-        table += [[name, *[""] * 7], *([f"  {row[0]}", *row[1:]] for row in group)]
-    yield ""
+    for name, rows in groups:
+        table += [[name, *[""] * 7], *([f"  {row[0]}", *row[1:]] for row in rows)]
     yield from _table(heading, table, first_left=True)
 
 
@@ -226,34 +220,45 @@ def _dims(dims: Any, width: int, of_head: bool) -> Any:
     return dataclasses.replace(dims, d_model=width, num_heads=1, num_kv_heads=1, head_dim=width)
 
 
-def _cases(asked: Any, cases: Iterable[tuple[str, Any, Any]], own: str) -> list[list[str]]:
-    rows = []
-    for name, element, dims in cases:
+def _cases(asked: Any, cases: Iterable[tuple[float, Any, Any]], own: float) -> Iterator[list[str]]:
+    for number, element, dims in cases:
         try:
-            (found, *_) = similarities((element,), dims, asked.length)
-        except ValueError:  # a width that the encoding cannot have
+            found = closed_form((element,), dims, asked.length) or similarities((element,), dims, asked.length)[0]
+        except ValueError:  # a base or a width that the encoding cannot have
             continue
-        rows.append(_case(name + " *" * (name == own), found, asked))
-    return rows
+        yield _case(f"{number:g}{' *' * (number == own)}", found, asked)
 
 
-def _conventions(asked: Any, similarity: Similarity, base: float) -> list[list[str]]:
-    frequencies = similarity.frequencies
-    assert frequencies is not None
-    dim = 2 * len(frequencies)
-    known = {
-        "vaswani": vaswani_frequencies(dim, base),
-        "tensor2tensor": tensor2tensor_frequencies(dim, 1.0, base),
-        "resonance": Resonance().frequencies(base, dim),
+def _precisions(asked: Any, similarity: Similarity, width: int) -> Iterator[list[str]]:
+    """Vectors rounded to a dtype, or queries and keys that come in it."""
+    yield _case("float64 *", similarity, asked)
+    if asked.length * asked.length * width <= 2**28:
+        for dtype in ("float32", "bfloat16"):
+            yield _case(dtype, similarities(asked.slot, asked.dims, asked.length, dtype)[0], asked)
+
+
+def _choices(asked: Any, similarity: Similarity, base: float) -> Iterator[list[str]]:
+    own = similarity.frequencies
+    assert own is not None
+    dim, shown = 2 * len(own), False
+    choices: dict[str, Callable[[], np.ndarray]] = {
+        "vaswani": lambda: vaswani_frequencies(dim, base),
+        "tensor2tensor": lambda: tensor2tensor_frequencies(dim, 1.0, base),
+        "resonance": lambda: Resonance().frequencies(base, dim),
+        "low_side_lobes": lambda: LowSideLobes().frequencies(base, dim),
+        "cosine_density": lambda: CosineDensity().frequencies(base, dim),
+        "as given": lambda: own,
     }
-    own = next((name for name, other in known.items() if np.array_equal(other, frequencies)), None)
-    known |= {} if own else {"as above": frequencies}
-    rows = []
-    for name, other in known.items():
-        values = kernel(other, np.arange(asked.length))
-        case = dataclasses.replace(similarity, values=values, most=values, frequencies=other)
-        rows.append(_case(name + " *" * (name in (own, "as above")), case, asked))
-    return rows
+    for name, choice in choices.items():
+        try:
+            frequencies = choice()
+        except ValueError:  # a base or a number of dimensions that a design does not have
+            continue
+        same = np.array_equal(frequencies, own)
+        if name != "as given" or not shown:
+            found = of_frequencies(similarity.kind, frequencies, asked.length)
+            yield _case(name + " *" * same, found, asked)
+        shown = shown or same
 
 
 def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
@@ -261,6 +266,8 @@ def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
     row = similarity.to(here)
     beside = here + 1 if here + 1 < asked.length else here - 1
     nearest, most = similarity.nearest(here)
+    sides = [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
+    names = _equal(row, sides, most) if nearest in sides else [str(nearest)]
     peak = ["none", ""] if found.offset is None else [str(found.offset), _number(found.level)]
     return [
         name,
@@ -268,7 +275,7 @@ def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
         _number(row[there]),
         "never ends" if found.main_lobe is None else str(found.main_lobe),
         *peak,
-        str(nearest),
+        ", ".join(names),
         _number(most),
     ]
 
@@ -290,8 +297,8 @@ def _heads(asked: Any, similarity: Similarity) -> Iterator[str]:
             cells = [f"{found.mean[i]:.3f} ± {found.spread[i]:.3f}" for i in (1, 2)]
             nearer = f"{100 * found.nearest[2]:.0f} %" if there != beside else ""
             rows.append([str(width), str(dims.d_model // width), *cells, nearer])
-        yield from ("", f"What one attention head sees as it is initialised: {HEADS} random projections to D dimensions")
-        yield ""
+        yield from ("", "What one attention head sees as it is initialised: the similarity, with chance on top.")
+        yield from (f"Mean and standard deviation over {HEADS} random projections to D dimensions:", "")
         heading = ["D", "heads", f"{here} and {beside}", f"{here} and {there}", f"{there} is nearer than {beside}"]
         yield from _table(heading, rows)
     if similarity.frequencies is None:
@@ -301,7 +308,7 @@ def _heads(asked: Any, similarity: Similarity) -> Iterator[str]:
     if count == len(frequencies):
         return
     plural = f"{count} neighbouring frequencies" if count > 1 else "one frequency"
-    yield from ("", f"What a head sees that keeps {plural} of {len(frequencies)} ({2 * count} of its dimensions)", "")
+    yield from ("", f"What a head sees that keeps {plural} of {len(frequencies)} ({2 * count} dimensions):", "")
     rows = []
     for band in bands(frequencies, count, asked.length):
         kept = frequencies[band.first : band.last + 1]
@@ -321,7 +328,7 @@ def _heads(asked: Any, similarity: Similarity) -> Iterator[str]:
 def _head_dims(dims: Any) -> list[int]:
     """Half the width, a quarter and so on, down to 2; four of them."""
     halves = [dims.d_model >> n for n in range(1, 20) if dims.d_model % (1 << n) == 0 and dims.d_model >> n >= 2]
-    return sorted({*halves[:4], *([dims.head_dim] if 1 < dims.num_heads else [])}, reverse=True)
+    return sorted({*halves[:4], *([dims.head_dim] if dims.num_heads > 1 else [])}, reverse=True)
 
 
 def _band_size(asked: Any, count: int) -> int:
@@ -329,6 +336,10 @@ def _band_size(asked: Any, count: int) -> int:
     if asked.dims.num_heads > 1 and asked.dims.head_dim // 2 < count:
         return max(asked.dims.head_dim // 2, 1)
     return max(min(count // 2, 32), 1)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
 
 
 def _has_parameters(asked: Any) -> bool:

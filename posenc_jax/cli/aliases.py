@@ -126,6 +126,6 @@ def slot_of(text: str) -> Any:
     try:
         return parse(specs.get(text.strip().lower(), text))
     except ValueError as error:
-        near = difflib.get_close_matches(text.lower(), specs, n=1)
+        near = difflib.get_close_matches(text.lower(), specs, n=1) if "did you mean" not in str(error) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}{hint}") from None
