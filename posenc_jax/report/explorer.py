@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.encodings import Dims, Learned, T5Bias, alibi_slopes, t5_buckets
+from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, MINIMAX, CosineDensity, LowSideLobes
 from posenc_jax.report.html import POLICY
 
 ENCODINGS = ("sinusoidal", "rope", "alibi", "t5", "learned")
-FREQUENCIES = ("vaswani", "tensor2tensor", "resonance")
+TURNING = ("sinusoidal", "rope")  # encodings with frequencies
+FORMULAS = ("vaswani", "tensor2tensor", "resonance")
 HEADS = 8
 LIMITS: dict[str, tuple[float, float]] = {
     "d": (2, 512),
@@ -29,6 +31,36 @@ LIMITS: dict[str, tuple[float, float]] = {
     "head": (1, HEADS),
     "seed": (0, 99),
 }
+_WORDS = {"d": "d_model"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """Frequencies that stand in the page as numbers: what the choice is called, and ``[d/2]`` for each d it has."""
+
+    label: str
+    frequencies: dict[int, list[float]]
+
+
+def _designs() -> dict[str, Design]:
+    designs = {}
+    for length in (128, 512):
+        search, base = LowSideLobes(length), LowSideLobes(length, search="base")
+        designs[f"low_side_lobes_{length}"] = Design(
+            f"Low side lobes, searched for {length} offsets",
+            {d: search.frequencies(10000.0, d).tolist() for d in DIMENSIONS if (length, d) in MINIMAX},
+        )
+        designs[f"best_base_{length}"] = Design(
+            f"Low side lobes by base alone, {length} offsets",
+            {d: base.frequencies(10000.0, d).tolist() for d in DIMENSIONS if (length, d) in BEST_BASE},
+        )
+    designs["cosine_density"] = Design(
+        "Cosine density", {d: CosineDensity().frequencies(10000.0, d).tolist() for d in DIMENSIONS}
+    )
+    return {name: design for name, design in designs.items() if design.frequencies}
+
+
+DESIGNS = _designs()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,14 +83,18 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("encoding", ENCODINGS), ("frequencies", FREQUENCIES)):
+        for name, known in (("encoding", ENCODINGS), ("frequencies", (*FORMULAS, *DESIGNS))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} {getattr(self, name)!r} is not known: use {', '.join(known)}")
         for name, (low, high) in LIMITS.items():
             if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} = {getattr(self, name):g} must lie in {low:g} .. {high:g}")
+                raise ValueError(f"{_WORDS.get(name, name)} = {getattr(self, name):g} must lie in {low:g} .. {high:g}")
         if self.d % 2:
-            raise ValueError(f"d = {self.d} must be even: sines and cosines come in pairs")
+            raise ValueError(f"d_model = {self.d} must be even: sines and cosines come in pairs")
+        design = DESIGNS.get(self.frequencies)
+        if self.encoding in TURNING and design and self.d not in design.frequencies:
+            sizes = ", ".join(map(str, design.frequencies))
+            raise ValueError(f"{self.frequencies} has frequencies for d_model {sizes}, not for {self.d}")
         for name in ("a", "b"):
             if not 0 <= getattr(self, name) < self.length:
                 raise ValueError(
@@ -68,16 +104,12 @@ class Settings:
 
     def fragment(self) -> str:
         """The part of the page's address after #: what the encoding uses."""
-        turning = ("d", "base", "frequencies", "length", "a", "b")
-        used = {
-            "sinusoidal": turning,
-            "rope": turning,
-            "alibi": ("head", "length", "a", "b"),
-            "t5": ("head", "length", "a", "b"),
-            "learned": ("d", "seed", "length", "a", "b"),
-        }[self.encoding]
+        own: tuple[str, ...] = ("d", "seed") if self.encoding == "learned" else ("head",)
+        if self.encoding in TURNING:
+            own = ("d", "frequencies") if self.frequencies in DESIGNS else ("d", "base", "frequencies")
+        used = (*own, "length", "a", "b")
         values = (getattr(self, name) for name in used)
-        texts = (f"{value:g}" if isinstance(value, float) and value == int(value) else str(value) for value in values)
+        texts = (str(value).removesuffix(".0") for value in values)
         return "&".join([f"encoding={self.encoding}", *(f"{name}={text}" for name, text in zip(used, texts))])
 
 
@@ -87,6 +119,7 @@ PRESETS = {
     "tensor2tensor: no alias at 63": Settings(frequencies="tensor2tensor"),
     "Resonance: exact aliases": Settings(d=4, base=100.0, frequencies="resonance", b=131),
     "base 100": Settings(base=100.0),
+    "a design with low side lobes": Settings(frequencies="low_side_lobes_512"),
 }
 
 
@@ -95,13 +128,14 @@ def page(start: Settings | None = None) -> str:
     presets = "\n".join(
         f'<a href="#{escape(settings.fragment())}">{escape(name)}</a>' for name, settings in PRESETS.items()
     )
+    designs = "".join(f'<option value="{name}">{escape(design.label)}</option>\n' for name, design in DESIGNS.items())
     numbers, figures, controls = (_file(f"explorer{part}.js") for part in ("_numbers", "_figures", ""))
     opening = '"use strict";\n(() => {\nconst data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
         "policy": POLICY,
         "style": _file("page.css") + _file("explorer.css"),
         "presets": presets,
-        "designs": "",
+        "designs": designs,
         "data": _json(_data(start or Settings())),
         "script": f"{opening}{numbers}{figures}{controls}}})();\n",
     }
@@ -119,7 +153,7 @@ def _data(start: Settings) -> dict[str, Any]:
         "alibi_slopes": alibi_slopes(HEADS).tolist(),
         "t5": {"starts": starts, "buckets": buckets, "table": _t5_table()},
         "learned_scale": Learned().init_scale,
-        "designs": {},
+        "designs": {name: design.frequencies for name, design in DESIGNS.items()},
     }
 
 

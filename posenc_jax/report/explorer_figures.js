@@ -228,13 +228,13 @@ function drawLines(state, numbers) {
   let low = Math.min(...all), high = Math.max(...all);
   if (!numbers.isBias && state.encoding !== "learned") [low, high] = [-1, 1];
   const pad = (high - low || 1) * 0.06, f = frame(width, height, {
-    x: [0, Math.max(count - 1, 1)], y: [low - pad, high + pad], yTitle: planes ? "cosine of the angle" : numbers.isBias ? "added to the logit" : "value",
+    top: 20, x: [0, Math.max(count - 1, 1)], y: [low - pad, high + pad], yTitle: planes ? "cosine of the angle" : numbers.isBias ? "added to the logit" : "value",
     xTitle: planes ? "plane, fastest first" : numbers.isBias ? "key position" : "dimension"});
   let svg = f.svg;
   if (state.encoding === "sinusoidal") {
     const middle = f.x(count / 2 - 0.5);
     svg += `<line x1="${middle}" x2="${middle}" y1="${f.top}" y2="${f.top + f.h}" stroke="${MUTED}" stroke-dasharray="2 3"/>`;
-    svg += `<text x="${middle - 6}" y="${f.top + f.h - 6}" text-anchor="end">sines</text><text x="${middle + 6}" y="${f.top + f.h - 6}">cosines</text>`;
+    svg += `<text x="${middle - 6}" y="${f.top - 5}" text-anchor="end">sines</text><text x="${middle + 6}" y="${f.top - 5}">cosines</text>`;
   }
   series.forEach((values, s) => {
     const xs = Array.from(values, (_, i) => f.x(i)), ys = Array.from(values, (v) => f.y(v));

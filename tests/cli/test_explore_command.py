@@ -1,0 +1,47 @@
+"""``posenc explore``: writes its page, or says in one line why not."""
+
+import json
+import re
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.report.explorer import Settings
+
+
+def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, capsys):
+    path = tmp_path / "rope.html"
+    arguments = ["rope", "--d-model", "64", "--base", "500", "--positions", "3", "9", "--frequencies", "resonance"]
+    assert main(["explore", *arguments, "--output", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    start = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8")).group(1))["start"]
+    assert Settings(**start) == Settings("rope", d=64, base=500.0, frequencies="resonance", a=3, b=9)
+
+
+def test_it_writes_explorer_html_here(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["explore"]) == 0
+    assert capsys.readouterr().out == "explorer.html\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["explorer.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fire"], "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned"),
+        (["--d-model", "9"], "explore: d_model = 9 must be even: sines and cosines come in pairs"),
+        (["--length", "4096"], "explore: length = 4096 must lie in 16 .. 2048"),
+        (["--positions", "5"], "explore: argument --positions: expected 2 arguments; `posenc explore --help` explains"),
+        (["--base", "x"], "explore: argument --base: invalid float value: 'x'; `posenc explore --help` explains"),
+        (["--output", "."], "cannot write .: Is a directory; name another file by --output"),
+        (["--output", "missing/x.html"], "cannot write missing/x.html: No such file or directory; name another file"),
+    ],
+)
+def test_what_cannot_be_is_one_line(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["explore", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"posenc: {message}")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
