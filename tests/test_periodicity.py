@@ -78,7 +78,8 @@ def test_rank_correlation_leaves_the_right_answer_and_unasked_offsets_out():
 
 
 def test_trained_frequencies_keep_the_contract():
-    assert all(clause.status == "passed" for clause in check_contract(grid.TrainedFrequencies()))
+    """`check_contract` raises if not; only what the encoding does not claim is skipped."""
+    assert {clause.status for clause in check_contract(grid.TrainedFrequencies())} == {"passed", "skipped"}
 
 
 def test_the_grid_has_what_was_asked():

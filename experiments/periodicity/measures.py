@@ -38,7 +38,8 @@ def pair_excess(confusion: Sequence[Sequence[float]], a: int, b: int) -> tuple[f
     a when asked about b; the same of the places beside (b - 1, b + 1 for a; a - 1, a + 1 for b); their difference.
     """
     matrix = np.asarray(confusion, np.float64)
-    given = matrix[[a, b]] / matrix[[a, b]].sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # NaN where one of the two was never asked about
+        given = matrix[[a, b]] / matrix[[a, b]].sum(axis=1, keepdims=True)
     here = (given[0, b] + given[1, a]) / 2
     beside = np.mean([given[0, b - 1], given[0, b + 1], given[1, a - 1], given[1, a + 1]])
     return float(here), float(beside), float(here - beside)
@@ -46,10 +47,14 @@ def pair_excess(confusion: Sequence[Sequence[float]], a: int, b: int) -> tuple[f
 
 def rank_correlation(kernel: np.ndarray, confusion: np.ndarray) -> float:
     """Spearman's correlation over the offsets from 1 on at which something was asked; NaN if either is constant."""
-    from scipy.stats import rankdata
-
     kernel, confusion = kernel[1:], confusion[1:]
     there = np.isfinite(confusion)
-    ranks = [rankdata(values[there]) - (there.sum() + 1) / 2 for values in (kernel, confusion)]
+    ranks = [_ranks(values[there]) - (there.sum() + 1) / 2 for values in (kernel, confusion)]
     norm = np.sqrt((ranks[0] ** 2).sum() * (ranks[1] ** 2).sum())
     return float((ranks[0] * ranks[1]).sum() / norm) if norm else float("nan")
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """1 for the smallest; equal values share the mean of theirs."""
+    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[number]
