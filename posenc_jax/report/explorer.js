@@ -130,7 +130,7 @@ function facts(numbers) {
   }
   const found = [["cosine", text(numbers.cosine)], ["distance", text(numbers.distance)], ["rank of b", rank]];
   if (numbers.kernel) {
-    found.push(["rises first at", numbers.mainLobe === null ? "never" : String(numbers.mainLobe)]);
+    found.push(["main lobe over at", numbers.mainLobe === null ? "never" : String(numbers.mainLobe)]);
     found.push(["strongest alias", best ? `${plain(best.offset)} (${text(best.similarity, 3)})` : "none"]);
   } else found.push(["most like a", `${state.a + best.offset} (${text(best.similarity, 3)})`]);
   return found;
@@ -156,8 +156,8 @@ function words(numbers) {
 
   $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
-    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair."
-    : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair.";
+    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair; a click moves b."
+    : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair; a click moves b." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair; a click moves b.";
 
   $("heat-title").textContent = numbers.isBias ? `Heat map of the bias, head ${state.head}` : state.encoding === "rope" ? "Heat map of the logits" : "Heat map of the encoding";
   $("heat-caption").textContent = (state.encoding === "sinusoidal"
@@ -274,6 +274,11 @@ $("controls").addEventListener("change", ({target}) => {
 });
 $("aliases").addEventListener("click", ({target}) => {
   if (target.dataset.b) change("b", Number(target.dataset.b));
+});
+$("kernel").addEventListener("click", ({clientX}) => {
+  const {left, w, first, n} = kernelAxis, x = clientX - $("kernel").getBoundingClientRect().left;
+  const offset = first + Math.round((x - left) / w * (n - 1)), other = state.a + offset < n ? state.a + offset : state.a - offset;
+  if (other >= 0 && other < n) change("b", other);
 });
 addEventListener("hashchange", load);
 load();

@@ -66,6 +66,8 @@ function picture(id, width, height, label, inner) {
 
 const widthOf = (id) => Math.max(document.getElementById(id).clientWidth, 240);
 
+let kernelAxis = {left: 0, w: 1, first: 0, n: 1};  // of the last picture: which offset a click means
+
 /** The kernel by offset; or, of a table or a bias, what position a has for every other one. */
 function drawKernel(state, numbers) {
   const width = widthOf("kernel"), height = 300, n = state.length, byOffset = Boolean(numbers.kernel);
@@ -77,6 +79,7 @@ function drawKernel(state, numbers) {
   const f = frame(width, height, {
     x: [first, first + n - 1], y: [low, high], yTitle: numbers.isBias ? "added to the logit" : "similarity",
     xTitle: byOffset ? "offset between two positions" : `offset from position ${state.a}`});
+  kernelAxis = {left: f.left, w: f.w, first, n};
   let svg = "";
   if (byOffset) {
     const end = numbers.mainLobe === null ? n - 1 : numbers.mainLobe - 1;

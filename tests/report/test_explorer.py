@@ -200,6 +200,11 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
 
     browser.evaluate("document.querySelector('[data-b=\"11\"]').click()")
     assert shown(browser, Settings(b=11).fragment())["nearer"] == "1"
+    label = "[...document.querySelectorAll('#kernel .strong')].find((text) => text.textContent === '126')"
+    x, y, width = browser.evaluate(f"(({{x, y, width}}) => [x, y, width])({label}.getBoundingClientRect())")
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.call("Input.dispatchMouseEvent", type=kind, x=x + width / 2, y=y, button="left", clickCount=1)
+    shown(browser, Settings(b=131).fragment())
     browser.evaluate("document.querySelectorAll('.presets a')[1].click()")
     shown(browser, PRESETS["what people use (512)"].fragment())
     assert browser.evaluate("document.querySelector('.presets [aria-current]').textContent") == "what people use (512)"
