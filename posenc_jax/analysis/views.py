@@ -30,10 +30,10 @@ from posenc_jax.encodings import (
     map_slot,
     position_bias,
     spec,
-    tensor2tensor_frequencies,
     vaswani_frequencies,
 )
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding
+from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies
 
 Encodings = tuple[PositionalEncoding, ...]
 
@@ -312,7 +312,11 @@ def _scored_by_tokens(encodings: Encodings) -> bool:
 def _rates(element: PositionalEncoding) -> Callable[[Dims], np.ndarray] | None:
     """The frequencies of an encoding in a model, or None where it has none."""
     if isinstance(element, Sinusoidal):
-        return lambda dims: _turns_of(element, dims)
+        return lambda dims: sinusoidal_frequencies(
+            dims.d_model + {"pad": 1, "zero": -1}.get(element.odd, 0) * (dims.d_model % 2),
+            element.base,
+            element.frequencies,
+        )
     of_head: Any = getattr(element, "frequencies", None)
     if callable(of_head):
         return lambda dims: np.asarray(of_head(dims.head_dim), np.float64)
@@ -321,20 +325,6 @@ def _rates(element: PositionalEncoding) -> Callable[[Dims], np.ndarray] | None:
     if element.name == "pope":
         return lambda dims: vaswani_frequencies(2 * dims.head_dim, element.base)  # type: ignore[attr-defined]
     return None
-
-
-def _turns_of(element: Sinusoidal, dims: Dims) -> np.ndarray:
-    """Those of the named conventions; of others, what each pair of a sine and a cosine turns from position 0 to 1."""
-    even = dims.d_model + {"pad": 1, "zero": -1}.get(element.odd, 0) * (dims.d_model % 2)
-    if element.frequencies == "vaswani":
-        return vaswani_frequencies(even, element.base)
-    if element.frequencies == "tensor2tensor":
-        return tensor2tensor_frequencies(even, 1.0, element.base)
-    plain = dataclasses.replace(element, scale=1.0)
-    sequence = Sequence(np.array([[1]], np.int32), np.array([2], np.int32))
-    row = np.asarray(plain.embed({}, np.zeros((1, 1, even), np.float64), sequence))[0, 0]
-    sine, cosine = (row[: even // 2], row[even // 2 :]) if element.layout == "half" else (row[::2], row[1::2])
-    return np.arctan2(sine, cosine)
 
 
 def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool | None) -> tuple[Geometry, ...]:

@@ -102,8 +102,8 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     else:
         assert found.offset is not None
         yield from _wrapped(
-            f"The main lobe ends at offset {found.main_lobe}, where the similarity rises again. Peak side lobe: offset "
-            f"{found.offset}, {_number(similarity.most[found.offset])}."
+            f"Main lobe: up to offset {found.main_lobe}, where the similarity rises again. Peak side lobe: "
+            f"{_number(similarity.most[found.offset])} at {found.offset}."
         )
     yield from _nearest(asked, similarity, row)
 

@@ -22,10 +22,10 @@ DESCRIPTION = """Draws encodings: names of the catalogue, specs, or those of a f
 Writes an interactive page (show.html) and every figure as PNG and PDF, and prints the properties of
 the vectors, each measured.
 
-views: heatmap (values of all positions), lines (of single positions), frequencies (and wavelengths),
-  kernel (similarity by offset), distances (of every two positions), pca, tsne, shift (the linear map
-  from a position to one k later), bias (of logits, by offset), attention (of a run; else of equal
-  contents)"""
+views: heatmap (values of all positions), lines (of single positions), frequencies (with
+  wavelengths), kernel (similarity by offset), distances (of every two positions), pca, tsne,
+  shift (the linear map from a position to one k later), bias (of logits, by offset), attention (of
+  a run; else of equal contents)"""
 VIEWS = ("heatmap", "lines", "frequencies", "kernel", "distances", "pca", "tsne", "shift", "bias", "attention")
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -62,7 +62,7 @@ def _show(options: argparse.Namespace) -> int:
     _check(options)
     from posenc_jax.cli.session import import_from_here, prepare_jax
     from posenc_jax.report.properties import table
-    from posenc_jax.report.shown import plots
+    from posenc_jax.report.shown_plots import plots
     from posenc_jax.report.style import short_names
     from posenc_jax.report.table import text
 
@@ -80,7 +80,7 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     shown_files.write(files)
     width = shutil.get_terminal_size((100, 24)).columns
-    print("\n".join(text(one, width) if one.rows else f"{one.title}\n\n{one.notes[0]}\n" for one in properties))
+    print("\n".join(text(one, width) if one.rows else f"{one.title}\n\n{' '.join(one.notes)}\n" for one in properties))
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
@@ -152,6 +152,7 @@ def _slot(text: str) -> tuple[str, Any]:
 
 def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Shown:
     """All that an encoding has; UsageError where it cannot serve the sizes."""
+    import jax
     import numpy as np
 
     from posenc_jax.analysis import views
@@ -159,12 +160,13 @@ def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Sho
     from posenc_jax.report.shown import Shifts, Shown
 
     found: dict[str, Any] = {}
-    options: dict[str, Any] = dict(params=params, dtype="float64")
     try:
         has = views.available(slot, dims)
+        own = views.initial(slot, dims) if params is None else params
+        options: dict[str, Any] = dict(params=own, dtype="float64")
         if "vectors" in has:
             found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)
-            maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=params)
+            maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=own)
             drawn = next((m for m in maps if m.offset == 10), maps[-1])
             found["shifts"] = Shifts({m.offset: m.residual for m in maps}, drawn.offset, drawn.matrix)
         if "content_logits" in has:
@@ -175,7 +177,10 @@ def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Sho
             found["frequencies"] = views.frequencies(slot, dims)
     except ValueError as error:
         raise UsageError(f"{label}: {error}") from None
-    return Shown(label, causal=any(e.causal_only for e in for_layer(slot, 0)), **found)
+    state = "as trained" if params is not None else "as initialised"
+    state = f"; parameters {state}" if jax.tree.leaves(own) else ""
+    note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
+    return Shown(label, causal=any(e.causal_only for e in for_layer(slot, 0)), note=note, **found)
 
 
 def _equal_contents(shown: Shown, head_dim: int) -> Shown:

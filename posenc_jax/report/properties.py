@@ -107,8 +107,10 @@ def _smooth(vectors: np.ndarray, between: np.ndarray) -> Property:
 def table(shown: Shown) -> Table:
     """The properties of an encoding, one row each; without rows where it has no vectors, which a note says."""
     columns = ("property", "holds", "measured")
+    note = (shown.note,) if shown.note else ()
     if shown.vectors is None:
-        return Table(shown.label, columns, "lll", (), ("Has none of the properties: it has no vectors of positions.",))
+        none = "Has none of the properties: it has no vectors of positions."
+        return Table(shown.label, columns, "lll", (), (none, *note))
     answers = {True: "yes", False: "no", None: "-"}
     rows = tuple((p.name, answers[p.holds], p.measured) for p in properties(shown))
-    return Table(shown.label, columns, "lll", rows)
+    return Table(shown.label, columns, "lll", rows, note)

@@ -158,9 +158,10 @@ def _stacked(plot: Lines) -> Figure:
     layout["annotations"], traces = [], []
     for i, line in enumerate(plot.lines):
         number = "" if i == 0 else str(i + 1)
-        layout[f"xaxis{number}"] = x | {"matches": "x", "anchor": f"y{number}", "showticklabels": i == count - 1}
+        same = ({"matches": "x"}, {"matches": "y"}) if i else ({}, {})
+        layout[f"xaxis{number}"] = x | same[0] | {"anchor": f"y{number}", "showticklabels": i == count - 1}
         domain = [1 - (i + 1) / count + 0.02, 1 - i / count - 22 / layout["height"]]
-        layout[f"yaxis{number}"] = y | {"matches": "y", "anchor": f"x{number}", "domain": domain, "automargin": True}
+        layout[f"yaxis{number}"] = y | same[1] | {"anchor": f"x{number}", "domain": domain, "automargin": True}
         layout["annotations"].append(
             {
                 "text": markup.escape(line.group), "x": 1, "xref": "paper", "xanchor": "right", "y": 1,

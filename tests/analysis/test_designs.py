@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis import designs
-from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, LENGTHS, MINIMAX
+from posenc_jax.encodings.frequency_designs import BEST_BASE, LENGTHS, MINIMAX
 
 
 def kernel(frequencies, offset):
@@ -84,7 +84,7 @@ def test_fejer_sums_are_no_smaller_than_the_bound_takes_them():
 
 def test_no_design_is_below_the_bound():
     for length in LENGTHS:
-        for d_model in DIMENSIONS:
+        for d_model in (8, 16, 64, 512):
             frequencies = [int(u) * 1e-5 for u in MINIMAX[length, d_model].split()]
             first = designs.resolution(d_model).main_lobe
             assert designs.lower_bound(d_model, length) < designs.side_lobe_level(frequencies, length, first)
