@@ -17,22 +17,22 @@ COMMANDS = {
         "posenc_jax.cli.evaluate",
         "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
     ),
+    "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
     "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
     "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
-    "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
+    "show": ("posenc_jax.cli.show", "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]"),
     "aliases": (
         "posenc_jax.cli.aliases",
         "which positions look alike: posenc aliases ENCODING [--d-model D] [--length L] [--pair P Q]",
     ),
+    "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",
         "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",
     ),
-    "show": ("posenc_jax.cli.show", "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]"),
-    "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
 }
 
 
