@@ -77,20 +77,20 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     level = asked.level
     tops = [k for k in found.maxima if level is None or similarity.most[k] >= level - ROUNDING]
     strongest = sorted(tops, key=lambda k: -similarity.most[k])[: STRONGEST if level is None else LISTED]
-    row = similarity.to(here)
-    rows = []
+    row, rows = similarity.to(here), []
+    alike = closed or float(np.abs(similarity.most - similarity.values).max()) <= similarity.rounding
     for k in sorted({1, asked.apart, *strongest}):
         to = here + k if here + k < asked.length else here - k
         marks = [f"{here} and {there}"] * (k == asked.apart) + ["peak side lobe"] * (k == found.offset)
         marks += ["neighbours"] * (k == 1)
         cells = [str(k), _number(similarity.most[k])]
-        if closed:
-            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"] * (similarity.kind == "vectors")
-        else:
+        if closed and similarity.kind == "vectors":
+            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]
+        if not alike:
             cells += [_number(similarity.values[k]), _number(row[to]) if to >= 0 else ""]
         rows.append([*cells, str(to) if to >= 0 else "", _bar(similarity.most[k]), ", ".join(marks)])
-    names = ["similarity", "distance"][: 2 if similarity.kind == "vectors" else 1]
-    names = names if closed else ["largest", "mean", f"of {here}"]
+    names = ["similarity"] + ["distance"] * (closed and similarity.kind == "vectors")
+    names = names if alike else ["largest", "mean", f"of {here}"]
     yield ""
     yield from _table(["offset", *names, f"{here} looks like", "", ""], rows, left=2)
     if len(tops) > len(strongest):
