@@ -222,7 +222,7 @@ def _of_run(options: argparse.Namespace) -> list[Shown]:
         try:
             tokens = shown_runs.input_of(config, options.run, options.text)
         except UsageError as error:
-            if options.view is not None:
+            if options.view is not None or options.text:
                 raise
             print(f"posenc: no attention maps: {error}", file=sys.stderr)
             return list(found.values())
@@ -263,4 +263,4 @@ def _positions(shown: list[Shown], asked: list[int] | None) -> list[int]:
 
 def _facts(shown: list[Shown]) -> str:
     """Encodings in full."""
-    return "; ".join(one.label for one in shown)
+    return ", ".join(one.label for one in shown)

@@ -107,7 +107,7 @@ def _lines(figure: Any, plot: Lines) -> None:
         for axes, line in zip(grid, plot.lines):
             _line(axes, plot, line, None)
             _axes(axes, plot)
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4, min_n_ticks=3))
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=5, min_n_ticks=3, steps=[1, 2, 5, 10]))
             axes.margins(y=0.1)
             axes.set_title(line.group, fontsize=7, loc="right", color=MUTED, pad=2)
         grid[-1].set_xlabel(plot.x_title)

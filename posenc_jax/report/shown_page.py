@@ -22,12 +22,14 @@ _SEQUENTIAL = "Viridis"
 
 def page(title: str, facts: str, plots: list[Plot], properties: list[Table]) -> str:
     """The whole document. Needs plotly, for its JavaScript only."""
-    body = [f"<h1>{markup.escape(title)}</h1>", f'<p class="facts">{markup.escape(facts)}</p>']
+    body = [f"<h1>{markup.escape(title)}</h1>"]
+    body += [f'<p class="facts">{markup.escape(facts)}</p>'] if facts != title else []
     body += ['<h2 id="properties">Properties of position vectors</h2>', *map(_table, properties)]
     for view, name in VIEW_NAMES.items():
         own = [plot for plot in plots if plot.view == view]
         if own:
-            body.append(f'<h2 id="{view}">{markup.escape(name[0].upper() + name[1:])}</h2>')
+            heading = name if name.startswith("t-") else name[0].upper() + name[1:]
+            body.append(f'<h2 id="view-{view}">{markup.escape(heading)}</h2>')
         for plot in own:
             body += [
                 f"<h3>{markup.escape(plot.title)}</h3>",
@@ -124,7 +126,8 @@ def _lines(plot: Lines) -> Figure:
     if plot.x_ticks:
         layout["xaxis"] |= {"tickvals": list(plot.x_ticks), "ticktext": [f"{tick:g}" for tick in plot.x_ticks]}
     if plot.y_ticks:
-        layout["yaxis"]["tickvals"] = list(plot.y_ticks)
+        powers = ["1" if tick == 1 else f"10<sup>−{-math.log10(tick):.0f}</sup>" for tick in plot.y_ticks]
+        layout["yaxis"] |= {"tickvals": list(plot.y_ticks), "ticktext": powers}
     layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     for value, name in plot.levels:
@@ -175,7 +178,7 @@ def _stacked(plot: Lines) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-_LOGARITHMIC: dict[str, Any] = {"type": "log", "exponentformat": "power"}
+_LOGARITHMIC: dict[str, Any] = {"type": "log", "exponentformat": "power", "dtick": 1}
 
 
 def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:

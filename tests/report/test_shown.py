@@ -116,6 +116,8 @@ def test_the_page_needs_nothing_else():
     assert list(figures) == [plot.slug for plot in made]
     for plot in made:
         assert f'<div class="figure" id="{plot.slug}"></div>' in text
+    names = re.findall(r'<[^>]* id="([^"]*)"', re.sub(r"<script>.*?</script>", "", text, flags=re.S))
+    assert len(set(names)) == len(names)
     outside = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
     assert not re.search(r"(src|href)=", outside)
     assert len(figures["b-attention-decoder"]["data"]) == 4

@@ -1,0 +1,113 @@
+"""``posenc show``: files made, numbers printed, and what is refused in one line."""
+
+import subprocess
+import sys
+
+import pytest
+from trained_runs import compiled_once, copy_of_the_run
+
+from posenc_jax.cli import main
+
+SMALL = ["--d-model", "8", "--length", "16"]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    # Many tests share this process, whose backend has started.
+    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
+    return tmp_path
+
+
+def made(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_figures_a_page_and_properties_twice_the_same(home, capsys):
+    views = ["--view", "heatmap", "kernel", "pca", "shift"]
+    for folder in ("one", "two"):
+        assert main(["show", "Sinusoidal", "learned", *SMALL, *views, "--output", f"{folder}/in"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    assert "constant norm       yes    2 = sqrt(8 / 2)" in text
+    assert "linear shift        no" in text
+    both = ["heatmap", "shift-map", "pca"]
+    names = {f"in/{e}-{v}.{k}" for e in ("Sinusoidal", "learned") for v in both for k in ("png", "pdf")}
+    names |= {f"in/{n}.{k}" for n in ("kernel", "shift-residual") for k in ("png", "pdf")} | {"in/show.html"}
+    assert set(made(home / "one")) == names
+    assert made(home / "one") == made(home / "two")
+
+
+def test_one_file(home, capsys):
+    assert main(["show", "alibi", *SMALL, "--view", "bias", "--output", "bias.pdf"]) == 0
+    assert list(made(home)) == ["bias.pdf"]
+    assert capsys.readouterr().out.splitlines()[-1] == "wrote bias.pdf"
+    assert main(["show", "alibi", "rope", *SMALL, "--output", "page.html"]) == 0
+    assert list(made(home)) == ["bias.pdf", "page.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR"),
+        (["sinusodal"], "'sinusodal' is neither a name of the catalogue nor a spec; did you mean 'Sinusoidal'?"),
+        (["rope", "--length", "0"], "--length 0 is out of range: from 3 to 1024 can be drawn"),
+        (["rope", "--d-model", "100000"], "--d-model 100000 is out of range: from 2 to 2048 can be drawn"),
+        (["rope", "--heads", "3"], "--heads 3: the number of heads must divide --d-model 128"),
+        (["rope", "--view", "beauty"], "show: argument --view: invalid choice: 'beauty'"),
+        (["sinusoidal", "--positions", "50"], "--positions 50: the positions shown are 0 to 49; raise --length, or"),
+        (["sinusoidal", "--d-model", "7"], "sinusoidal: sinusoidal vectors pair a sine with a cosine, but"),
+        (["alibi", "--view", "heatmap"], "alibi has no heatmap (heat map of positions); it has bias, attention"),
+        (["rope", "alibi", "--view", "bias"], "rope has no bias (bias curves); it has frequencies, kernel, attention"),
+        (["nope"], "nope has nothing that can be drawn: what it does depends on contents or tokens"),
+        (["learned(max_len=40)"], "learned(max_len=40): a learned table shorter than an evaluated length:"),
+        (["axial_rope"], "axial_rope: AxialRoPE"),
+        (["rope", "--seed", "1"], "show: --text and --seed are about a finished run: add --run DIR"),
+        (["--run", "."], "is no run: it has no config.json"),
+        (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
+        (["rope", "--output", "file/x"], "/file is no directory: name another place"),
+        (["rope", "--output", "/proc/1/x"], "no permission to write in /proc/1: name another place"),
+        (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 4 (frequencies, wave"),
+    ],
+)
+def test_what_is_refused(home, capsys, arguments, message):
+    (home / "file").write_text("")
+    assert main(["show", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("posenc: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert list(made(home)) == ["file"]
+
+
+def test_nothing_is_left_half_written(home, capsys):
+    (home / "out").mkdir()
+    (home / "out" / "bias.png").mkdir()
+    assert main(["show", "alibi", *SMALL, "--view", "bias", "--output", "out"]) == 2
+    assert "nothing was written" in capsys.readouterr().err
+    assert made(home) == {}
+
+
+def test_a_run_as_trained_and_its_attention(home, capsys):
+    with compiled_once():
+        run = copy_of_the_run(home / "run")
+        assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
+        text = capsys.readouterr().out
+        assert "trained rope|learned" in text
+        assert "trained-rope-learned-attention-decoder.png" in made(home / "pictures")
+        assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
+        assert "is outside the learned table of" in capsys.readouterr().err
+        assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
+        assert "which has inputs of its own: leave out --text" in capsys.readouterr().err
+        assert not (home / "more").exists()
+
+
+def test_help_needs_no_jax():
+    code = "import sys; from posenc_jax.cli import main; main(['show', '--help']); assert 'jax' not in sys.modules"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert max(map(len, found.stdout.splitlines())) <= 100
+    for view in ("heatmap", "tsne", "shift"):
+        assert f"{view} (" in found.stdout or f"{view}," in found.stdout
