@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.aliases import first_alias
@@ -65,6 +64,8 @@ def lines(asked: Any, kinds: tuple[Similarity, ...]) -> Iterator[str]:
 
 def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     """Side lobes, the pair, and whom the first of the pair is confused with."""
+    import numpy as np
+
     found, (here, there), closed = similarity.lobes, asked.pair, similarity.frequencies is not None
     yield from ("", f"How alike two positions are, by their offset: {_WHAT[similarity.kind]}.")
     if closed:
@@ -108,7 +109,7 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     yield from _nearest(asked, similarity, row)
 
 
-def _nearest(asked: Any, similarity: Similarity, row: np.ndarray) -> Iterator[str]:
+def _nearest(asked: Any, similarity: Similarity, row: Any) -> Iterator[str]:
     here, there = asked.pair
     nearest, most = similarity.nearest(here)
     beside = [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
@@ -124,7 +125,7 @@ def _nearest(asked: Any, similarity: Similarity, row: np.ndarray) -> Iterator[st
         yield f"Positions {here} and {there}, {asked.apart} apart: {_number(row[there])}."
 
 
-def _equal(row: np.ndarray, positions: list[int], value: float) -> list[str]:
+def _equal(row: Any, positions: list[int], value: float) -> list[str]:
     return [str(p) for p in positions if abs(row[p] - value) <= ROUNDING]
 
 
@@ -132,8 +133,10 @@ def _list(words: list[str]) -> str:
     return " or ".join(words)
 
 
-def _why(asked: Any, frequencies: np.ndarray) -> Iterator[str]:
+def _why(asked: Any, frequencies: Any) -> Iterator[str]:
     """What each frequency makes of the pair's offset."""
+    import numpy as np
+
     apart = asked.apart
     if len(frequencies) > FEW:
         return
@@ -148,7 +151,7 @@ def _why(asked: Any, frequencies: np.ndarray) -> Iterator[str]:
     yield from _table(["frequency", "wavelength", "turns", f"cos({apart} w)", ""], rows, left=1)
 
 
-def _far(frequencies: np.ndarray) -> Iterator[str]:
+def _far(frequencies: Any) -> Iterator[str]:
     """The first offset of ever higher similarity, however far."""
     rows = []
     for level in LEVELS:
@@ -167,6 +170,8 @@ def _far(frequencies: np.ndarray) -> Iterator[str]:
 
 def _biases(asked: Any, biases: list[Similarity]) -> Iterator[str]:
     """Curves by offset, head by head."""
+    import numpy as np
+
     here, there = asked.pair
     yield from ("", "Biases by offset of a query from an earlier key, added to the logits: a side lobe is a distance")
     yield "that a head attends to more than to a shorter one, not a confusion of positions."
@@ -238,10 +243,12 @@ def _precisions(asked: Any, similarity: Similarity, width: int) -> Iterator[list
 
 
 def _choices(asked: Any, similarity: Similarity, base: float) -> Iterator[list[str]]:
+    import numpy as np
+
     own = similarity.frequencies
     assert own is not None
     dim, shown = 2 * len(own), False
-    choices: dict[str, Callable[[], np.ndarray]] = {
+    choices: dict[str, Callable[[], Any]] = {
         "vaswani": lambda: vaswani_frequencies(dim, base),
         "tensor2tensor": lambda: tensor2tensor_frequencies(dim, 1.0, base),
         "resonance": lambda: Resonance().frequencies(base, dim),
@@ -282,6 +289,8 @@ def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
 
 def _heads(asked: Any, similarity: Similarity) -> Iterator[str]:
     """What heads see that project to fewer dimensions."""
+    import numpy as np
+
     dims, (here, there) = asked.dims, asked.pair
     beside = here + 1 if here + 1 < asked.length else here - 1
     if similarity.kind == "vectors":
