@@ -140,7 +140,7 @@ const ABOUT = {
   sinusoidal: "",
   rope: "RoPE gives positions no vectors: it turns queries and keys. Shown is the logit of two equal contents of length 1 that are spread evenly over the planes, as a fraction of the logit at one position; real contents weigh the planes, and a trained model chooses those weights.",
   alibi: "ALiBi adds −slope × distance to the logits, a fixed slope for each head. The bias only ever falls with distance, so no far position can pass for a near one: there are no aliases.",
-  t5: `What is fixed in T5’s bias is which distances share a bucket: near ones have their own, far ones share, from ${-data.t5.starts[1] + 1} on all share one. The number of each bucket and head is learned. Shown are initial values, drawn at random as posenc_jax draws them: the steps mean something, their heights do not. (Both directions, as in an encoder.)`,
+  t5: `What is fixed in T5’s bias is which distances share a bucket: near ones have their own, far ones share, from ${-data.t5.starts[1] + 1} on all share one. The number of each bucket and head is learned. Shown are initial values, drawn at random from the distribution that posenc_jax draws from: the steps mean something, their heights do not. (Both directions, as in an encoder.)`,
   learned: "A learned table begins as random rows and learns everything, so nothing here is a law: shown are initial rows (normal, one seed), where similarity is chance. In few dimensions chance is large; it shrinks as 1/√d.",
 };
 

@@ -8,7 +8,6 @@ scale of a learned table. The same settings give the same bytes.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import importlib.resources
 import json
 from html import escape
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.encodings import Dims, Learned, T5Bias, alibi_slopes, t5_buckets
+from posenc_jax.encodings import Learned, T5Bias, alibi_slopes, t5_buckets
 from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, MINIMAX, CosineDensity, LowSideLobes
 from posenc_jax.report.html import POLICY
 
@@ -167,15 +166,11 @@ def _t5_runs() -> tuple[list[int], list[int]]:
     return relative[new].tolist(), buckets[new].tolist()
 
 
-@functools.cache
 def _t5_table() -> list[list[float]]:
-    """``[H, num_buckets]`` initial values, as `T5Bias` draws them for one seed."""
-    import jax
-
-    dims = Dims(d_model=512, num_heads=HEADS, num_kv_heads=HEADS, head_dim=64, num_layers=1, max_len=512)
-    with jax.default_device(jax.devices("cpu")[0]):
-        table = np.asarray(T5Bias().init(jax.random.key(0), dims)["table"], np.float64)
-    return table.round(6).tolist()
+    """``[H, num_buckets]`` values from the distribution that `T5Bias` draws its initial ones from."""
+    shape = (HEADS, T5Bias().num_buckets)
+    limit = (6 / sum(shape)) ** 0.5
+    return np.random.default_rng(0).uniform(-limit, limit, shape).round(6).tolist()
 
 
 def _file(name: str) -> str:
