@@ -229,7 +229,8 @@ def _of_run(options: argparse.Namespace) -> list[Shown]:
         for stack, (weights, queries, keys) in shown_runs.attention(config, params, tokens, seed).items():
             about = f"Attention weights of seed {seed} of {options.run.absolute().name}, {stack}, for one input."
             own = found.get(stack) or Shown(f"trained {stack} nope")
-            maps = Attention(stack, weights, _short(queries), _short(keys), about)
+            whose = "of the decoder to the encoder" if stack == "cross" else f"of the {stack}"
+            maps = Attention(whose, weights, _short(queries), _short(keys), about)
             found[stack] = dataclasses.replace(own, attention=(maps,))
     return list(found.values())
 

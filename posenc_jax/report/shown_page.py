@@ -122,6 +122,8 @@ def _lines(plot: Lines) -> Figure:
         return _stacked(plot)
     layout = base_layout(430)
     layout["xaxis"] |= {"title": title_of(plot.x_title)} | (_LOGARITHMIC if plot.log_x else {})
+    if not plot.log_x and max(np.ptp(line.x) for line in plot.lines) <= 10:
+        layout["xaxis"]["dtick"] = 1  # whole numbers only
     layout["yaxis"] |= {"title": title_of(plot.y_title), "automargin": True} | (_LOGARITHMIC if plot.log_y else {})
     if plot.x_ticks:
         layout["xaxis"] |= {"tickvals": list(plot.x_ticks), "ticktext": [f"{tick:g}" for tick in plot.x_ticks]}

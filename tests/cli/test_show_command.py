@@ -25,17 +25,16 @@ def made(folder):
 
 
 def test_figures_a_page_and_properties_twice_the_same(home, capsys):
-    views = ["--view", "heatmap", "kernel", "pca", "shift"]
+    views = ["--view", "heatmap", "kernel"]
     for folder in ("one", "two"):
         assert main(["show", "Sinusoidal", "learned", *SMALL, *views, "--output", f"{folder}/in"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 100
     assert "constant norm       yes    2 = sqrt(8 / 2)" in text
     assert "linear shift        no" in text
-    both = ["heatmap", "shift-map", "pca"]
-    names = {f"in/{e}-{v}.{k}" for e in ("Sinusoidal", "learned") for v in both for k in ("png", "pdf")}
-    names |= {f"in/{n}.{k}" for n in ("kernel", "shift-residual") for k in ("png", "pdf")} | {"in/show.html"}
-    assert set(made(home / "one")) == names
+    figures = ("Sinusoidal-heatmap", "learned-heatmap", "kernel")
+    names = {f"in/{figure}.{kind}" for figure in figures for kind in ("png", "pdf")}
+    assert set(made(home / "one")) == {*names, "in/show.html"}
     assert made(home / "one") == made(home / "two")
 
 
@@ -96,7 +95,7 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
         assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
         text = capsys.readouterr().out
         assert "trained rope|learned" in text
-        assert "trained-rope-learned-attention-decoder.png" in made(home / "pictures")
+        assert "trained-rope-learned-attention-of-the-decoder.png" in made(home / "pictures")
         assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
         assert "is outside the learned table of" in capsys.readouterr().err
         assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
