@@ -30,7 +30,7 @@ def _write(cells: list[Cell], folder: Path) -> list[Path]:
     for name in dict.fromkeys(cell.run.table for cell in cells):
         members = [cell for cell in cells if cell.run.table == name]
         drawn = sorted((c for c in members if c.run.label in PANELS), key=lambda c: PANELS.index(c.run.label))
-        if len(drawn) > 1:
+        if drawn:
             paths.append(_save(_by_offset(drawn, name), folder / f"{_file(name)}.png"))
         budgets = [cell for cell in members if cell.run.label.endswith(" steps")]
         if budgets:
