@@ -32,7 +32,7 @@ def _write(cells: list[Cell], folder: Path) -> list[Path]:
         drawn = sorted((c for c in members if c.run.label in PANELS), key=lambda c: PANELS.index(c.run.label))
         if drawn:
             paths.append(_save(_by_offset(drawn, name), folder / f"{_file(name)}.png"))
-        budgets = [cell for cell in members if cell.run.label.endswith(" steps")]
+        budgets = [cell for cell in members if cell.run.label == f"{cell.run.training.steps} steps"]
         if budgets:
             budgets += [cell for cell in members if cell.run.label == BASELINE]
             paths.append(_save(_by_steps(budgets, name), folder / f"{_file(name)}-budget.png"))
