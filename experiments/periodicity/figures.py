@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.periodicity.excess import OFFSET, Cell, excess_of
+from experiments.periodicity.excess import FAST, OFFSET, Cell, excess_of
 from experiments.periodicity.grid import BASELINE
 from experiments.periodicity.measures import by_distance
 from posenc_jax.report.figures import SETTINGS, written
@@ -86,7 +86,7 @@ def _by_steps(cells: list[Cell], title: str) -> Any:
     axes = figure.add_subplot()
     cells = sorted(cells, key=lambda cell: cell.run.training.steps)
     steps = [cell.run.training.steps for cell in cells]
-    for color, offset in ((COLORS[0], OFFSET), (COLORS[1], 6)):
+    for color, offset in ((COLORS[0], OFFSET), (COLORS[1], FAST)):
         found = [excess_of(cell, offset) for cell in cells]
         axes.plot(
             steps, [100 * f.mean for f in found], color=color, marker="o", markersize=3, label=f"excess at {offset}"
