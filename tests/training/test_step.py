@@ -25,8 +25,9 @@ TRAINING = Training(steps=4, batch_size=8, steps_per_call=1, log_every=1)
 
 
 def run_with(posenc=(), **fields) -> Run:
-    fields = {"task": TASK, "model": MODEL, "training": TRAINING} | fields
-    return Run(posenc=posenc, evaluation=Evaluation(lengths=(2, 5), num_examples=8), **fields)
+    evaluation = Evaluation(lengths=(2, 5), num_examples=8)
+    fields = {"task": TASK, "model": MODEL, "training": TRAINING, "evaluation": evaluation} | fields
+    return Run(posenc=posenc, **fields)
 
 
 def leaves(params):
@@ -226,7 +227,8 @@ def test_a_diverged_replica_never_comes_back(group):
 @pytest.mark.parametrize("task", TASKS.values())
 def test_the_state_of_every_task_comes_back_as_it_went_in(task):
     """Structure, shapes and dtypes of a call with microbatches, traced only."""
-    run = run_with(task=task(), training=dataclasses.replace(TRAINING, microbatches=2))
+    training = dataclasses.replace(TRAINING, microbatches=2)
+    run = run_with(task=task(), training=training, evaluation=Evaluation())
     state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 1e-3))
     after, metrics = jax.eval_shape(functools.partial(train_call, run, None), state)
     assert jax.tree.structure(after) == jax.tree.structure(state)
