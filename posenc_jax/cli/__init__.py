@@ -25,7 +25,7 @@ COMMANDS = {
     "show": ("posenc_jax.cli.show", "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]"),
     "aliases": (
         "posenc_jax.cli.aliases",
-        "which positions look alike: posenc aliases ENCODING [--d-model D] [--length L] [--pair P Q]",
+        "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
     ),
     "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),

@@ -15,7 +15,8 @@ from typing import Any
 
 USAGE = """usage: posenc list [encodings | tasks | NAME]
 
-What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec), value or task."""
+What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
+value or task."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
 _PLACES = {
