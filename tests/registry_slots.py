@@ -1,7 +1,17 @@
-"""A slot with every encoding of the registry: the first of the catalogue that holds it."""
+"""A slot with every encoding of the registry: the first of the catalogue that holds it; and a task for all of them."""
 
+import dataclasses
+
+from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Slot, elements, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
+
+
+@dataclasses.dataclass(frozen=True)
+class AllowingTypes(Copying):
+    """Copying, which does not refuse encodings that read token types; they cannot be run."""
+
+    has_token_types = True
 
 
 def slots_of_registry() -> dict[str, Slot]:

@@ -8,11 +8,10 @@ import functools
 import jax
 import numpy as np
 import pytest
-from registry_slots import slots_of_registry
+from registry_slots import AllowingTypes, slots_of_registry
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS, Task
-from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE
 from posenc_jax.models import Transformer
 from posenc_jax.training import step as step_module
@@ -20,7 +19,7 @@ from posenc_jax.training.replicas import over_replicas, stack
 from posenc_jax.training.step import init_params, init_state, train_call, train_step
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.2)
-TASK = Copying(kind="cmc", max_length=3, num_symbols=4)
+TASK = AllowingTypes(kind="cmc", max_length=3, num_symbols=4)
 TRAINING = Training(steps=4, batch_size=8, steps_per_call=1, log_every=1)
 
 
