@@ -175,7 +175,7 @@ def test_exact_match_is_what_greedy_decoding_scores(copier):
     ("task", "length", "existing"),
     [
         (Copying(kind="rsc", max_length=3, num_symbols=5), 2, 5),
-        (Scan(), 2, None),
+        pytest.param(Scan(), 2, None, marks=pytest.mark.slow),
         (Scan(model="encoder_decoder"), 1, None),
     ],
 )
@@ -249,7 +249,7 @@ def test_the_same_question_gives_the_same_answer(finished):
     ("text", "lengths", "trained"),
     [
         ("rope(base=50)|learned", (2, 5), (None, 1)),
-        ("learned(12, beyond='clamp')", (2, 9), (1,)),
+        pytest.param("learned(12, beyond='clamp')", (2, 9), (1,), marks=pytest.mark.slow),
         pytest.param("rope", (2, 9), (None,), marks=pytest.mark.slow),
         pytest.param("nope", (2, 9), (), marks=pytest.mark.slow),
         pytest.param("alibi|learned", (2, 5), (None, 1), marks=pytest.mark.slow),

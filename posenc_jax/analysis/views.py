@@ -284,7 +284,8 @@ def what_it_has(slot: Slot, dims: Dims) -> str:
     if has:
         return " and ".join(VIEWS[name] for name in has)
     if not for_layer(slot, 0):
-        return "nothing to show: it is no encoding at all"
+        what = "its first layer, which is shown, has no encoding" if is_pattern(slot) else "it is no encoding at all"
+        return f"nothing to show: {what}"
     if _tokens_decide(for_layer(slot, 0)):
         return "nothing to show without tokens, which decide its positions"
     return "nothing to show without contents, on which it acts"

@@ -14,7 +14,7 @@ from posenc_jax.analysis import views
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
 from posenc_jax.analysis.kernels import ROUNDING, distances, kernel
-from posenc_jax.analysis.similarities import Similarity, closed_form, of_frequencies, similarities
+from posenc_jax.analysis.similarities import MEASURED, Similarity, closed_form, of_frequencies, similarities
 from posenc_jax.encodings import (
     Resonance,
     RoPE,
@@ -96,7 +96,8 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     yield from _table(["offset", *names, f"{here} looks like", "", ""], rows, left=2)
     if len(tops) > len(strongest):
         more = len(tops) - len(strongest)
-        yield f"  and {more} weaker side lobe{'s' * (more > 1)}; --level 0.5 lists those from 0.5 on."
+        hint = "--level 0.5 lists those from 0.5 on" if level is None else f"{LISTED} are listed"
+        yield f"  and {more} weaker side lobe{'s' * (more > 1)}; {hint}."
     yield ""
     if found.main_lobe is None:
         yield "The similarity never rises again: there is a main lobe and no side lobe."
@@ -152,7 +153,7 @@ def _why(asked: Any, frequencies: Any) -> Iterator[str]:
 
 
 def _far(frequencies: Any) -> Iterator[str]:
-    """The first offset of ever higher similarity, however far."""
+    """The first side lobe of ever higher similarity, however far."""
     rows = []
     for level in LEVELS:
         try:
@@ -164,7 +165,7 @@ def _far(frequencies: Any) -> Iterator[str]:
             rows.append([f"{level:g}", "", "", f"none up to {FAR:,}"])
             break
         rows.append([f"{level:g}", f"{alias.offset:,}", f"{alias.similarity:.9f}", ""])
-    yield from ("", "Beyond any table: the first offset outside the main lobe that is at least as similar as ...", "")
+    yield from ("", "Beyond any table: the first side lobe that is at least as similar as ...", "")
     yield from _table(["level", "offset", "similarity", ""], rows, left=1)
 
 
@@ -237,7 +238,7 @@ def _cases(asked: Any, cases: Iterable[tuple[float, Any, Any]], own: float) -> I
 def _precisions(asked: Any, similarity: Similarity, width: int) -> Iterator[list[str]]:
     """Vectors rounded to a dtype, or queries and keys that come in it."""
     yield _case("float64 *", similarity, asked)
-    if asked.length * asked.length * width <= 2**28:
+    if asked.length <= MEASURED and asked.length * asked.length * width <= 2**28:
         for dtype in ("float32", "bfloat16"):
             yield _case(dtype, similarities(asked.slot, asked.dims, asked.length, dtype)[0], asked)
 

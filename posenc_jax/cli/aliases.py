@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from posenc_jax.cli.errors import UsageError, guarded
 
-DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset, its
-side lobes, and what base, width, precision and choice of frequencies do to them; then what single
-attention heads see."""
+DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset,
+its side lobes, and what base, width, precision and choice of frequencies do to them; then what
+single attention heads see."""
 LONGEST, WIDEST = 100_000, 8192
 PAIR = (5, 68)
 
@@ -71,7 +71,7 @@ def _aliases(options: argparse.Namespace) -> int:
         for line in alias_tables.lines(asked, kinds):
             print(line)
     except ValueError as error:
-        raise UsageError(f"{options.encoding}: {error}") from None
+        raise UsageError(f"{options.encoding.strip() or 'nope'}: {error}") from None
     return 0
 
 
@@ -126,6 +126,7 @@ def slot_of(text: str) -> Any:
     try:
         return parse(specs.get(text.strip().lower(), text))
     except ValueError as error:
-        near = difflib.get_close_matches(text.lower(), specs, n=1) if "did you mean" not in str(error) else []
+        misspelt = text.isidentifier() and "did you mean" not in str(error)  # else the error says what is wrong
+        near = difflib.get_close_matches(text.lower(), specs, n=1) if misspelt or " " in text else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}{hint}") from None

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from posenc_jax.data.corpora.corpus import DataError
 
 
 class UsageError(Exception):
     """The command line, a config file or a directory asks for something impossible; the message says what to do."""
+
+
+def at_home(path: Path) -> Path:
+    """``path`` with ~ or ~user expanded; UsageError where there is no such user."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise UsageError(f"{path}: there is no home directory of {path.parts[0]!r}: write the path in full") from None
 
 
 def guarded(work: Callable[[], int]) -> int:

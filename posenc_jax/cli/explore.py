@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
-positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at once.
-The settings given here are those it opens with."""
+positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
+once. The settings given here are those it opens with."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,7 +37,7 @@ def _explore(options: argparse.Namespace) -> int:
     from posenc_jax.report.explorer import Settings, page
 
     given = {name: value for name, value in vars(options).items() if value is not None}
-    output = given.pop("output").expanduser()
+    output = at_home(given.pop("output"))
     given["a"], given["b"] = given.pop("positions", (Settings.a, Settings.b))
     try:
         settings = Settings(**given)

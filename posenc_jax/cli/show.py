@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from posenc_jax.cli import shown_files
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 
 if TYPE_CHECKING:
     from posenc_jax.report.shown import Shown
@@ -72,7 +72,7 @@ def _show(options: argparse.Namespace) -> int:
     views = _checked_views(shown, options.view)
     names = short_names(tuple(one.label for one in shown))
     properties = [table(one) for one in shown]
-    output = options.output.expanduser()
+    output = at_home(options.output)
     try:
         drawn = plots(shown, _positions(shown, options.positions), views)
         files = shown_files.make(output, ", ".join(names.values()), _facts(shown), drawn, properties)
@@ -109,7 +109,8 @@ def _check(options: argparse.Namespace) -> None:
     if options.heads is not None and (options.heads < 1 or width % options.heads):
         raise UsageError(f"--heads {options.heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
-    shown_files.check_output(options.output.expanduser())
+    shown_files.check_output(at_home(options.output))
+    options.run = options.run and at_home(options.run)
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:
@@ -144,7 +145,7 @@ def _slot(text: str) -> tuple[str, Any]:
     try:
         slot = parse(text)
     except ValueError as error:
-        near = difflib.get_close_matches(text.lower(), known, n=1)
+        near = [] if "(" in text else difflib.get_close_matches(text.lower(), known, n=1)  # else a field is wrong
         hint = f"; did you mean {known[near[0]].name!r}?" if near else f": {error}"
         raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec{hint}") from None
     return spec(slot), slot
@@ -246,12 +247,16 @@ def _checked_views(shown: list[Shown], asked: list[str] | None) -> tuple[str, ..
 
     for one in shown:
         own = has(one)
+        nothing = "nothing that can be drawn without contents and tokens"
+        nothing += ": of a pattern of layers the first is shown" * ("/" in one.label)
         for view in asked or ():
             if view not in own:
-                listed = ", ".join(own) or "nothing that can be drawn: what it does depends on contents or tokens"
+                if view == "tsne" and one.vectors is not None:
+                    raise UsageError(f"t-SNE needs more positions than {len(one.vectors)}: raise --length, 50 are usual")
+                listed = ", ".join(own) or nothing
                 raise UsageError(f"{one.label} has no {view} ({VIEW_NAMES[view]}); it has {listed}")
         if not own and not asked:
-            raise UsageError(f"{one.label} has nothing that can be drawn: what it does depends on contents or tokens")
+            raise UsageError(f"{one.label} has {nothing}")
     return VIEWS if asked is None else tuple(asked)
 
 

@@ -13,7 +13,8 @@ FILES = (".html", ".png", ".pdf")
 
 def check_output(output: Path) -> None:
     """Refuses, before anything is computed, what could not be written."""
-    if output.suffix.lower() in (".svg", ".jpg", ".jpeg", ".eps", ".htm", ".gif", ".json"):
+    misspelt = output.suffix.lower() in FILES and output.suffix not in FILES
+    if misspelt or output.suffix.lower() in (".svg", ".jpg", ".jpeg", ".eps", ".htm", ".gif", ".json"):
         raise UsageError(f"--output {output}: a file ends in {', '.join(FILES)}; anything else is a directory")
     if output.suffix in FILES and output.is_dir():
         raise UsageError(f"--output {output} is a directory: name a file, or a directory without that ending")

@@ -121,9 +121,9 @@ class Sinusoidal(PositionalEncoding):
     )
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive, or that does nothing, and frequencies that are not finite."""
-        if not self.base > 0:
-            raise ValueError(f"Sinusoidal.base = {self.base} must be positive: the paper has 10000.0")
+        """Refuses a base that is not positive and finite, or that does nothing, and frequencies that are not finite."""
+        if not 0 < self.base < math.inf:
+            raise ValueError(f"Sinusoidal.base = {self.base} must be positive and finite: the paper has 10000.0")
         if isinstance(self.frequencies, tuple):
             if not self.frequencies or not np.isfinite(self.frequencies).all():
                 raise ValueError(

@@ -68,6 +68,22 @@ def test_rope_and_what_is_measured(capsys, monkeypatch):
     assert "What changes it" not in text
 
 
+def test_longer_than_what_can_be_measured(capsys, monkeypatch):
+    monkeypatch.setattr("posenc_jax.cli.alias_tables.WIDTHS", (8, 16))
+    text, rows = shown(capsys, "sinusoidal", "--length", "2100", "--level", "0.3")
+    assert "What a head sees that keeps" in text  # the last table
+    assert ["float64", "*"] in [row[:2] for row in rows]
+    assert not [row for row in rows if row[:1] == ["bfloat16"]]
+    assert re.search(r"and \d+ weaker side lobes; 40 are listed\.", text)
+
+
+@pytest.mark.parametrize("command", ["aliases", "explore", "show"])
+def test_help_fits_in_100_columns(capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main([command, "--help"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -83,6 +99,9 @@ def test_rope_and_what_is_measured(capsys, monkeypatch):
         (["learned(64)"], ["a learned table shorter than an evaluated length", "raise max_len to 512"]),
         (["learned", "--length", "5000"], ["length = 5000 must be at most 2048"]),
         (["nope"], ["nope: no two positions can be compared", "no encoding at all"]),
+        ([""], ["posenc: nope: no two positions can be compared"]),
+        (["nope/rope"], ["nothing to show: its first layer, which is shown, has no encoding"]),
+        (["sinusoidal(base=1e400)"], ["Sinusoidal.base = inf must be positive and finite: the paper has 10000.0\n"]),
         (["shaw"], ["no two positions can be compared", "without contents"]),
         ([], ["ENCODING", "`posenc aliases --help`"]),
     ],

@@ -88,7 +88,7 @@ def check_like_lists(kind, slots, padded, settings):
     ("kind", "slots", "padded", "settings"),
     [
         ("decoder_only", ROPE, True, SETTINGS[:3]),
-        ("encoder_decoder", Slots((), (FoX(),), ()), False, SETTINGS[3:4]),
+        pytest.param("encoder_decoder", Slots((), (FoX(),), ()), False, SETTINGS[3:4], marks=pytest.mark.slow),
         pytest.param("decoder_only", Slots((), (T5Bias(),), ()), False, SETTINGS, marks=pytest.mark.slow),
         pytest.param("encoder_decoder", ROPE, True, SETTINGS, marks=pytest.mark.slow),
     ],

@@ -206,7 +206,7 @@ def slot_of(stack, slot):
     return slot
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_settings_are_static_and_compile_once(dtype):
     with jax.enable_x64(False):
         model = small("decoder_only", Slots(decoder=(RoPE(),)), num_layers=1, num_heads=2, dtype=dtype)
