@@ -26,6 +26,7 @@ from posenc_jax.encodings import (
     for_layer,
     geometries,
     init_slot,
+    is_pattern,
     layer_params,
     map_slot,
     position_bias,

@@ -126,7 +126,7 @@ def slot_of(text: str) -> Any:
     try:
         return parse(specs.get(text.strip().lower(), text))
     except ValueError as error:
-        misspelt = text.isidentifier() and "did you mean" not in str(error)  # else the error says what is wrong
-        near = difflib.get_close_matches(text.lower(), specs, n=1) if misspelt or " " in text else []
+        said = "(" in text or "did you mean" in str(error)  # then a field is wrong, or the error says what is meant
+        near = [] if said else difflib.get_close_matches(text.lower(), specs, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}{hint}") from None

@@ -252,7 +252,9 @@ def _checked_views(shown: list[Shown], asked: list[str] | None) -> tuple[str, ..
         for view in asked or ():
             if view not in own:
                 if view == "tsne" and one.vectors is not None:
-                    raise UsageError(f"t-SNE needs more positions than {len(one.vectors)}: raise --length, 50 are usual")
+                    raise UsageError(
+                        f"t-SNE needs more positions than {len(one.vectors)}: raise --length, 50 are usual"
+                    )
                 listed = ", ".join(own) or nothing
                 raise UsageError(f"{one.label} has no {view} ({VIEW_NAMES[view]}); it has {listed}")
         if not own and not asked:

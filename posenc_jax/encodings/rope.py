@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Literal, get_args
 
 import jax.numpy as jnp
@@ -127,7 +128,7 @@ class RoPE(PositionalEncoding):
     shift_invariant = True
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive and finite, and a rotary_dim that is neither a whole number nor a fraction."""
+        """Refuses a base not positive and finite, and a rotary_dim that is neither a whole number nor a fraction."""
         if not 0 < self.base < math.inf:
             raise ValueError(f"RoPE.base = {self.base} must be positive and finite: the paper has 10000.0")
         r = self.rotary_dim
