@@ -13,7 +13,7 @@ import jax
 from posenc_jax.analysis import views
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
-from posenc_jax.analysis.kernels import ROUNDING, distances, kernel
+from posenc_jax.analysis.kernels import ROUNDING, checked, distances, kernel
 from posenc_jax.analysis.similarities import MEASURED, Similarity, closed_form, of_frequencies, similarities
 from posenc_jax.encodings import (
     Resonance,
@@ -200,10 +200,10 @@ def _changes(asked: Any, similarity: Similarity) -> Iterator[str]:
     width = asked.dims.head_dim if of_head else asked.dims.d_model
     groups: list[tuple[str, Iterable[list[str]]]] = []
     if closed and hasattr(element, "base"):
-        bases = [(b, dataclasses.replace(element, base=b), asked.dims) for b in _with(BASES, element.base)]
-        groups.append(("base", _cases(asked, bases, element.base)))
-    widths = [(w, element, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
-    groups.append(("head_dim" if of_head else "d_model", _cases(asked, widths, width)))
+        bases = [(b, {"base": b}, asked.dims) for b in _with(BASES, element.base)]
+        groups.append(("base", _cases(asked, element, bases, element.base)))
+    widths: list[Any] = [(w, {}, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
+    groups.append(("head_dim" if of_head else "d_model", _cases(asked, element, widths, width)))
     groups.append(("precision", _precisions(asked, similarity, width)))
     if closed and isinstance(element, Sinusoidal | RoPE):
         groups.append(("frequencies", _choices(asked, similarity, element.base)))
@@ -226,11 +226,14 @@ def _dims(dims: Any, width: int, of_head: bool) -> Any:
     return dataclasses.replace(dims, d_model=width, num_heads=1, num_kv_heads=1, head_dim=width)
 
 
-def _cases(asked: Any, cases: Iterable[tuple[float, Any, Any]], own: float) -> Iterator[list[str]]:
-    for number, element, dims in cases:
+def _cases(
+    asked: Any, element: Any, cases: Iterable[tuple[float, dict[str, Any], Any]], own: float
+) -> Iterator[list[str]]:
+    for number, fields, dims in cases:
         try:
+            element = dataclasses.replace(element, **fields)
             found = closed_form((element,), dims, asked.length) or similarities((element,), dims, asked.length)[0]
-        except ValueError:  # a base or a width that the encoding cannot have
+        except ValueError:  # a base or a width that the encoding cannot have, as a base beside given frequencies
             continue
         yield _case(f"{number:g}{' *' * (number == own)}", found, asked)
 
@@ -259,7 +262,8 @@ def _choices(asked: Any, similarity: Similarity, base: float) -> Iterator[list[s
     }
     for name, choice in choices.items():
         try:
-            frequencies = choice()
+            with np.errstate(all="ignore"):
+                frequencies = checked(choice())
         except ValueError:  # a base or a number of dimensions that a design does not have
             continue
         same = np.array_equal(frequencies, own)

@@ -80,7 +80,8 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     shown_files.write(files)
     width = shutil.get_terminal_size((100, 24)).columns
-    print("\n".join(text(one, width) if one.rows else f"{one.title}\n\n{' '.join(one.notes)}\n" for one in properties))
+    for one in properties:
+        print(text(one, width) if one.rows else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0

@@ -77,6 +77,14 @@ def test_longer_than_what_can_be_measured(capsys, monkeypatch):
     assert re.search(r"and \d+ weaker side lobes; 40 are listed\.", text)
 
 
+@pytest.mark.parametrize("spec", ["sinusoidal(frequencies=(1.0, 0.1, 0.01, 0.001))", "sinusoidal(base=1e-3)"])
+def test_what_other_bases_and_designs_cannot_have_is_left_out(capsys, monkeypatch, spec):
+    monkeypatch.setattr("posenc_jax.cli.alias_tables.WIDTHS", (8,))
+    text, rows = shown(capsys, spec, "--length", "70")
+    assert "What a head sees that keeps" in text  # the last table
+    assert ["resonance"] in [row[:1] for row in rows] or "1e-3" in spec
+
+
 @pytest.mark.parametrize("command", ["aliases", "explore", "show"])
 def test_help_fits_in_100_columns(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "100")
