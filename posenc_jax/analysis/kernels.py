@@ -68,9 +68,12 @@ def cosines(vectors: Array) -> np.ndarray:
 
 def by_offset(pairs: Array, of: Literal["mean", "max", "min"] = "mean") -> np.ndarray:
     """``[..., P]`` of ``pairs [..., P, P]``: the mean (largest, smallest) over all positions p of ``pairs[p, p - k]``,
-    a position against the one k before it, for offsets k = 0 .. P-1. The mean is of P - k values.
+    a position against the one k before it, for offsets k = 0 .. P-1. The mean is of P - k values. ValueError where
+    the last two axes are not positions against positions.
     """
     pairs = np.asarray(pairs, np.float64)
+    if pairs.ndim < 2 or pairs.shape[-1] != pairs.shape[-2] or not pairs.shape[-1]:
+        raise ValueError(f"pairs of shape {pairs.shape} must be [..., P, P], each position against each: see cosines")
     diagonals = [np.diagonal(pairs, -k, axis1=-2, axis2=-1) for k in range(pairs.shape[-1])]
     return np.stack([getattr(diagonal, of)(axis=-1) for diagonal in diagonals], axis=-1)
 

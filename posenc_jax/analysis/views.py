@@ -211,10 +211,12 @@ def linear_maps(
 
     Fitted at every other one of ``positions`` (default: `spread_positions`) and measured at the rest. Vectors are those
     of a sequence of ``dims.max_len``. Sines and cosines have an exact one, which turns the plane of frequency w by
-    ``offset * w`` (Vaswani et al. 2017, section 3.5). ValueError as in `position_vectors`, and for fewer than two
-    positions.
+    ``offset * w`` (Vaswani et al. 2017, section 3.5). ValueError as in `position_vectors`, for fewer than two
+    positions, and for no offsets.
     """
     offsets = tuple(offsets)
+    if not offsets:
+        raise ValueError("no offsets are given: name one at least, as in linear_maps(slot, dims, [10])")
     farthest = max(offsets)
     positions = spread_positions(slot, dims, farthest) if positions is None else np.asarray(positions)
     if len(positions) < 2:

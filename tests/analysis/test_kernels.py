@@ -105,6 +105,9 @@ def test_pairs_by_offset_and_cosines():
                 assert by_offset(pairs, of)[head, k] == pytest.approx(value, abs=1e-12)
     one_way = np.tril(np.ones((3, 3)))
     assert by_offset(one_way).tolist() == [1, 1, 1]  # a position against earlier ones
+    for shape in ((0, 0), (3, 2), (3,)):
+        with pytest.raises(ValueError, match=r"pairs of shape .* must be \[\.\.\., P, P\], each position against each"):
+            by_offset(np.zeros(shape))
     assert np.isnan(cosines(np.zeros((2, 2)))).all()
 
 

@@ -102,6 +102,8 @@ def test_rows_drawn_at_random_have_no_map():
         assert shift.residual > 0.8
     with pytest.raises(ValueError, match=r"two positions at least, and up to max_len = 3 there are 1: take a smaller"):
         views.linear_maps(parse("learned"), dims(16, length=3), (2,))
+    with pytest.raises(ValueError, match=r"no offsets are given: name one at least"):
+        views.linear_maps(parse("sinusoidal"), dims(8), ())
 
 
 def test_weights_of_equal_contents():
