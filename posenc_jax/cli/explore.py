@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
     parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")
     parser.add_argument("--length", type=int, metavar="N", help="positions 0 .. N-1, 16 to 2048 (512)")
-    parser.add_argument("--positions", type=int, nargs=2, metavar=("A", "B"), help="the pair (5 68)")
+    parser.add_argument("--pair", type=int, nargs=2, metavar=("A", "B"), help="the pair (5 68)")
     parser.add_argument("--head", type=int, metavar="N", help="of alibi and t5, 1 to 8 (1)")
     parser.add_argument("--seed", type=int, metavar="N", help="of the learned table, 0 to 99 (0)")
     return guarded(lambda: _explore(parser.parse_args(arguments)))
@@ -38,7 +38,7 @@ def _explore(options: argparse.Namespace) -> int:
 
     given = {name: value for name, value in vars(options).items() if value is not None}
     output = at_home(given.pop("output"))
-    given["a"], given["b"] = given.pop("positions", (Settings.a, Settings.b))
+    given["a"], given["b"] = given.pop("pair", (Settings.a, Settings.b))
     try:
         settings = Settings(**given)
     except ValueError as error:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
     add("--view", nargs="+", choices=VIEWS, metavar="VIEW", help="default: all that the encodings have")
     add("--d-model", type=int, metavar="M", help="width of the model (128)")
-    add("--heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
+    add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
     add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
     add("--run", type=Path, metavar="DIR", help="a finished run: its encodings as trained, and its attention maps")
@@ -101,14 +101,14 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
     if not options.run and (options.text or options.seed is not None):
         raise UsageError("show: --text and --seed are about a finished run: add --run DIR")
-    if options.run and (options.d_model or options.heads):
-        raise UsageError("show: --d-model and --heads are those of the run: leave them out beside --run")
+    if options.run and (options.d_model or options.num_heads):
+        raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
     for name, value, (low, high) in (("--length", options.length, LENGTHS), ("--d-model", options.d_model, WIDTHS)):
         if value is not None and not low <= value <= high:
             raise UsageError(f"{name} {value} is out of range: from {low} to {high} can be drawn")
     width = options.d_model or 128
-    if options.heads is not None and (options.heads < 1 or width % options.heads):
-        raise UsageError(f"--heads {options.heads}: the number of heads must divide --d-model {width}")
+    if options.num_heads is not None and (options.num_heads < 1 or width % options.num_heads):
+        raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
     shown_files.check_output(at_home(options.output))
     options.run = options.run and at_home(options.run)
@@ -128,7 +128,7 @@ def _of_specs(options: argparse.Namespace) -> list[Shown]:
     from posenc_jax.encodings import Dims
 
     width, length = options.d_model or 128, options.length or 50
-    heads = options.heads or (8 if width % 16 == 0 else 1)
+    heads = options.num_heads or (8 if width % 16 == 0 else 1)
     dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
     slots = dict(map(_slot, options.encodings))
     return [_equal_contents(_measured(label, slot, dims, None, length), dims.head_dim) for label, slot in slots.items()]

@@ -11,7 +11,7 @@ from posenc_jax.report.explorer import Settings
 
 def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, capsys):
     path = tmp_path / "rope.html"
-    arguments = ["rope", "--d-model", "64", "--base", "500", "--positions", "3", "9", "--frequencies", "resonance"]
+    arguments = ["rope", "--d-model", "64", "--base", "500", "--pair", "3", "9", "--frequencies", "resonance"]
     assert main(["explore", *arguments, "--output", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     start = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8")).group(1))["start"]
@@ -31,7 +31,7 @@ def test_it_writes_explorer_html_here(tmp_path, capsys, monkeypatch):
         (["fire"], "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned"),
         (["--d-model", "9"], "explore: d_model = 9 must be even: sines and cosines come in pairs"),
         (["--length", "4096"], "explore: length = 4096 must lie in 16 .. 2048"),
-        (["--positions", "5"], "explore: argument --positions: expected 2 arguments; `posenc explore --help` explains"),
+        (["--pair", "5"], "explore: argument --pair: expected 2 arguments; `posenc explore --help` explains"),
         (["--base", "x"], "explore: argument --base: invalid float value: 'x'; `posenc explore --help` explains"),
         (["--output", "~nobody-here/x.html"], "~nobody-here/x.html: there is no home directory of '~nobody-here'"),
         (["--output", "."], "cannot write .: Is a directory; name another file by --output"),

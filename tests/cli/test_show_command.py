@@ -55,7 +55,7 @@ def test_one_file(home, capsys):
         (["sinusodal"], "'sinusodal' is neither a name of the catalogue nor a spec; did you mean 'Sinusoidal'?"),
         (["rope", "--length", "0"], "--length 0 is out of range: from 3 to 1024 can be drawn"),
         (["rope", "--d-model", "100000"], "--d-model 100000 is out of range: from 2 to 2048 can be drawn"),
-        (["rope", "--heads", "3"], "--heads 3: the number of heads must divide --d-model 128"),
+        (["rope", "--num-heads", "3"], "--num-heads 3: the number of heads must divide --d-model 128"),
         (["rope", "--view", "beauty"], "show: argument --view: invalid choice: 'beauty'"),
         (["sinusoidal", "--positions", "50"], "--positions 50: the positions shown are 0 to 49; raise --length, or"),
         (["sinusoidal", "--d-model", "7"], "sinusoidal: sinusoidal vectors pair a sine with a cosine, but"),
