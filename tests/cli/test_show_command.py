@@ -98,6 +98,7 @@ def test_nothing_is_left_half_written(home, capsys):
     assert made(home) == {}
 
 
+@pytest.mark.slow
 def test_a_run_as_trained_and_its_attention(home, capsys):
     with compiled_once():
         run = copy_of_the_run(home / "run")
