@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints a Markdown table with a legend:
 the contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding,
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
 def _audit(options: argparse.Namespace) -> int:
     rows = [row_of(text) for text in options.encodings] or catalogue_rows()
     for path in filter(None, (options.json, options.markdown)):
-        if not path.expanduser().absolute().parent.is_dir():
+        if not at_home(path).absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no directory {path.parent}: make it first")
     from posenc_jax.cli.progress import TerminalReporter
 
@@ -83,9 +83,9 @@ def _audit(options: argparse.Namespace) -> int:
     text = audit_markdown(document)
     print(text, end="")
     if options.json:
-        options.json.expanduser().write_text(to_text(document))
+        at_home(options.json).write_text(to_text(document))
     if options.markdown:
-        options.markdown.expanduser().write_text(text)
+        at_home(options.markdown).write_text(text)
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 

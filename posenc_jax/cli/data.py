@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
 sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    directory = options.directory.expanduser() if options.directory else None
+    directory = at_home(options.directory) if options.directory else None
     if options.command == "list":
         print(_listing(directory))
         return 0
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
         prepare(
             name,
             directory=directory,
-            from_dir=options.from_dir.expanduser() if options.from_dir else None,
+            from_dir=at_home(options.from_dir) if options.from_dir else None,
             strict=options.strict,
             rebuild=options.rebuild,
             note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {text}", file=sys.stderr, flush=True),

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
 from posenc_jax.encodings import parse
 
@@ -58,7 +58,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     from posenc_jax.directories import load_config
     from posenc_jax.evaluation import changed_config, evaluate
 
-    run_directory = Path(directory).expanduser()
+    run_directory = at_home(Path(directory))
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths

@@ -18,7 +18,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.config import Run
 from posenc_jax.encodings import parse, spec
 from posenc_jax.encodings.slots import Slot
@@ -49,7 +49,7 @@ def override_run(run: Run, arguments: list[str], program: str, description: str)
     # `--data.name` is short for `--task.data.name`: what people change most often.
     arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
     chosen = override(RunArguments, RunArguments(run), arguments, program, description)
-    return chosen.run, chosen.directory
+    return chosen.run, chosen.directory and at_home(chosen.directory)
 
 
 def field_help(cls: Any) -> dict[str, str]:

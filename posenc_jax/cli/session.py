@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.encodings.value import Value
 
 
@@ -23,7 +23,7 @@ def load_config(text: str, kind: type, command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
     if text.startswith("-"):
         raise UsageError(f"the config file comes first, before {text}: posenc {command} CONFIG [overrides]")
-    path = Path(text).expanduser()
+    path = at_home(Path(text))
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
     config = getattr(_imported(path.absolute(), text), "config", None)

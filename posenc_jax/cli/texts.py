@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, at_home, guarded
 from posenc_jax.cli.session import import_from_here, prepare_jax
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
@@ -112,7 +112,7 @@ def load(options: argparse.Namespace, reporter: Any) -> Any:
 
 def read_file(path: Path) -> str:
     """The text of a file; UsageError when it is none."""
-    path = path.expanduser()
+    path = at_home(path)
     if path.is_dir():
         raise UsageError(f"{path} is a directory: name one file")
     try:

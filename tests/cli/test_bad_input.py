@@ -126,6 +126,8 @@ REFUSED = {
     "evaluate unfinished": (["evaluate", "taken"], ["taken", "not finished"]),
     "evaluate unknown encoding": (["evaluate", "taken", "--posenc", "alib"], ["--posenc: ", "did you mean 'alibi'"]),
     "evaluate out of order": (["evaluate", "taken", "--lengths", "9", "3"], ["3 comes after 9"]),
+    "nobody's home": (["report", "~nosuchuser/x"], ["~nosuchuser/x: there is no home", "write the path in full"]),
+    "nobody's directory": ([*TRAIN, "--directory", "~nosuchuser/x"], ["there is no home", "write the path in full"]),
     "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),
     "list nothing": (["list", "rop"], ["'rop'", "did you mean 'rope'"]),
 }
