@@ -12,6 +12,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.analysis.kernels import by_offset, lobes
 from posenc_jax.analysis.layer import Encodings, Layer, compiled, noise
 from posenc_jax.encodings import Dims, Sequence, embed, geometries, layer_params
 from posenc_jax.encodings.base import Array, Params
@@ -133,13 +134,9 @@ def nearest_alias(q: np.ndarray, k: np.ndarray) -> tuple[int, float] | None:
         return None
     tiny = np.finfo(np.float32).tiny
     cosine = (q @ k.T) / np.maximum(np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(k, axis=1)[None], tiny)
-    similarity = np.array([np.diagonal(cosine, -offset).max() for offset in range(len(k))])
-    rises = np.flatnonzero(np.diff(similarity) > _INCREASE)
-    if not rises.size:
-        return None
-    start = int(rises[0]) + 1
-    offset = start + int(similarity[start:].argmax())
-    return offset, float(similarity[offset])
+    similarity = by_offset(cosine, "max")
+    found = lobes(similarity, _INCREASE)
+    return None if found.offset is None or found.level is None else (found.offset, found.level)
 
 
 def norm_drift(vectors: np.ndarray) -> float:
