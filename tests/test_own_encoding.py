@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from posenc_jax.analysis import check_contract
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +28,7 @@ def test_it_keeps_the_contract(monkeypatch):
     assert all(clause.status == "passed" for clause in check_contract(GaussianWindow()))
 
 
+@pytest.mark.slow
 def test_posenc_ablate_trains_it(tmp_path):
     """In a folder of its own, so that nothing but the experiment's files is needed."""
     command = "import sys; from posenc_jax.cli import main; sys.exit(main(sys.argv[1:]))"
