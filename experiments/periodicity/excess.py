@@ -25,6 +25,7 @@ from posenc_jax.analysis.views import frequencies
 from posenc_jax.config import from_json
 from posenc_jax.directories import RefusedError, read_json, results
 from posenc_jax.encodings import Sinusoidal, elements
+from posenc_jax.report.audit_table import grid
 from posenc_jax.statistics import Interval, mean_interval
 
 HOME, ALIAS = 5, 68
@@ -145,7 +146,7 @@ def _excess_table(cells: list[Cell]) -> str:
                 "" if rank is None else _interval(rank, 2),
             )
         )
-    return _markdown(head, rows)
+    return grid(head, "l" * len(head), rows)
 
 
 def _lobe_table(cells: list[Cell]) -> str:
@@ -165,9 +166,8 @@ def _lobe_table(cells: list[Cell]) -> str:
                 _interval(excess_of(cell, found.offset), 2, 100),
             )
         )
-    return _markdown(
-        ("arm", "highest side lobe at", "kernel", "confusion there, %", "alias excess there, points"), rows
-    )
+    head = ("arm", "highest side lobe at", "kernel", "confusion there, %", "alias excess there, points")
+    return grid(head, "l" * len(head), rows)
 
 
 def _pair_table(cells: list[Cell]) -> str:
@@ -180,9 +180,8 @@ def _pair_table(cells: list[Cell]) -> str:
         rows.append(
             (cell.run.label, _number(here.mean, 2, 100), _number(beside.mean, 2, 100), _interval(excess, 2, 100))
         )
-    return _markdown(
-        ("arm", f"{HOME} taken for {ALIAS} or back, %", "the places beside, %", "excess, points"), rows
-    )
+    head = ("arm", f"{HOME} taken for {ALIAS} or back, %", "the places beside, %", "excess, points")
+    return grid(head, "l" * len(head), rows)
 
 
 def _number(value: float | None, decimals: int, factor: float = 1.0) -> str:
@@ -197,10 +196,6 @@ def _interval(interval: Interval, decimals: int, factor: float = 1.0) -> str:
     if interval.low is None or interval.high is None:
         return mean
     return f"{mean} [{interval.low * factor:.{decimals}f}, {interval.high * factor:.{decimals}f}]"
-
-
-def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -33,6 +33,7 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
 from posenc_jax.directories import RefusedError, load_config, read_json
 from posenc_jax.models import Streams
+from posenc_jax.report.audit_table import grid
 from posenc_jax.statistics import mean_interval
 from posenc_jax.surgery import replica_params, surviving_seeds
 from posenc_jax.training.step import model_of
@@ -67,7 +68,7 @@ def guarded(work: Callable[[], None]) -> None:
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+    return grid(head, "l" * len(head), rows)
 
 
 def stack_of(config: Run) -> str:

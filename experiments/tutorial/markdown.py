@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from posenc_jax.report.audit_table import grid
+
 
 def number(value: float, digits: int = 4) -> str:
     """The value with so many decimals, never as minus zero."""
@@ -10,7 +12,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table."""
-    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in (head, ["---"] * len(head), *rows))
+    return grid(list(map(str, head)), "l" * len(head), [list(map(str, row)) for row in rows])
 
 
 def vector(values: Sequence[float], digits: int = 4) -> str:

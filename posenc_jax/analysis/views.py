@@ -31,7 +31,6 @@ from posenc_jax.encodings import (
     map_slot,
     position_bias,
     spec,
-    vaswani_frequencies,
 )
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding
 from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies
@@ -324,10 +323,6 @@ def _rates(element: PositionalEncoding) -> Callable[[Dims], np.ndarray] | None:
     of_head: Any = getattr(element, "frequencies", None)
     if callable(of_head):
         return lambda dims: np.asarray(of_head(dims.head_dim), np.float64)
-    if element.name == "xpos":
-        return lambda dims: vaswani_frequencies(dims.head_dim, element.base)  # type: ignore[attr-defined]
-    if element.name == "pope":
-        return lambda dims: vaswani_frequencies(2 * dims.head_dim, element.base)  # type: ignore[attr-defined]
     return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
-from typing import Any, NoReturn
+from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import Parser, UsageError, guarded
+from posenc_jax.cli.names import named
 
 DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset,
 its side lobes, and what base, width, precision and choice of frequencies do to them; then what
@@ -16,14 +16,9 @@ LONGEST, WIDEST = 100_000, 8192
 PAIR = (5, 68)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"aliases: {message}; `posenc aliases --help` explains the options")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = _Parser("posenc aliases", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc aliases", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
     parser.add_argument("--d-model", type=int, default=8, metavar="D", help="width of the model (default 8)")
     parser.add_argument("--num-heads", type=int, metavar="H", help="heads (default 1, of biases 4)")
@@ -103,7 +98,7 @@ def _asked(options: argparse.Namespace) -> Asked:
     from posenc_jax.analysis import views
     from posenc_jax.encodings import Dims
 
-    slot = slot_of(options.encoding)
+    _, slot = named(options.encoding)
     length = options.length
 
     def dims(heads: int) -> Dims:
@@ -115,18 +110,3 @@ def _asked(options: argparse.Namespace) -> Asked:
         heads = 4 if only_bias and options.d_model % 4 == 0 else 1
     pair = tuple(options.pair) if options.pair else PAIR if max(PAIR) < length else (0, length - 1)
     return Asked(options.encoding, slot, dims(heads), length, pair, options.level)
-
-
-def slot_of(text: str) -> Any:
-    """The encodings that a name of the catalogue or a spec means; UsageError when it is neither."""
-    from posenc_jax.encodings import parse
-    from posenc_jax.encodings.catalogue import CATALOGUE
-
-    specs = {method.name.lower(): method.spec for family in CATALOGUE.values() for method in family}
-    try:
-        return parse(specs.get(text.strip().lower(), text))
-    except ValueError as error:
-        said = "(" in text or "did you mean" in str(error)  # then a field is wrong, or the error says what is meant
-        near = [] if said else difflib.get_close_matches(text.lower(), specs, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}{hint}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures.process
 import dataclasses
-import difflib
 import functools
 import json
 import multiprocessing
@@ -15,9 +14,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
+from posenc_jax.cli.names import named
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints a Markdown table with a legend:
 the contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding,
@@ -37,14 +37,9 @@ class Row:
     note: str = ""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"audit: {message}; `posenc audit --help` explains the options")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = _Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to FILE")
@@ -113,18 +108,10 @@ def row_of(text: str) -> Row:
     from posenc_jax.analysis.audit import measured
     from posenc_jax.encodings import parse, spec
 
+    method, slot = named(text)
     known = catalogue_rows()
-    for row in known:
-        if text.strip().lower() == row.name.lower():
-            return row
-    try:
-        slot = parse(text)
-    except ValueError as error:
-        near = difflib.get_close_matches(text.lower(), {row.name.lower() for row in known}, n=1)
-        if not near:
-            raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec: {error}") from None
-        name = next(row.name for row in known if row.name.lower() == near[0])
-        raise UsageError(f"{text!r} is no name of the catalogue; did you mean {name!r}?") from None
+    if method is not None:
+        return next(row for row in known if row.name == method.name)
     try:
         measured(slot)
     except ValueError as error:

@@ -8,9 +8,8 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import NoReturn
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, at_home, guarded
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
 sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
@@ -26,15 +25,10 @@ newer revisions, or to save space."""
 DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache)"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains the options")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     raw = argparse.RawDescriptionHelpFormatter
-    parser = _Parser("posenc data", description=DESCRIPTION, formatter_class=raw)
+    parser = Parser("posenc data", description=DESCRIPTION, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")

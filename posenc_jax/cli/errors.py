@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from posenc_jax.data.corpora.corpus import DataError
 
 
 class UsageError(Exception):
     """The command line, a config file or a directory asks for something impossible; the message says what to do."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UsageErrors; ``prog`` is "posenc COMMAND"."""
+
+    def error(self, message: str) -> NoReturn:
+        """Names the command, what is wrong and where its options are explained."""
+        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains the options")
 
 
 def at_home(path: Path) -> Path:

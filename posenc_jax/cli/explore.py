@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NoReturn
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
 positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
 once. The settings given here are those it opens with."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"explore: {message}; `posenc explore --help` explains the options")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = _Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
     parser.add_argument("--output", type=Path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
     parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")

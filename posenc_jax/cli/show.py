@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli import shown_files
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
+from posenc_jax.cli.names import named
 
 if TYPE_CHECKING:
     from posenc_jax.report.shown import Shown
@@ -33,14 +33,9 @@ MOST = 64  # positions of an attention map: more cannot be read
 MOST_LINES = 12
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"show: {message}; `posenc show --help` explains the options")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = _Parser("posenc show", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc show", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
     add("--view", nargs="+", choices=VIEWS, metavar="VIEW", help="default: all that the encodings have")
@@ -135,21 +130,11 @@ def _of_specs(options: argparse.Namespace) -> list[Shown]:
 
 
 def _slot(text: str) -> tuple[str, Any]:
-    """The slot that a name of the catalogue or a spec means, and what to call it."""
-    from posenc_jax.encodings import parse, spec
-    from posenc_jax.encodings.catalogue import CATALOGUE
+    """What to call an encoding, and its slot."""
+    from posenc_jax.encodings import spec
 
-    known = {method.name.lower(): method for methods in CATALOGUE.values() for method in methods}
-    if text.strip().lower() in known:
-        method = known[text.strip().lower()]
-        return (method.spec if method.spec == text else method.name), parse(method.spec)
-    try:
-        slot = parse(text)
-    except ValueError as error:
-        near = [] if "(" in text else difflib.get_close_matches(text.lower(), known, n=1)  # else a field is wrong
-        hint = f"; did you mean {known[near[0]].name!r}?" if near else f": {error}"
-        raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec{hint}") from None
-    return spec(slot), slot
+    method, slot = named(text)
+    return spec(slot) if method is None else method.spec if method.spec == text else method.name, slot
 
 
 def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Shown:

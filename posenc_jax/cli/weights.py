@@ -6,21 +6,16 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import Parser, guarded
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains it")
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = _Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
+    parser = Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write the final parameters of one seed of a finished run to a new file"
     export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")

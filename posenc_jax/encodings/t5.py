@@ -128,9 +128,13 @@ class T5Bias(PositionalEncoding):
         """Queries only where ``scaled`` is False."""
         return super().acts_on - {"encode_queries"} if self.scaled else super().acts_on
 
+    def initial_limit(self, num_heads: int) -> float:
+        """Initial values are uniform between minus this and this."""
+        return float((6 / (num_heads + self.num_buckets)) ** 0.5)
+
     def init(self, key: Array, dims: Dims) -> Params:
         """``table [H, num_buckets]``."""
-        limit = (6 / (dims.num_heads + self.num_buckets)) ** 0.5
+        limit = self.initial_limit(dims.num_heads)
         return {"table": jax.random.uniform(key, (dims.num_heads, self.num_buckets), jnp.float32, -limit, limit)}
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:

@@ -168,9 +168,9 @@ def _t5_runs() -> tuple[list[int], list[int]]:
 
 def _t5_table() -> list[list[float]]:
     """``[H, num_buckets]`` values from the distribution that `T5Bias` draws its initial ones from."""
-    shape = (HEADS, T5Bias().num_buckets)
-    limit = (6 / sum(shape)) ** 0.5
-    return np.random.default_rng(0).uniform(-limit, limit, shape).round(6).tolist()
+    t5 = T5Bias()
+    limit = t5.initial_limit(HEADS)
+    return np.random.default_rng(0).uniform(-limit, limit, (HEADS, t5.num_buckets)).round(6).tolist()
 
 
 def _file(name: str) -> str:

@@ -95,7 +95,10 @@ def test_help_fits_in_100_columns(capsys, monkeypatch, command):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["sinusoidall"], ["'sinusoidall' is neither a name of the catalogue nor a spec", "did you mean 'sinusoidal'"]),
+        (
+            ["sinusoidall"],
+            ["'sinusoidall' is neither a name of the catalogue nor a spec", "did you mean 'Sinusoidal'?"],
+        ),
         (["sinusoidal", "--d-model", "1"], ["--d-model 1 must lie in 2 .. 8192"]),
         (["sinusoidal", "--d-model", "9"], ["sinusoidal: ", "the dimension is 9", "odd='pad'"]),
         (["sinusoidal", "--length", "1"], ["--length 1 must lie in 2 .. 100000"]),

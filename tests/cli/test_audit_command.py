@@ -93,8 +93,8 @@ def test_every_row_of_the_catalogue_is_audited_when_none_is_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rop"], "'rop' is no name of the catalogue; did you mean 'RoPE'?"),
-        (["T5 bia"], "'T5 bia' is no name of the catalogue; did you mean 'T5 bias'?"),
+        (["rop"], "'rop' is neither a name of the catalogue nor a spec; did you mean 'RoPE'?"),
+        (["T5 bia"], "'T5 bia' is neither a name of the catalogue nor a spec; did you mean 'T5 bias'?"),
         (["rope(bas=3)"], "RoPE has no field 'bas': did you mean 'base'?"),
         (["zzzzzz"], "'zzzzzz' is neither a name of the catalogue nor a spec: unknown encoding 'zzzzzz'"),
         (["alibi", "learned(64)"], "raise max_len to 1024"),

@@ -1,0 +1,23 @@
+"""What the word for an encoding on a command line means: a name of the catalogue, or a spec."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from posenc_jax.cli.errors import UsageError
+
+
+def named(text: str) -> tuple[Any, Any]:
+    """The row of the catalogue with that name (None for a spec) and the slot; UsageError when it is neither."""
+    from posenc_jax.encodings import parse
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    methods = {method.name.lower(): method for family in CATALOGUE.values() for method in family}
+    method = methods.get(text.strip().lower())
+    try:
+        return method, parse(text if method is None else method.spec)
+    except ValueError as error:
+        near = [] if "(" in text else difflib.get_close_matches(text.lower(), methods, n=1)  # else a field is wrong
+        hint = f"; did you mean {methods[near[0]].name!r}?" if near else f": {error}"
+        raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec{hint}") from None
