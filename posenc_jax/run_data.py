@@ -98,9 +98,7 @@ class Supply:
         else:
             threads = max(1, _READING_THREADS // len(set(seeds)))
             for seed in set(seeds) - set(self._feeds):
-                self._feeds[seed] = Feed(
-                    self.data.stream, self._plans[seed], task.row, count, num_threads=threads
-                )
+                self._feeds[seed] = Feed(self.data.stream, self._plans[seed], task.row, count, num_threads=threads)
             parts = [self._feeds[seed](step) for seed in seeds]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 

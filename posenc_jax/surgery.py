@@ -38,8 +38,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
         for stack in params["posenc"]
     }
     old = {
-        path_string(path): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path({**trained, "posenc": arranged})
+        path_string(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path({**trained, "posenc": arranged})
     }
     kept = []
 

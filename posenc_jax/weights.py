@@ -294,6 +294,4 @@ def _read(path: str | os.PathLike, read: Callable[[Any, str], Any]) -> tuple[dic
         with safe_open(path, framework="numpy") as file:
             return {name: read(file, name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise RefusedError(
-            f"{path} is no whole safetensors file ({error}): export it again, or name another"
-        ) from None
+        raise RefusedError(f"{path} is no whole safetensors file ({error}): export it again, or name another") from None

@@ -214,9 +214,7 @@ def test_runs_that_cannot_work(tmp_path, what, message):
 
 def test_runs_of_other_tasks():
     loaded = load_run(trained("translation"))
-    with pytest.raises(
-        RefusedError, match=r"is a run of task 'translation', and `posenc classify` .* translate`"
-    ):
+    with pytest.raises(RefusedError, match=r"is a run of task 'translation', and `posenc classify` .* translate`"):
         classify(loaded, documents())
     with pytest.raises(RefusedError, match="`posenc summarize` needs one of task 'summarization': use `posenc trans"):
         summarize(loaded, ["owl"])

@@ -104,9 +104,7 @@ def agreement(cell: Cell) -> Interval | None:
     predicted = cell.predicted()
     if predicted is None:
         return None
-    return cell.interval(
-        lambda s: rank_correlation(predicted, by_distance(s["given_by_offset"], s["asked_by_offset"]))
-    )
+    return cell.interval(lambda s: rank_correlation(predicted, by_distance(s["given_by_offset"], s["asked_by_offset"])))
 
 
 def tables(cells: Iterable[Cell]) -> str:
@@ -125,10 +123,17 @@ def tables(cells: Iterable[Cell]) -> str:
 
 def _excess_table(cells: list[Cell]) -> str:
     head = (
-        "arm", "accuracy", "kernel at 62, 63, 64", "confusion at 1, %", "at 62, 63, 64, %",
-        "alias excess at 63, points", "of the argmax", f"excess at {FAST}", f"at {CONTROL}",
+        "arm",
+        "accuracy",
+        "kernel at 62, 63, 64",
+        "confusion at 1, %",
+        "at 62, 63, 64, %",
+        "alias excess at 63, points",
+        "of the argmax",
+        f"excess at {FAST}",
+        f"at {CONTROL}",
         "rank correlation with the kernel",
-    )  # fmt: skip
+    )
     rows = []
     for cell in cells:
         predicted, near = cell.predicted(), (OFFSET - 1, OFFSET, OFFSET + 1)

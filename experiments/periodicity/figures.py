@@ -100,9 +100,12 @@ def _by_steps(cells: list[Cell], title: str) -> Any:
     axes.set_ylabel("alias excess, points")
     beside = axes.twinx()
     beside.plot(
-        steps, [cell.interval(lambda s: s["accuracy"]).mean for cell in cells], color=MUTED, linestyle="--",
+        steps,
+        [cell.interval(lambda s: s["accuracy"]).mean for cell in cells],
+        color=MUTED,
+        linestyle="--",
         label="accuracy",
-    )  # fmt: skip
+    )
     beside.set_ylim(0, 1)
     beside.set_ylabel("accuracy (dashed)", color=MUTED)
     axes.legend(frameon=False, fontsize=7)

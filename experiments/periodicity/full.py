@@ -23,9 +23,12 @@ from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
 
 POSITIONS = 128
 SHARED = dict(
-    layers=2, steps_per_call=25, seeds=tuple(range(8)), num_examples=4096,
+    layers=2,
+    steps_per_call=25,
+    seeds=tuple(range(8)),
+    num_examples=4096,
     execution=Execution(mode="vmap", group_size=8),
-)  # fmt: skip
+)
 
 naming, asking, back = (
     PositionOf(length=POSITIONS),

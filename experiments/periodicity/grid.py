@@ -108,9 +108,7 @@ def noise_arms(run: Run) -> tuple[Run, ...]:
 
 def budget_arms(run: Run, steps: tuple[int, ...]) -> tuple[Run, ...]:
     """Trained for longer or shorter."""
-    return tuple(
-        arm(run, f"{count} steps", training=dataclasses.replace(run.training, steps=count)) for count in steps
-    )
+    return tuple(arm(run, f"{count} steps", training=dataclasses.replace(run.training, steps=count)) for count in steps)
 
 
 def width_arms(run: Run, widths: tuple[int, ...] = WIDTHS) -> tuple[Run, ...]:

@@ -21,13 +21,24 @@ naming = centre(
 fewer = dataclasses.replace(naming, seeds=SEEDS[:4])
 naming_64 = centre(PositionOf(length=POSITIONS), 64, steps=100, learning_rate=3e-3, table="position_of, d_model 64")
 back = centre(
-    TokenBack(length=POSITIONS, back=8), 8, steps=300, learning_rate=1e-2, table="token_back, d_model 8",
-    seeds=SEEDS, num_examples=512,
-)  # fmt: skip
+    TokenBack(length=POSITIONS, back=8),
+    8,
+    steps=300,
+    learning_rate=1e-2,
+    table="token_back, d_model 8",
+    seeds=SEEDS,
+    num_examples=512,
+)
 asking = centre(
-    TokenAt(length=POSITIONS, num_symbols=4, queries=POSITIONS), 8, steps=1500, learning_rate=1e-2,
-    table="token_at, d_model 8", seeds=SEEDS, batch_size=8, num_examples=512,
-)  # fmt: skip
+    TokenAt(length=POSITIONS, num_symbols=4, queries=POSITIONS),
+    8,
+    steps=1500,
+    learning_rate=1e-2,
+    table="token_at, d_model 8",
+    seeds=SEEDS,
+    batch_size=8,
+    num_examples=512,
+)
 
 
 def wider(d_model: int, steps: int) -> Run:

@@ -190,9 +190,7 @@ def _finite(x: Array, rank: int) -> np.ndarray:
         axes = {2: "[contents, width]", 3: "[contents, positions, width]"}[rank]
         raise ValueError(f"activations of shape {x.shape} are not {axes}")
     if not np.isfinite(x).all():
-        raise ValueError(
-            "activations are not finite: positions beyond a learned table give NaN, keep within its rows"
-        )
+        raise ValueError("activations are not finite: positions beyond a learned table give NaN, keep within its rows")
     return x
 
 

@@ -75,9 +75,7 @@ def _check(options: argparse.Namespace) -> None:
     if not 2 <= options.d_model <= WIDEST:
         raise UsageError(f"--d-model {options.d_model} must lie in 2 .. {WIDEST}, as in --d-model 8")
     if not 2 <= options.length <= LONGEST:
-        raise UsageError(
-            f"--length {options.length} must lie in 2 .. {LONGEST}: positions 0 to length-1 are compared"
-        )
+        raise UsageError(f"--length {options.length} must lie in 2 .. {LONGEST}: positions 0 to length-1 are compared")
     heads = options.num_heads
     if heads is not None and (heads < 1 or options.d_model % heads):
         raise UsageError(f"--num-heads {heads} must divide --d-model {options.d_model}, as 1 does")

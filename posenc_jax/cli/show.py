@@ -47,9 +47,12 @@ def main(arguments: list[str]) -> int:
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text")
     add(
-        "--output", type=Path, default=Path("shown"), metavar="PATH",
+        "--output",
+        type=Path,
+        default=Path("shown"),
+        metavar="PATH",
         help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
-    )  # fmt: skip
+    )
     return guarded(lambda: _show(parser.parse_args(arguments)))
 
 

@@ -30,9 +30,7 @@ def order(n: int, seed: int, epoch: int) -> np.ndarray:
     return np.argsort(np.random.Philox(key=key).random_raw(n), kind="stable")
 
 
-def packed(
-    lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int, order: np.ndarray
-) -> np.ndarray:
+def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int, order: np.ndarray) -> np.ndarray:
     """Examples put into rows: ``[R, max_examples]`` int32 ids, -1 = none (at the end of a row).
 
     Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: there

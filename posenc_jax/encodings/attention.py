@@ -111,9 +111,11 @@ def attend(
     if scorer is None:
         logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * head_dim**-0.5
     else:
-        logits = encodings[scorer].score(
-            params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer]
-        ).astype(dtype)
+        logits = (
+            encodings[scorer]
+            .score(params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer])
+            .astype(dtype)
+        )
     if bias is not None:
         bias = _for_batch(bias.astype(dtype), logits.shape[0])
         if adjuster is None:

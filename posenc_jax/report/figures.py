@@ -15,15 +15,33 @@ from posenc_jax.report.summary import TaskSummary
 from posenc_jax.report.tables import axis_title
 
 MARKERS = {
-    "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "pentagon": "p",
-    "hexagon": "h", "star": "*", "x": "X",
-}  # fmt: skip
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "pentagon": "p",
+    "hexagon": "h",
+    "star": "*",
+    "x": "X",
+}
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 SETTINGS: Any = {
-    "pdf.fonttype": 42, "font.family": "DejaVu Sans", "font.size": 8, "axes.linewidth": 0.6, "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6, "xtick.major.size": 3, "ytick.major.size": 3, "path.simplify": False,
-}  # fmt: skip
+    "pdf.fonttype": 42,
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "path.simplify": False,
+}
 
 
 def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
@@ -80,9 +98,17 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
     if task.chance:
         axes.axhline(task.chance, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
         axes.annotate(
-            f"chance\n{task.chance:g}", (1, task.chance), xycoords=("axes fraction", "data"), xytext=(3, 0),
-            textcoords="offset points", color=MUTED, fontsize=7, ha="left", va="center", annotation_clip=False,
-        )  # fmt: skip
+            f"chance\n{task.chance:g}",
+            (1, task.chance),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            color=MUTED,
+            fontsize=7,
+            ha="left",
+            va="center",
+            annotation_clip=False,
+        )
     for cell in task.cells:
         if not cell.curve:
             continue
@@ -95,9 +121,15 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             values = [point.scores.get(seed, float("nan")) for point in cell.curve]
             axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)
         axes.plot(
-            lengths, [point.interval.mean for point in cell.curve], color=style.color, linestyle=DASHES[style.dash],
-            marker=MARKERS[style.marker], markersize=3.2, linewidth=1.4, label=style.name,
-        )  # fmt: skip
+            lengths,
+            [point.interval.mean for point in cell.curve],
+            color=style.color,
+            linestyle=DASHES[style.dash],
+            marker=MARKERS[style.marker],
+            markersize=3.2,
+            linewidth=1.4,
+            label=style.name,
+        )
     axes.set_xlabel(task.length_unit or "length")
     axes.set_ylabel(axis_title(task.kind))
     axes.set_title(task.task_label, fontsize=9, loc="left")

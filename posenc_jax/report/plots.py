@@ -182,9 +182,12 @@ def _errors(style: Style, intervals: list[Interval]) -> dict[str, Any]:
         above.append(interval.high - interval.mean if known else 0.0)  # type: ignore[operator]
         below.append(interval.mean - interval.low if known else 0.0)  # type: ignore[operator]
     return {
-        "type": "data", "symmetric": False, "color": style.color, "array": _rounded(above),
+        "type": "data",
+        "symmetric": False,
+        "color": style.color,
+        "array": _rounded(above),
         "arrayminus": _rounded(below),
-    }  # fmt: skip
+    }
 
 
 def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> list[dict[str, Any]]:
@@ -216,9 +219,7 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "
 def _axis(axis: Axis) -> dict[str, Any]:
     """Range and ticks for plotly."""
     shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
-    return shown | (
-        {"type": "log", "ticktext": list(axis.names), "automargin": True} if axis.logarithmic else {}
-    )
+    return shown | ({"type": "log", "ticktext": list(axis.names), "automargin": True} if axis.logarithmic else {})
 
 
 def base_layout(height: int) -> dict[str, Any]:
@@ -252,16 +253,31 @@ def title_of(text: str) -> dict[str, Any]:
 
 def _note(text: str, x: float, y: float, xref: str, xanchor: str, yanchor: str) -> dict[str, Any]:
     return {
-        "text": text, "x": x, "y": y, "xref": xref, "yref": "paper", "xanchor": xanchor, "yanchor": yanchor,
-        "showarrow": False, "font": {"size": 12, "color": MUTED},
-    }  # fmt: skip
+        "text": text,
+        "x": x,
+        "y": y,
+        "xref": xref,
+        "yref": "paper",
+        "xanchor": xanchor,
+        "yanchor": yanchor,
+        "showarrow": False,
+        "font": {"size": 12, "color": MUTED},
+    }
 
 
 def _shade(start: float, end: float) -> dict[str, Any]:
     return {
-        "type": "rect", "xref": "x", "yref": "paper", "x0": start, "x1": end, "y0": 0, "y1": 1, "fillcolor": SHADE,
-        "line": {"width": 0}, "layer": "below",
-    }  # fmt: skip
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "x0": start,
+        "x1": end,
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": SHADE,
+        "line": {"width": 0},
+        "layer": "below",
+    }
 
 
 def _line(where: dict[str, Any]) -> dict[str, Any]:

@@ -51,9 +51,14 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
             continue
         title, values = plot.panels[i]
         image = axes.imshow(
-            values, cmap=_DIVERGING if plot.diverging else _SEQUENTIAL, vmin=plot.low, vmax=plot.high,
-            interpolation="nearest", aspect="equal" if plot.square else "auto", rasterized=False,
-        )  # fmt: skip
+            values,
+            cmap=_DIVERGING if plot.diverging else _SEQUENTIAL,
+            vmin=plot.low,
+            vmax=plot.high,
+            interpolation="nearest",
+            aspect="equal" if plot.square else "auto",
+            rasterized=False,
+        )
         axes.set_title(title, fontsize=7, loc="left", pad=3)
         outer_left, outer_bottom = i % columns == 0, i + columns >= len(plot.panels)
         size = 7 if alone else 6
@@ -118,9 +123,17 @@ def _lines(figure: Any, plot: Lines) -> None:
     for value, name in plot.levels:
         axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
         axes.annotate(
-            name, (1, value), xycoords=("axes fraction", "data"), xytext=(3, 0), textcoords="offset points",
-            color=MUTED, fontsize=7, ha="left", va="center", annotation_clip=False,
-        )  # fmt: skip
+            name,
+            (1, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            color=MUTED,
+            fontsize=7,
+            ha="left",
+            va="center",
+            annotation_clip=False,
+        )
     named: set[str] = set()
     for line in plot.lines:
         _line(axes, plot, line, label=None if line.group in named else line.group)
@@ -167,10 +180,16 @@ def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:
     if line.low is not None and line.high is not None:
         axes.fill_between(line.x, line.low, line.high, color=line.style.color, alpha=0.13 * line.opacity, linewidth=0)
     axes.plot(
-        line.x, line.y, color=line.style.color, linestyle=DASHES[line.style.dash], alpha=line.opacity,
+        line.x,
+        line.y,
+        color=line.style.color,
+        linestyle=DASHES[line.style.dash],
+        alpha=line.opacity,
         linewidth=3.2 if line.wide else 1.2,
-        marker=MARKERS[line.style.marker] if plot.markers else None, markersize=5 if line.wide else 3, label=label,
-    )  # fmt: skip
+        marker=MARKERS[line.style.marker] if plot.markers else None,
+        markersize=5 if line.wide else 3,
+        label=label,
+    )
 
 
 def _points(figure: Any, plot: Points) -> None:
@@ -183,9 +202,12 @@ def _points(figure: Any, plot: Points) -> None:
     marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0.3, edgecolors=INK, zorder=2)
     for p in plot.labelled:
         axes.annotate(
-            str(p), (x[p], y[p]), xytext=(2, 2), textcoords="offset points",
+            str(p),
+            (x[p], y[p]),
+            xytext=(2, 2),
+            textcoords="offset points",
             fontsize=5 if crowded else 5.5 if len(plot.labelled) > 24 else 7,
-        )  # fmt: skip
+        )
     axes.margins(0.07)
     axes.set_xlabel(plot.x_title)
     axes.set_ylabel(plot.y_title)

@@ -15,8 +15,19 @@ from posenc_jax.report.style import INK, MUTED
 from posenc_jax.report.table import Table
 
 # Red to blue and viridis, as in the figures for a paper.
-_DIVERGING = ["#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d",
-              "#b2182b", "#67001f"]  # fmt: skip
+_DIVERGING = [
+    "#053061",
+    "#2166ac",
+    "#4393c3",
+    "#92c5de",
+    "#d1e5f0",
+    "#f7f7f7",
+    "#fddbc7",
+    "#f4a582",
+    "#d6604d",
+    "#b2182b",
+    "#67001f",
+]
 _SEQUENTIAL = "Viridis"
 
 
@@ -58,10 +69,11 @@ def _heat_map(plot: HeatMap) -> Figure:
     base = {"showgrid": False, "zeroline": False, "ticks": "outside", "ticklen": 3, "automargin": True}
     layout["xaxis"], layout["yaxis"] = {}, {}
     layout["coloraxis"] = {
-        "cmin": plot.low, "cmax": plot.high,
+        "cmin": plot.low,
+        "cmax": plot.high,
         "colorscale": [[i / 10, c] for i, c in enumerate(_DIVERGING)] if plot.diverging else _SEQUENTIAL,
         "colorbar": {"title": {"text": plot.z_title, "side": "right"}, "thickness": 12, "outlinewidth": 0, "x": 1.01},
-    }  # fmt: skip
+    }
     layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
     layout["annotations"] = []
     traces = []
@@ -73,8 +85,13 @@ def _heat_map(plot: HeatMap) -> Figure:
         x_domain = [column / columns + gap_x / 2, (column + 1) / columns - gap_x / 2]
         y_domain = [1 - (row + 1) / rows + gap_y / 2, 1 - row / rows - gap_y / 2]
         x = base | {"domain": x_domain, "anchor": f"y{number}", "showticklabels": bottom, "constrain": "domain"}
-        y = base | {"domain": y_domain, "anchor": f"x{number}", "showticklabels": left, "autorange": "reversed",
-                    "constrain": "domain"}  # fmt: skip
+        y = base | {
+            "domain": y_domain,
+            "anchor": f"x{number}",
+            "showticklabels": left,
+            "autorange": "reversed",
+            "constrain": "domain",
+        }
         if plot.square:
             y |= {"scaleanchor": f"x{number}", "constraintoward": "top"}
         x |= _names(plot.x_names, values.shape[1]) | ({"tickangle": -90} if plot.x_names else {})
@@ -86,19 +103,30 @@ def _heat_map(plot: HeatMap) -> Figure:
         layout[f"xaxis{number}"], layout[f"yaxis{number}"] = x, y
         traces.append(
             {
-                "type": "heatmap", "z": _rows(values), "coloraxis": "coloraxis", "xaxis": f"x{number}",
-                "yaxis": f"y{number}", "showlegend": False, "name": title,
+                "type": "heatmap",
+                "z": _rows(values),
+                "coloraxis": "coloraxis",
+                "xaxis": f"x{number}",
+                "yaxis": f"y{number}",
+                "showlegend": False,
+                "name": title,
                 "hovertemplate": f"{plot.y_title} %{{y}}, {plot.x_title} %{{x}}: %{{z:.4g}}<extra></extra>",
             }
-        )  # fmt: skip
+        )
         if title:
             layout["annotations"].append(
                 {
-                    "text": markup.escape(title), "x": 0, "y": 1, "xref": f"x{number} domain",
-                    "yref": f"y{number} domain", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+                    "text": markup.escape(title),
+                    "x": 0,
+                    "y": 1,
+                    "xref": f"x{number} domain",
+                    "yref": f"y{number} domain",
+                    "xanchor": "left",
+                    "yanchor": "bottom",
+                    "showarrow": False,
                     "font": {"size": 11, "color": MUTED},
                 }
-            )  # fmt: skip
+            )
     return {"data": traces, "layout": layout}
 
 
@@ -135,17 +163,30 @@ def _lines(plot: Lines) -> Figure:
     for value, name in plot.levels:
         layout["shapes"].append(
             {
-                "type": "line", "layer": "below", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": value,
-                "y1": value, "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
+                "type": "line",
+                "layer": "below",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "yref": "y",
+                "y0": value,
+                "y1": value,
+                "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
             }
-        )  # fmt: skip
+        )
         layout["annotations"].append(
             {
-                "text": name, "x": 1, "xref": "paper", "xanchor": "right", "yref": "y", "yanchor": "bottom",
-                "y": math.log10(value) if plot.log_y else value, "showarrow": False,
+                "text": name,
+                "x": 1,
+                "xref": "paper",
+                "xanchor": "right",
+                "yref": "y",
+                "yanchor": "bottom",
+                "y": math.log10(value) if plot.log_y else value,
+                "showarrow": False,
                 "font": {"size": 12, "color": MUTED},
             }
-        )  # fmt: skip
+        )
     traces: list[dict[str, Any]] = []
     named: set[str] = set()
     several = len({line.group for line in plot.lines}) > 1
@@ -169,11 +210,17 @@ def _stacked(plot: Lines) -> Figure:
         layout[f"yaxis{number}"] = y | same[1] | {"anchor": f"x{number}", "domain": domain, "automargin": True}
         layout["annotations"].append(
             {
-                "text": markup.escape(line.group), "x": 1, "xref": "paper", "xanchor": "right", "y": 1,
-                "yref": f"y{number} domain", "yanchor": "bottom", "showarrow": False,
+                "text": markup.escape(line.group),
+                "x": 1,
+                "xref": "paper",
+                "xanchor": "right",
+                "y": 1,
+                "yref": f"y{number} domain",
+                "yanchor": "bottom",
+                "showarrow": False,
                 "font": {"size": 12, "color": MUTED},
             }
-        )  # fmt: skip
+        )
         traces += [t | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for t in _line(plot, line, shown=False)]
     layout[f"xaxis{count}"]["title"] = title_of(plot.x_title)
     layout["yaxis"]["title"] = title_of(plot.y_title)
@@ -192,10 +239,14 @@ def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
             common
             | {
                 "x": _values(np.concatenate([line.x, line.x[::-1]])),
-                "y": _values(np.concatenate([line.high, line.low[::-1]])), "mode": "none", "fill": "toself",
-                "fillcolor": faded(line.style.color, 0.13 * line.opacity), "hoverinfo": "skip", "showlegend": False,
+                "y": _values(np.concatenate([line.high, line.low[::-1]])),
+                "mode": "none",
+                "fill": "toself",
+                "fillcolor": faded(line.style.color, 0.13 * line.opacity),
+                "hoverinfo": "skip",
+                "showlegend": False,
             }
-        )  # fmt: skip
+        )
     mark = {"color": color, "size": 10 if line.wide else 6, "symbol": line.style.marker}
     traces.append(
         common
@@ -223,17 +274,25 @@ def _points(plot: Points) -> Figure:
         )
     traces.append(
         {
-            "type": "scatter", "x": x, "y": y, "mode": "markers+text", "showlegend": False,
-            "text": [str(p) if p in labelled else "" for p in range(len(x))], "textposition": "top right",
+            "type": "scatter",
+            "x": x,
+            "y": y,
+            "mode": "markers+text",
+            "showlegend": False,
+            "text": [str(p) if p in labelled else "" for p in range(len(x))],
+            "textposition": "top right",
             "textfont": {"size": 10 if len(labelled) > 24 else 12},
-            "customdata": list(range(len(x))), "hovertemplate": "position %{customdata}<extra></extra>",
+            "customdata": list(range(len(x))),
+            "hovertemplate": "position %{customdata}<extra></extra>",
             "marker": {
-                "size": 8, "color": list(range(len(x))), "colorscale": _SEQUENTIAL,
+                "size": 8,
+                "color": list(range(len(x))),
+                "colorscale": _SEQUENTIAL,
                 "line": {"width": 0.5, "color": INK},
                 "colorbar": {"title": {"text": "position", "side": "right"}, "thickness": 12, "outlinewidth": 0},
             },
         }
-    )  # fmt: skip
+    )
     return {"data": traces, "layout": layout}
 
 

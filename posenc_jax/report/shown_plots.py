@@ -48,11 +48,20 @@ def _heatmap(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[i
             rows, columns = one.vectors.shape
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-heatmap", "heatmap", f"Vectors of {style[one.label].name}",
+                    f"{slug(one.label)}-heatmap",
+                    "heatmap",
+                    f"Vectors of {style[one.label].name}",
                     f"What is added to an embedding at {rows} positions, in each of {columns} dimensions.",
-                    "dimension", "position", "value", (("", one.vectors),), -high, high, True, False,
+                    "dimension",
+                    "position",
+                    "value",
+                    (("", one.vectors),),
+                    -high,
+                    high,
+                    True,
+                    False,
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -69,12 +78,19 @@ def _lines(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
         listed = _listed([str(p) for p in positions])
         found.append(
             Lines(
-                f"{slug(one.label)}-lines", "lines", f"Vectors of {style[one.label].name}",
-                f"The vector at position {listed}, value by value." if len(positions) == 1
+                f"{slug(one.label)}-lines",
+                "lines",
+                f"Vectors of {style[one.label].name}",
+                f"The vector at position {listed}, value by value."
+                if len(positions) == 1
                 else f"The vectors at positions {listed}, value by value.",
-                "dimension", "value", drawn, markers=one.vectors.shape[1] <= 64, stacked=len(drawn) > 1,
+                "dimension",
+                "value",
+                drawn,
+                markers=one.vectors.shape[1] <= 64,
+                stacked=len(drawn) > 1,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -95,16 +111,29 @@ def _frequencies(shown: Sequence[Shown], style: dict[str, Style], positions: tup
     levels += [(1e4 * math.tau, "10000 · 2π")] if max(every, default=0.0) > 1e3 * math.tau else []
     return [
         Lines(
-            "frequencies", "frequencies", "Frequencies",
+            "frequencies",
+            "frequencies",
+            "Frequencies",
             "The frequency of each pair of a sine and a cosine (of each plane that is turned, in one head)." + still,
-            "pair", "frequency (radians per position)", drawn(turning), log_y=True, markers=True,
+            "pair",
+            "frequency (radians per position)",
+            drawn(turning),
+            log_y=True,
+            markers=True,
         ),
         Lines(
-            "wavelengths", "frequencies", "Wavelengths",
+            "wavelengths",
+            "frequencies",
+            "Wavelengths",
             "The wavelength of each pair, 2π over its frequency: after so many positions it is where it was." + still,
-            "pair", "wavelength (positions)", drawn(waves), log_y=True, markers=True, levels=tuple(levels),
+            "pair",
+            "wavelength (positions)",
+            drawn(waves),
+            log_y=True,
+            markers=True,
+            levels=tuple(levels),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _kernel(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
@@ -127,12 +156,16 @@ def _kernel(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[in
     banded = " Band: 5 % to 95 % of positions and heads." if _banded(drawn) else ""
     return [
         Lines(
-            "kernel", "kernel", "Similarity by offset",
+            "kernel",
+            "kernel",
+            "Similarity by offset",
             "Dot product of the vectors of two positions by their offset; where queries and keys are encoded, the "
             f"product of a query and an earlier key of equal content. Mean, relative to offset 0.{banded}",
-            "offset (positions)", "dot product, relative to offset 0", _drawn_apart(drawn),
+            "offset (positions)",
+            "dot product, relative to offset 0",
+            _drawn_apart(drawn),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _distances(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
@@ -142,11 +175,20 @@ def _distances(shown: Sequence[Shown], style: dict[str, Style], positions: tuple
             matrix = distances(one.vectors)
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-distances", "distances", f"Distances in {style[one.label].name}",
+                    f"{slug(one.label)}-distances",
+                    "distances",
+                    f"Distances in {style[one.label].name}",
                     "Euclidean distance of the vectors of every two positions.",
-                    "position", "position", "distance", (("", matrix),), 0.0, float(matrix.max()) or 1.0, False, True,
+                    "position",
+                    "position",
+                    "distance",
+                    (("", matrix),),
+                    0.0,
+                    float(matrix.max()) or 1.0,
+                    False,
+                    True,
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -159,11 +201,17 @@ def _pca(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, 
             x, y = (f"component {i + 1} ({share:.0%} of the variance)" for i, share in enumerate(explained))
             found.append(
                 Points(
-                    f"{slug(one.label)}-pca", "pca", f"Principal components of {style[one.label].name}",
+                    f"{slug(one.label)}-pca",
+                    "pca",
+                    f"Principal components of {style[one.label].name}",
                     "The vectors on their first two principal components; the line joins successive positions.",
-                    x, y, points, _labelled(len(points)), True,
+                    x,
+                    y,
+                    points,
+                    _labelled(len(points)),
+                    True,
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -175,12 +223,18 @@ def _tsne(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int,
             points = t_sne(one.vectors, PERPLEXITY)
             found.append(
                 Points(
-                    f"{slug(one.label)}-tsne", "tsne", f"t-SNE of {style[one.label].name}",
+                    f"{slug(one.label)}-tsne",
+                    "tsne",
+                    f"t-SNE of {style[one.label].name}",
                     f"Perplexity {PERPLEXITY:g}, started from the principal components. Near points are near vectors; "
                     "distances of groups, and sizes, mean nothing.",
-                    "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", points, _labelled(len(points), 128), False,
+                    "t-SNE 1 (no unit)",
+                    "t-SNE 2 (no unit)",
+                    points,
+                    _labelled(len(points), 128),
+                    False,
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -194,20 +248,26 @@ def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
         assert one.shifts is not None
         name, residuals = style[one.label].name, one.shifts.residuals
         drawn.append(
-            Line(
-                name, name, np.array(list(residuals)), np.maximum(list(residuals.values()), floor), style[one.label]
-            )
+            Line(name, name, np.array(list(residuals)), np.maximum(list(residuals.values()), floor), style[one.label])
         )
     found: list[Plot] = [
         Lines(
-            "shift-residual", "shift", "Linear map to the position k later: what it misses",
+            "shift-residual",
+            "shift",
+            "Linear map to the position k later: what it misses",
             "Residual of the linear map that takes the vector of a position to that k later, fitted by least squares "
             "at half of the positions, measured at the others: rounding (1e-15) is an exact map, 1 is none at all.",
-            "shift k (positions)", "relative residual", tuple(drawn), log_x=True, log_y=True, markers=True,
+            "shift k (positions)",
+            "relative residual",
+            tuple(drawn),
+            log_x=True,
+            log_y=True,
+            markers=True,
             x_ticks=tuple(sorted({float(k) for line in drawn for k in line.x})),
-            y_ticks=(1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1.0), levels=((1.0, "no map"),),
+            y_ticks=(1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1.0),
+            levels=((1.0, "no map"),),
         )
-    ]  # fmt: skip
+    ]
     for one in with_maps:
         assert one.shifts is not None
         shift, size = one.shifts, min(len(one.shifts.matrix), MAP_DIMENSIONS)
@@ -216,13 +276,21 @@ def _shift(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int
         high = _limit(part)
         found.append(
             HeatMap(
-                f"{slug(one.label)}-shift-map", "shift",
+                f"{slug(one.label)}-shift-map",
+                "shift",
                 f"Map to the position {shift.offset} later, {style[one.label].name}",
                 f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "
                 "beside the diagonal are rotations.",
-                "dimension, from", "dimension, to", "weight", (("", part),), -high, high, True, True,
+                "dimension, from",
+                "dimension, to",
+                "weight",
+                (("", part),),
+                -high,
+                high,
+                True,
+                True,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -241,21 +309,31 @@ def _bias(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int,
             mean, low, high = by_offset(one.bias[h : h + 1], offsets)
             band = (low, high) if (high - low).max() > 1e-3 * max(np.abs(mean).max(), 1e-9) else (None, None)
             head = f"head {h + 1}"
-            line = (head, head, own[head], 1.0) if alone else (
-                style[one.label].name, f"{style[one.label].name}, {head}", style[one.label],
-                1.0 - 0.75 * h / max(heads - 1, 1),
-            )  # fmt: skip
+            line = (
+                (head, head, own[head], 1.0)
+                if alone
+                else (
+                    style[one.label].name,
+                    f"{style[one.label].name}, {head}",
+                    style[one.label],
+                    1.0 - 0.75 * h / max(heads - 1, 1),
+                )
+            )
             drawn.append(Line(line[0], line[1], np.array(offsets), mean, line[2], line[3], *band))
     about = "" if alone else " From head 1 (full colour) to the last (faint)."
     banded = " Band: 5 % to 95 % of queries." if _banded(drawn) else ""
     title = f"Bias of {style[with_bias[0].label].name}" if alone else "Biases"
     return [
         Lines(
-            "bias", "bias", title,
+            "bias",
+            "bias",
+            title,
             f"What is added to a logit, by the place of the key relative to the query.{about}{banded}",
-            "key position − query position", "bias of the logit", _drawn_apart(drawn),
+            "key position − query position",
+            "bias of the logit",
+            _drawn_apart(drawn),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _attention(shown: Sequence[Shown], style: dict[str, Style], positions: tuple[int, ...]) -> list[Plot]:
@@ -272,12 +350,23 @@ def _attention(shown: Sequence[Shown], style: dict[str, Style], positions: tuple
             name = f" {attention.name}" if attention.name else ""
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-attention{'-' + slug(attention.name) if attention.name else ''}", "attention",
-                    f"Attention{name}, {style[one.label].name}", attention.about,
-                    "key", "query", "attention weight", panels, 0.0, float(attention.weights.max()) or 1.0, False, True,
-                    min(heads, 4), attention.keys, attention.queries,
+                    f"{slug(one.label)}-attention{'-' + slug(attention.name) if attention.name else ''}",
+                    "attention",
+                    f"Attention{name}, {style[one.label].name}",
+                    attention.about,
+                    "key",
+                    "query",
+                    "attention weight",
+                    panels,
+                    0.0,
+                    float(attention.weights.max()) or 1.0,
+                    False,
+                    True,
+                    min(heads, 4),
+                    attention.keys,
+                    attention.queries,
                 )
-            )  # fmt: skip
+            )
     return found
 
 

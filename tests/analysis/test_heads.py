@@ -58,9 +58,7 @@ def test_views_of_trained_heads_are_products_of_single_projections():
     assert found.keys.shape == (2, 5, 5)
 
     def one(p, weights, bias, head):
-        return [
-            sum(vectors[p, m] * weights[m, 3 * head + d] for m in range(6)) + bias[3 * head + d] for d in range(3)
-        ]
+        return [sum(vectors[p, m] * weights[m, 3 * head + d] for m in range(6)) + bias[3 * head + d] for d in range(3)]
 
     for head, i, j in ((0, 0, 4), (1, 2, 1), (2, 3, 3), (3, 4, 2)):
         q = one(i, query, query_bias, head)

@@ -161,9 +161,7 @@ def test_text_that_changed_under_its_name_is_refused(tmp_path):
         stream = load(task, quiet).stream
     with small_corpus(task.data.name, changed, tmp_path / "other"):
         stream = dataclasses.replace(stream, split=load(task, quiet).stream.split)
-        with pytest.raises(
-            DataError, match=r"'help/en-de' have other lengths .* remove .*other/derived to have it"
-        ):
+        with pytest.raises(DataError, match=r"'help/en-de' have other lengths .* remove .*other/derived to have it"):
             stream[3]
     with small_corpus("python_docs", TEXT, tmp_path / "text"):
         windows = load(streamed(WINDOWS), quiet).stream

@@ -8,9 +8,7 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 
 
 def geometry_of(q_positions, k_positions, causal=False):
-    queries, keys = (
-        Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions)
-    )
+    queries, keys = (Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions))
     return Geometry.between(queries, keys, num_heads=6, causal=causal)
 
 

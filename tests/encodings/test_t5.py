@@ -37,9 +37,7 @@ def bucket(relative, num_buckets, max_distance, bidirectional):
 
 
 def between(q_positions, k_positions, causal, contiguous=False):
-    queries, keys = (
-        Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions)
-    )
+    queries, keys = (Sequence(p, np.full((p.shape[0],), p.shape[1], np.int32)) for p in (q_positions, k_positions))
     return Geometry.between(queries, keys, num_heads=3, causal=causal, contiguous=contiguous)
 
 

@@ -80,9 +80,7 @@ def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):
 
 
 def test_an_ablation_that_decodes_nothing_is_reported_by_accuracy(tmp_path):
-    cell = Run(
-        task=TRANSLATION.task, model=MODEL, evaluation=Evaluation(lengths=(16, 64)), seeds=(0, 1), label="nope"
-    )
+    cell = Run(task=TRANSLATION.task, model=MODEL, evaluation=Evaluation(lengths=(16, 64)), seeds=(0, 1), label="nope")
     _write(tmp_path, cell, {16: {}, 64: {}})
     write_results(tmp_path, Ablation(name="a", runs=(cell,)))
     assert json.loads((tmp_path / "ablation.json").read_text())["signatures"] == {}

@@ -34,9 +34,7 @@ def test_scores_and_intervals(ablation):
     cell = _cell(_summary(ablation), "even_pairs", "sinusoidal")
     expected = _expected("even_pairs", "sinusoidal", 1e-3)
     low, high = stats.t.interval(0.95, 3, expected.mean(), stats.sem(expected))
-    assert (cell.score.mean, cell.score.low, cell.score.high) == pytest.approx(
-        (expected.mean(), low, high), abs=1e-9
-    )
+    assert (cell.score.mean, cell.score.low, cell.score.high) == pytest.approx((expected.mean(), low, high), abs=1e-9)
     in_range = [np.mean([score("even_pairs", "sinusoidal", s, 1e-3, n) for n in (5, 10)]) for s in SEEDS]
     assert cell.in_range.mean == pytest.approx(np.mean(in_range), abs=1e-12)
     at_12 = next(point for point in cell.curve if point.length == 12)

@@ -223,9 +223,7 @@ def _prepare_from_hub(name: str, builder: Any) -> None:
         )
     host = next((host for start, host in HOSTS.items() if builder.name.startswith(start)), HUB)
     if not reachable(host):
-        raise DataError(
-            f"{name} is not prepared in {builder.data_dir}, and {host} does not answer; {instead}"
-        )
+        raise DataError(f"{name} is not prepared in {builder.data_dir}, and {host} does not answer; {instead}")
     try:
         builder.download_and_prepare()
     except Exception as error:  # whatever the hub's code, its hosts and the disk can do

@@ -49,9 +49,7 @@ def place_sums(logits: Array, asked: Array, weights: Array) -> dict[str, Array]:
 
 def _sums(rows: Array, given: Array, said: Array, counted: Array) -> dict[str, Array]:
     columns = (given * counted, said * counted, counted)
-    return {
-        name: jnp.einsum("qp,qj->pj", rows, column, precision="highest") for name, column in zip(SUMS, columns)
-    }
+    return {name: jnp.einsum("qp,qj->pj", rows, column, precision="highest") for name, column in zip(SUMS, columns)}
 
 
 def curves(sums: dict[str, Any]) -> dict[str, list[float | None]]:
