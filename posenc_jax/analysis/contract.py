@@ -225,7 +225,7 @@ def recompile(layer: Layer) -> Findings:
     for causal in layer.masks:
         _full(layer, causal)
         before = layer.traces
-        layer.run(causal, 2 * X, ORDER + np.int32(1), 1 - REAL, length=LENGTH[::-1], first_slot=1, encodings=copies)
+        layer.run(causal, 2 * X, ORDER + np.int32(1), 1 - REAL, length=LENGTH[::-1], first_place=1, encodings=copies)
         if layer.traces > before:
             yield math.inf, f"an equal encoding with other lengths and values was traced again, {_mask(causal)}"
 
@@ -235,8 +235,8 @@ def vmap(layer: Layer) -> Findings:
     causal = layer.masks[-1]
 
     def one(row):
-        x, queries, slots, cache = jax.tree.map(lambda a: a[None], row)
-        return layer.call(layer.encodings, causal, layer.params, x, queries, slots, cache, layer.key)[0][0]
+        x, queries, places, cache = jax.tree.map(lambda a: a[None], row)
+        return layer.call(layer.encodings, causal, layer.params, x, queries, places, cache, layer.key)[0][0]
 
     out = compiled(jax.vmap(one))(layer.arguments(X, ORDER, REAL, length=LENGTH))
     yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
@@ -250,7 +250,7 @@ def cached_decoding(layer: Layer) -> Findings:
         for stop in range(cuts[-1] + 1, TOKENS + 1):
             part = np.s_[:, cuts[-1] : stop]
             tokens = X[part], ORDER[part], REAL[part]
-            out, after = layer.run(True, *tokens, length=LENGTH, first_slot=cuts[-1], cache=cache)
+            out, after = layer.run(True, *tokens, length=LENGTH, first_place=cuts[-1], cache=cache)
             if REAL[part].any():
                 yield _apart(out, full[part], REAL[part]), f"cut at {(*cuts, stop)}"
             yield from chunks(after, (*cuts, stop))
@@ -353,12 +353,12 @@ def gradients(layer: Layer) -> Findings:
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
     positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))
-    x, queries, slots, cache = layer.arguments(x, positions, segment_ids, length=LENGTH)
+    x, queries, places, cache = layer.arguments(x, positions, segment_ids, length=LENGTH)
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
     def loss(params, x):
-        out, _ = layer.call(layer.encodings, causal, params, x, queries, slots, cache, layer.key, train=True)
+        out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, layer.key, train=True)
         return (out * functional).sum()
 
     for path, gradient in jax.tree.leaves_with_path(compiled(jax.grad(loss, (0, 1)))(layer.params, x)):

@@ -1,7 +1,7 @@
 """One attention layer with a cache of raw keys, small and fixed: what the contract runs encodings in.
 
-``x -> embed -> fixed random W_q, W_k, W_v -> attend`` over a cache of `SLOTS` slots that takes up to `CALL` tokens a
-call. Positions, lengths, segments and slots are traced arguments, so full passes, prefill in chunks, decoding, padding
+``x -> embed -> fixed random W_q, W_k, W_v -> attend`` over a cache of `PLACES` places that takes up to `CALL` tokens a
+call. Positions, lengths, segments and places are traced arguments, so full passes, prefill in chunks, decoding, padding
 and packing all run one program.
 """
 
@@ -19,11 +19,11 @@ from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_par
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
 
 Encodings = tuple[PositionalEncoding, ...]
-# Keys and values ``[B, SLOTS, Hkv, D]``, "terms" of the encodings ``[B, SLOTS, ...]``, ``[B, SLOTS]`` of all else.
+# Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
 Cache = dict[str, Any]
 
 _CACHED = ("positions", "segment_ids", "tokens", "token_types")
-CALL, SLOTS = 8, 10  # always more keys than queries
+CALL, PLACES = 8, 10  # always more keys than queries
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
 
 # Every program runs a few times on a few tokens: optimising it would take longer than all else. The second option saves
@@ -83,9 +83,9 @@ class Layer:
         return Sequence(positions, length, ids % 15 + 1, segment_ids, ids % 3, np.arange(len(x), dtype=np.int32))
 
     def arguments(
-        self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_slot: int = 0
+        self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_place: int = 0
     ) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
-        """The arrays of `call`: tokens in successive slots, filled up with tokens to be dropped; a cache of noise that
+        """The arrays of `call`: tokens in successive places, filled up with tokens to be dropped; a cache of noise that
         must not matter.
         """
         rows, tokens = x.shape[:2]
@@ -94,19 +94,19 @@ class Layer:
             rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
             return np.concatenate([array, rest], axis=1)
 
-        slots = np.broadcast_to(np.arange(first_slot, first_slot + tokens), (rows, tokens))
+        places = np.broadcast_to(np.arange(first_place, first_place + tokens), (rows, tokens))
         x = fill(x, 3)
         queries = self.sequence(x, fill(positions), fill(segment_ids), length)
 
         def unused(array, random=True):
-            shape = (rows, SLOTS, *array.shape[2:])
+            shape = (rows, PLACES, *array.shape[2:])
             return noise(*shape).astype(array.dtype) if random else np.zeros(shape, array.dtype)
 
         terms = jax.eval_shape(lambda p, x: token_terms(self.encodings, p, x, queries), self.params, x)
         kv = np.zeros((rows, CALL, DIMS.num_kv_heads, DIMS.head_dim), x.dtype)
         fields = {name: unused(getattr(queries, name), False) for name in _CACHED}
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
-        return x, queries, fill(slots, SLOTS), cache
+        return x, queries, fill(places, PLACES), cache
 
     def plain(self, causal: bool, x: Array, tokens: Sequence, params: Params) -> Array:
         """Self-attention without a cache, over positions that grow by one: ``[B, S, H*D]``."""
@@ -122,29 +122,29 @@ class Layer:
         params: Params,
         x: Array,
         queries: Sequence,
-        slots: Array,
+        places: Array,
         cache: Cache,
         key: Array,
         train: bool = False,
     ) -> tuple[Array, Cache]:
-        """Takes tokens into the cache, at ``slots [B, S]``, and lets them attend to it: ``[B, S, H*D]``, the new cache.
+        """Takes tokens into the cache, at ``places [B, S]``, and lets them attend to it: ``[B, S, H*D]``, new cache.
 
-        A slot past the end drops its token.
+        A place past the end drops its token.
         """
         self.traces += 1
         rows = np.arange(x.shape[0])[:, None]
 
         def write(old, new):
-            return jnp.asarray(old).at[rows, slots].set(new, mode="drop")
+            return jnp.asarray(old).at[rows, places].set(new, mode="drop")
 
         cache = cache | {name: write(cache[name], getattr(queries, name)) for name in _CACHED}
         keys = dataclasses.replace(queries, **{name: cache[name] for name in _CACHED})
-        queries = dataclasses.replace(queries, context=keys, slots=slots)
+        queries = dataclasses.replace(queries, context=keys, places=places)
         x = embed(encodings, params, x, queries, key=key, train=train)
         new = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
         new["terms"] = token_terms(encodings, params, x, queries)
         cache = cache | jax.tree.map(write, {name: cache[name] for name in new}, new)
-        sides = {"q_slots": slots, "k_slots": np.arange(SLOTS)[None]}
+        sides = {"q_places": places, "k_places": np.arange(PLACES)[None]}
         seen = seen_by(encodings, queries, keys, causal, key, train=train, **sides)
         k, v = (cache[name].swapaxes(1, 2) for name in ("k", "v"))
         return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
@@ -153,11 +153,11 @@ class Layer:
         self, causal: bool, *tokens: Array, cache: Cache | None = None, encodings=None, params=None, **options
     ) -> tuple[np.ndarray, Cache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
-        x, queries, slots, empty = self.arguments(*tokens, **options)
+        x, queries, places, empty = self.arguments(*tokens, **options)
         encodings = self.encodings if encodings is None else encodings
         params = self.params if params is None else params
         cache = empty if cache is None else cache
-        out, cache = self.program(encodings, causal, params, x, queries, slots, cache, self.key)
+        out, cache = self.program(encodings, causal, params, x, queries, places, cache, self.key)
         return np.asarray(out)[:, : tokens[0].shape[1]], cache
 
 

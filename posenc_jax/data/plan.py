@@ -153,7 +153,7 @@ class Packing:
         return self.rows[_shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)]
 
     def padding_fraction(self) -> float:
-        """Share of all slots of all rows, both sides together, that hold no token."""
+        """Share of all places of all rows, both sides together, that hold no token."""
         return 1 - float(np.sum(self.lengths)) / (len(self.rows) * sum(_tuple(self.capacities)))
 
     def examples_per_row(self) -> float:
@@ -193,7 +193,7 @@ class Buckets:
     """Batches of examples of about one length, one example a row: less padding without packing.
 
     An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
-    ``batch_size * max(widths) // w`` rows, so that all have about the same number of slots. The steps of one call
+    ``batch_size * max(widths) // w`` rows, so that all have about the same number of places. The steps of one call
     (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
     so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
 
@@ -284,11 +284,11 @@ class Buckets:
         return np.asarray(of_call)[at], [ids[call] for call in at]
 
     def padding_fraction(self, count: int) -> float:
-        """Share of the slots of the first epoch's batches, all sides together, that hold no token."""
+        """Share of the places of the first epoch's batches, all sides together, that hold no token."""
         lengths = _by_side(self.lengths)
         buckets, ids = self._calls(0, count)
-        slots = sum(len(of_call) * self.widths[bucket] for bucket, of_call in zip(buckets, ids)) * lengths.shape[1]
-        return 1 - float(lengths[np.concatenate(ids)].sum()) / slots
+        places = sum(len(of_call) * self.widths[bucket] for bucket, of_call in zip(buckets, ids)) * lengths.shape[1]
+        return 1 - float(lengths[np.concatenate(ids)].sum()) / places
 
 
 def _check_batch(batch_size: int, available: int, what: str) -> None:

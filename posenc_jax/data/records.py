@@ -39,7 +39,7 @@ class Records:
         return len(self.inputs)
 
     def sizes(self) -> np.ndarray:
-        """``[n]`` or, with targets, ``[n, 2]``: slots that each example takes in a row."""
+        """``[n]`` or, with targets, ``[n, 2]``: places that each example takes in a row."""
         inputs = self.inputs.lengths - (self.given is not None)
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
@@ -48,7 +48,7 @@ def rows(records: Records, ids: Array, width: int, decoder_width: int | None = N
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:
-      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: slots of a row; the
+      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: places of a row; the
         examples of a row must fit, which is the plan's business.
 
     Returns:
@@ -98,7 +98,7 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
 
 @dataclasses.dataclass(frozen=True)
 class _Side:
-    """``[W]`` each: where a slot's token lies in the flat array, whose it is, its segment and position; if it is
+    """``[W]`` each: where a place's token lies in the flat array, whose it is, its segment and position; if it is
     real.
     """
 
@@ -111,16 +111,16 @@ class _Side:
 
 
 def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
-    """Segments without their last ``shift`` tokens, one after the other in ``width`` slots."""
+    """Segments without their last ``shift`` tokens, one after the other in ``width`` places."""
     chosen = jnp.maximum(members, 0)
     begin = ragged.starts[chosen]
     sizes = jnp.where(members >= 0, ragged.starts[chosen + 1] - begin - shift, 0)
     ends = jnp.cumsum(sizes)
-    slots = jnp.arange(width, dtype=jnp.int32)
-    real = slots < ends[-1]
-    # How many segments ended before a slot is the number of its own; empty ones are passed over.
-    which = jnp.minimum(jnp.sum(slots[:, None] >= ends[None, :], axis=1, dtype=jnp.int32), len(members) - 1)
-    positions = jnp.where(real, slots - (ends - sizes)[which], 0)
+    places = jnp.arange(width, dtype=jnp.int32)
+    real = places < ends[-1]
+    # How many segments ended before a place is the number of its own; empty ones are passed over.
+    which = jnp.minimum(jnp.sum(places[:, None] >= ends[None, :], axis=1, dtype=jnp.int32), len(members) - 1)
+    positions = jnp.where(real, places - (ends - sizes)[which], 0)
     return _Side(
         index=jnp.where(real, begin[which] + positions, 0),
         member=chosen[which],

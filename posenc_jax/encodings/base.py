@@ -28,7 +28,7 @@ Params = Any  # a pytree of arrays
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "slots"],
+    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"],
     meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Sequence:
       example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so
         that splitting a batch changes no draw.
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
-        whole. slots: ``[#B, S]``, their places in it.
+        whole. places: ``[#B, S]``, their places in it.
     """
 
     positions: Array
@@ -56,7 +56,7 @@ class Sequence:
     token_types: Array | None = None
     example_ids: Array | None = None
     context: Sequence | None = None
-    slots: Array | None = None
+    places: Array | None = None
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
@@ -69,9 +69,9 @@ class Sequence:
         """
         if self.context is None:
             return function(self)
-        assert self.slots is not None
+        assert self.places is not None
         values = jnp.asarray(function(self.context))
-        places = jnp.asarray(self.slots)
+        places = jnp.asarray(self.places)
         rows = max(values.shape[0], places.shape[0])
         values, places = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (values, places))
         return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
@@ -80,8 +80,8 @@ class Sequence:
 _GEOMETRY_ARRAYS = [
     "q_positions",
     "k_positions",
-    "q_slots",
-    "k_slots",
+    "q_places",
+    "k_places",
     "q_segments",
     "k_segments",
     "q_types",
@@ -100,18 +100,18 @@ class Geometry:
 
     Attributes:
       q_positions, k_positions: ``[#B, Q]``, ``[#B, K]`` (or with a last axis ``A``), as mapped for this element.
-      q_slots, k_slots: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions never
-        decide it).
+      q_places, k_places: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions
+        never decide it).
       q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
       length: ``[#B]`` real length of the key side (see `Sequence`).
-      causal: a query sees only slots up to its own. num_heads: query heads H.
-      contiguous: both sides' positions grow by one per slot, so that the bias is a Toeplitz matrix.
+      causal: a query sees only places up to its own. num_heads: query heads H.
+      contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
     """
 
     q_positions: Array
     k_positions: Array
-    q_slots: Array
-    k_slots: Array
+    q_places: Array
+    k_places: Array
     length: Array
     q_segments: Array | None = None
     k_segments: Array | None = None
@@ -129,20 +129,20 @@ class Geometry:
         *,
         num_heads: int,
         causal: bool = False,
-        q_slots: Array | None = None,
-        k_slots: Array | None = None,
+        q_places: Array | None = None,
+        k_places: Array | None = None,
         contiguous: bool = False,
     ) -> Geometry:
-        """The geometry of ``queries`` attending to ``keys``; slots default to ``0 .. S-1`` on both sides."""
+        """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
-        def default(slots, sequence):
-            return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if slots is None else slots
+        def default(places, sequence):
+            return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
 
         return cls(
             queries.positions,
             keys.positions,
-            default(q_slots, queries),
-            default(k_slots, keys),
+            default(q_places, queries),
+            default(k_places, keys),
             keys.length,
             queries.segment_ids,
             keys.segment_ids,
@@ -168,12 +168,12 @@ class Geometry:
 
     @property
     def mask(self) -> Array | None:
-        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From slots and segments, never from mapped
+        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From places and segments, never from mapped
         positions.
         """
         mask = None
         if self.causal:
-            mask = self.k_slots[:, None, :] <= self.q_slots[:, :, None]
+            mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
         if self.k_segments is not None:
             visible = (self.k_segments != 0)[:, None, :]
             if self.q_segments is not None:
@@ -191,8 +191,8 @@ class Geometry:
             self,
             q_positions=cut(self.q_positions, q),
             k_positions=cut(self.k_positions, k),
-            q_slots=cut(self.q_slots, q),
-            k_slots=cut(self.k_slots, k),
+            q_places=cut(self.q_places, q),
+            k_places=cut(self.k_places, k),
             q_segments=cut(self.q_segments, q),
             k_segments=cut(self.k_segments, k),
             q_types=cut(self.q_types, q),

@@ -32,7 +32,7 @@ def unskew(weights: Array) -> Array:
 
 def _square(geometry: Geometry) -> bool:
     """Causal self-attention of tokens known to be in successive positions: the case that the skew serves."""
-    pairs = ((geometry.q_positions, geometry.k_positions), (geometry.q_slots, geometry.k_slots))
+    pairs = ((geometry.q_positions, geometry.k_positions), (geometry.q_places, geometry.k_places))
     return (
         geometry.causal
         and geometry.contiguous

@@ -159,8 +159,8 @@ def geometries(
     *,
     num_heads: int,
     causal: bool = False,
-    q_slots: Array | None = None,
-    k_slots: Array | None = None,
+    q_places: Array | None = None,
+    k_places: Array | None = None,
     contiguous: bool = False,
     key: Array | None = None,
     train: bool = False,
@@ -171,7 +171,13 @@ def geometries(
     """
     if not encodings:
         return Geometry.between(
-            queries, keys, num_heads=num_heads, causal=causal, q_slots=q_slots, k_slots=k_slots, contiguous=contiguous
+            queries,
+            keys,
+            num_heads=num_heads,
+            causal=causal,
+            q_places=q_places,
+            k_places=k_places,
+            contiguous=contiguous,
         )
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
@@ -181,8 +187,8 @@ def geometries(
             k,
             num_heads=num_heads,
             causal=causal,
-            q_slots=q_slots,
-            k_slots=k_slots,
+            q_places=q_places,
+            k_places=k_places,
             contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
         )
         for q, k in zip(q_seen, k_seen, strict=True)

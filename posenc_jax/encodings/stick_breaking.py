@@ -20,7 +20,7 @@ class StickBreaking(PositionalEncoding):
 
     (Tan et al. 2025, section 2; computed from logarithms, as in its section 3, so that long products neither vanish nor
     overflow.) Order and recency come from the product: no positions are needed, and none are looked at; t runs over
-    the tokens that the query may attend to, in the order of their slots. Weights are positive and sum to at most 1;
+    the tokens that the query may attend to, in the order of their places. Weights are positive and sum to at most 1;
     the first token of a sequence has no key and an output of 0, and so have padding rows. Works on any logits, so it
     composes with encodings that make them (``(RoPE(), StickBreaking())``).
 
@@ -47,9 +47,9 @@ class StickBreaking(PositionalEncoding):
         """``[B, H, Q, K]``: the weights."""
         dtype = at_least_float32(logits)
         logits = logits.astype(dtype)
-        q_slots, k_slots = geometry.q_slots[:, :, None], geometry.k_slots[:, None, :]
-        sees = k_slots <= q_slots if self.diagonal else k_slots < q_slots
-        sees, itself = sees[:, None], (k_slots == q_slots)[:, None]
+        q_places, k_places = geometry.q_places[:, :, None], geometry.k_places[:, None, :]
+        sees = k_places <= q_places if self.diagonal else k_places < q_places
+        sees, itself = sees[:, None], (k_places == q_places)[:, None]
         mask = geometry.mask
         if mask is not None:
             sees, itself = sees & mask, itself & mask

@@ -1,7 +1,7 @@
 """What the tokens before a token make of it: sums and short convolutions along every sequence of a row.
 
-By slots and segments, never by the place in an array, so that padding, packing and chunks change nothing: keys are
-brought into the order of their segments and slots, in which every sequence is one run, and back.
+By places and segments, never by the place in an array, so that padding, packing and chunks change nothing: keys are
+brought into the order of their segments and places, in which every sequence is one run, and back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from posenc_jax.encodings.base import Array, Geometry
 
 @dataclasses.dataclass(frozen=True)
 class TokenOrder:
-    """The keys of a call in the order of their segments, and of their slots in each.
+    """The keys of a call in the order of their segments, and of their places in each.
 
     Attributes:
       indices: ``[#B, K]``: which key is the first, the second, ...; None when they stand in order, which is known on
@@ -32,14 +32,14 @@ class TokenOrder:
     @classmethod
     def of_keys(cls, geometry: Geometry) -> TokenOrder:
         """The order of a call's keys."""
-        slots, segments = geometry.k_slots, geometry.k_segments
+        places, segments = geometry.k_places, geometry.k_segments
         if segments is None:
-            if isinstance(slots, np.ndarray) and (np.diff(slots) > 0).all():
+            if isinstance(places, np.ndarray) and (np.diff(places) > 0).all():
                 return cls(None, None, None)
-            indices = jnp.argsort(jnp.asarray(slots), axis=1)
+            indices = jnp.argsort(jnp.asarray(places), axis=1)
             return cls(indices, jnp.argsort(indices, axis=1), None)
-        slots, segments = jnp.broadcast_arrays(jnp.asarray(slots), jnp.asarray(segments))
-        indices = jnp.lexsort((slots, segments), axis=1)
+        places, segments = jnp.broadcast_arrays(jnp.asarray(places), jnp.asarray(segments))
+        indices = jnp.lexsort((places, segments), axis=1)
         return cls(indices, jnp.argsort(indices, axis=1), jnp.take_along_axis(segments, indices, axis=1))
 
     def arrange(self, x: Array, axis: int = 1) -> Array:
@@ -90,7 +90,7 @@ class TokenOrder:
     def of_queries(self, geometry: Geometry) -> Array:
         """``[#B, Q]``: the places of the queries' own tokens among the keys in order."""
         own = own_key(geometry)
-        own = jnp.arange(geometry.q_slots.shape[1])[None] if own is None else jnp.asarray(own)
+        own = jnp.arange(geometry.q_places.shape[1])[None] if own is None else jnp.asarray(own)
         if self.places is None:
             return own
         rows = max(len(self.places), len(own))
@@ -115,12 +115,12 @@ def own_key(geometry: Geometry) -> Array | None:
 
     Self-attention only, where every query is among the keys.
     """
-    q_slots, k_slots = geometry.q_slots, geometry.k_slots
-    if isinstance(q_slots, np.ndarray) and isinstance(k_slots, np.ndarray):
-        if q_slots.shape[1] == k_slots.shape[1] and (q_slots == k_slots).all():
+    q_places, k_places = geometry.q_places, geometry.k_places
+    if isinstance(q_places, np.ndarray) and isinstance(k_places, np.ndarray):
+        if q_places.shape[1] == k_places.shape[1] and (q_places == k_places).all():
             return None
-        return np.argmax(k_slots[:, None, :] == q_slots[:, :, None], axis=2)
-    return jnp.argmax(jnp.asarray(k_slots)[:, None, :] == jnp.asarray(q_slots)[:, :, None], axis=2)
+        return np.argmax(k_places[:, None, :] == q_places[:, :, None], axis=2)
+    return jnp.argmax(jnp.asarray(k_places)[:, None, :] == jnp.asarray(q_places)[:, :, None], axis=2)
 
 
 def at_queries(x: Array, geometry: Geometry) -> Array:

@@ -26,10 +26,10 @@ class Cache:
 
     Attributes:
       layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
-      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: slot j stands at position j, in an
+      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: place j stands at position j, in an
         `unpadded` cache. segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there. token_types:
         ``[B, C]`` or None.
-      filled: ``[]``, the number of slots in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
+      filled: ``[]``, the number of places in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
     """
 
     layers: tuple[KeysValues, ...]
@@ -64,20 +64,20 @@ class Cache:
 
     @property
     def capacity(self) -> int:
-        """The number of slots C."""
+        """The number of places C."""
         return self.tokens.shape[1]
 
     @property
-    def slots(self) -> np.ndarray:
+    def places(self) -> np.ndarray:
         """``[1, C]``: the order of storage, from which causality follows."""
         return np.arange(self.capacity, dtype=np.int32)[None]
 
-    def next_slots(self, size: int) -> Array:
-        """``[1, size]``: the slots of the next tokens."""
+    def next_places(self, size: int) -> Array:
+        """``[1, size]``: the places of the next tokens."""
         return self.filled + np.arange(size, dtype=np.int32)[None]
 
     def remember(self, layer: int, keys_values: KeysValues) -> KeysValues:
-        """All keys, values and terms of a layer, those of new tokens in the next slots."""
+        """All keys, values and terms of a layer, those of new tokens in the next places."""
         old = self.layers[layer]
         return KeysValues(
             self._write(old.keys, keys_values.keys, axis=2),
@@ -86,7 +86,7 @@ class Cache:
         )
 
     def with_tokens(self, chunk: Sequence) -> Cache:
-        """This cache with a chunk's tokens in its next slots; keys and values follow by `with_keys_values`."""
+        """This cache with a chunk's tokens in its next places; keys and values follow by `with_keys_values`."""
         assert chunk.tokens is not None
         if chunk.token_types is not None and self.token_types is None:
             raise ValueError("token_types have no place in this cache: make it with new_cache(..., token_types=True)")
@@ -115,9 +115,9 @@ class Cache:
         return dataclasses.replace(self, layers=keys_values, filled=self.filled + size)
 
     def unpadded(self) -> Cache:
-        """An empty cache for rows that all begin in the first slot and have no padding and no positions of their own.
+        """An empty cache for rows that all begin in the first place and have no padding and no positions of their own.
 
-        Then keys stand where their slots say, which is known at trace time: tables of angles are made on the host. On
+        Then keys stand where their places say, which is known at trace time: tables of angles are made on the host. On
         CPU a decoding step with RoPE takes half the time.
         """
         return dataclasses.replace(self, positions=None, segment_ids=self.segment_ids[:1])
@@ -145,7 +145,7 @@ def next_tokens(
     example_ids: Array | None,
     token_types: Array | None = None,
 ) -> tuple[Sequence, Sequence, Cache, dict[str, Array]]:
-    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, slots of both.
+    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, places of both.
 
     Positions default to the number of tokens already there, the length to the capacity.
     """
@@ -154,12 +154,12 @@ def next_tokens(
             "an unpadded cache places tokens itself: pass neither positions nor segment_ids, or leave the cache as "
             "new_cache makes it"
         )
-    slots = cache.next_slots(tokens.shape[1])
-    positions = slots if positions is None else positions
+    places = cache.next_places(tokens.shape[1])
+    positions = places if positions is None else positions
     length = np.full((1,), cache.capacity, np.int32) if length is None else length
     queries = Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
     cache = cache.with_tokens(queries)
-    k_positions = cache.slots if cache.positions is None else cache.positions
+    k_positions = cache.places if cache.positions is None else cache.positions
     keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
-    queries = dataclasses.replace(queries, context=keys, slots=slots)
-    return queries, keys, cache, {"q_slots": slots, "k_slots": cache.slots}
+    queries = dataclasses.replace(queries, context=keys, places=places)
+    return queries, keys, cache, {"q_places": places, "k_places": cache.places}

@@ -76,7 +76,7 @@ class DecoderOnly(Model):
         Equals the full pass if every call gives the full pass's ``length`` (default: the capacity of the cache, prompt
         plus new tokens), ``example_ids`` and ``streams``. Positions default to the number of tokens already there.
         """
-        queries, keys, cache, slots = next_tokens(
+        queries, keys, cache, places = next_tokens(
             cache,
             tokens,
             positions=positions,
@@ -86,7 +86,7 @@ class DecoderOnly(Model):
             example_ids=example_ids,
         )
         call: dict[str, Any] = {"streams": streams, "train": False}
-        layers = self.layer_encodings("decoder", queries, keys, causal=True, **slots, **call)
+        layers = self.layer_encodings("decoder", queries, keys, causal=True, **places, **call)
         x, dropout = self.embed("decoder", queries, **call)
         x, keys_values, _ = self.decoder(x, layers, remember=cache.remember, dropout=dropout)
         return self.logits(x), cache.with_keys_values(keys_values, tokens.shape[1])

@@ -125,12 +125,12 @@ class EncoderDecoder(Model):
 
         Equals the full pass under the conditions of `DecoderOnly.extend`; ``length`` is the decoder's.
         """
-        queries, keys, cache, slots = next_tokens(
+        queries, keys, cache, places = next_tokens(
             cache, tokens, positions=positions, segment_ids=segment_ids, length=length, example_ids=example_ids
         )
         call: dict[str, Any] = {"streams": streams, "train": False}
-        layers = self.layer_encodings("decoder", queries, keys, causal=True, **slots, **call)
-        cross_layers = self.layer_encodings("cross", queries, memory.sequence, q_slots=slots["q_slots"], **call)
+        layers = self.layer_encodings("decoder", queries, keys, causal=True, **places, **call)
+        cross_layers = self.layer_encodings("cross", queries, memory.sequence, q_places=places["q_places"], **call)
         x, dropout = self.embed("decoder", queries, **call)
         x, keys_values, _ = self.decoder(
             x,

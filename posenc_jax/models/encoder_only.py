@@ -39,8 +39,8 @@ class EncoderOnly(Model):
     ) -> Any:
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
 
-        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes slot 0, "attention" is
-        `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
+        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
+        is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
         "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
         sequence = sequence_of(

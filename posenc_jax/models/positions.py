@@ -62,7 +62,7 @@ def layer_encodings(
     train: bool,
     **call: Any,
 ) -> tuple[LayerEncodings, ...]:
-    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (num_heads, causal, q_slots, ...).
+    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (num_heads, causal, q_places, ...).
 
     What layers with the same encodings have in common is computed once: the positions, unless they are drawn per layer,
     and then the bias, unless its parameters are per layer.

@@ -195,7 +195,7 @@ class PlaceInStorage(PositionalEncoding):
     """Queries get sharper along the storage instead of along their own sequence."""
 
     def bias(self, params, geometry):
-        past = jnp.minimum(geometry.relative, 0) * jnp.log1p(geometry.q_slots)[:, :, None]
+        past = jnp.minimum(geometry.relative, 0) * jnp.log1p(geometry.q_places)[:, :, None]
         return jnp.stack([past / 4] * geometry.num_heads, axis=1)
 
 
@@ -257,7 +257,7 @@ class Raises(PositionalEncoding):
     """Written for as many queries as keys."""
 
     def bias(self, params, geometry):
-        return jnp.zeros((geometry.num_heads, *np.broadcast_shapes(geometry.q_slots.shape, geometry.k_slots.shape)))
+        return jnp.zeros((geometry.num_heads, *np.broadcast_shapes(geometry.q_places.shape, geometry.k_places.shape)))
 
 
 @dataclasses.dataclass(frozen=True)

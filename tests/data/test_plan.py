@@ -210,7 +210,7 @@ def test_statistics_by_hand():
     assert packing.examples_per_row() == 6 / rows
     two = Packing(np.array([[3, 4], [2, 1]]), (8, 5), 2, 1, 0)
     assert two.padding_fraction() == pytest.approx(1 - 10 / 13)
-    # Widths 4 and 8, a batch of one row of 8 or two of 4: 2 + 4 + 3 + 1 and 7 + 8 tokens in 16 slots each.
+    # Widths 4 and 8, a batch of one row of 8 or two of 4: 2 + 4 + 3 + 1 and 7 + 8 tokens in 16 places each.
     buckets = Buckets(np.array([2, 4, 3, 1, 7, 8]), (4, 8), 1, 0)
     assert buckets.padding_fraction(1) == pytest.approx(1 - 25 / 32)
 

@@ -15,5 +15,5 @@ def last_queries(positions, segments, first, *, causal, known, num_heads=4):
         positions if known else jnp.asarray(positions), np.full(len(positions), num_keys), segment_ids=segments
     )
     queries = dataclasses.replace(keys, positions=keys.positions[:, first:], segment_ids=segments[:, first:])
-    slots = {"q_slots": np.arange(first, num_keys)[None], "k_slots": np.arange(num_keys)[None]}
+    slots = {"q_places": np.arange(first, num_keys)[None], "k_places": np.arange(num_keys)[None]}
     return Geometry.between(queries, keys, num_heads=num_heads, causal=causal, **slots)

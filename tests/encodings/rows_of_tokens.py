@@ -68,7 +68,7 @@ def run(encodings, params, *, order, queries, known, dtype):
 
     slots = [a[None] if known else jnp.asarray(a[None]) for a in (queries, order)]
     geometry = Geometry.between(
-        part(queries), part(order), num_heads=DIMS.num_heads, causal=True, q_slots=slots[0], k_slots=slots[1]
+        part(queries), part(order), num_heads=DIMS.num_heads, causal=True, q_places=slots[0], k_places=slots[1]
     )
     terms = token_terms(encodings, params, jnp.asarray(x[:, order]), part(order))
     args = (jnp.asarray(a) for a in (q[:, :, queries], k[:, :, order], v[:, :, order]))

@@ -37,7 +37,7 @@ def test_a_chunk_looks_back():
     full = mapped(Abacus(DIGITS), tokens)
     for cut in range(1, 7):
         past = dataclasses.replace(whole, segment_ids=(np.arange(7) <= cut)[None].astype(np.int32))
-        chunk = Sequence(np.array([[cut]]), np.array([7]), tokens[:, [cut]], context=past, slots=np.array([[cut]]))
+        chunk = Sequence(np.array([[cut]]), np.array([7]), tokens[:, [cut]], context=past, places=np.array([[cut]]))
         assert Abacus(DIGITS).map_positions(chunk, key=None, train=False).tolist() == [[full[0, cut]]]
 
 

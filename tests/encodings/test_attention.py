@@ -61,7 +61,7 @@ def geometry_of(causal, packed, num_q=5, num_k=7):
     first = num_k - num_q
     slots = np.arange(first, num_k)[None]
     queries = Sequence(slots, np.array([num_k]), segment_ids=SEGMENTS[:, first:num_k] if packed else None)
-    return Geometry.between(queries, keys, num_heads=4, causal=causal, q_slots=slots)
+    return Geometry.between(queries, keys, num_heads=4, causal=causal, q_places=slots)
 
 
 def plain(q, k, v, bias, visible):

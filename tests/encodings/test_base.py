@@ -113,7 +113,7 @@ def brute_mask(geometry, num_q, num_k):
     for b in range(2):
         for q in range(num_q):
             for k in range(num_k):
-                if geometry.causal and geometry.k_slots[0, k] > geometry.q_slots[0, q]:
+                if geometry.causal and geometry.k_places[0, k] > geometry.q_places[0, q]:
                     mask[b, 0, q, k] = False
                 if geometry.k_segments is not None:
                     segment = geometry.k_segments[b, k]
@@ -130,7 +130,7 @@ SEGMENTS = np.array([[1, 1, 2, 2, 0, 0], [0, 3, 3, 3, 3, 1]])
 def test_mask_follows_from_slots_and_segments_never_from_positions(causal, packed):
     keys = Sequence(np.arange(6)[None] * 0, np.array([6]), segment_ids=None if packed == "none" else SEGMENTS)
     queries = Sequence(np.array([[9, -9, 0]]), np.array([6]), segment_ids=SEGMENTS[:, 3:] if packed == "both" else None)
-    geometry = Geometry.between(queries, keys, num_heads=2, causal=causal, q_slots=np.array([[3, 4, 5]]))
+    geometry = Geometry.between(queries, keys, num_heads=2, causal=causal, q_places=np.array([[3, 4, 5]]))
     if not causal and packed == "none":
         assert geometry.mask is None
         return

@@ -63,7 +63,7 @@ def test_a_chunk_looks_back():
     want = np.stack(levels(tokens))
     for cut in range(1, 6):
         past = dataclasses.replace(whole, segment_ids=(np.arange(6) <= cut)[None].astype(np.int32))
-        chunk = Sequence(np.array([[cut]]), np.array([6]), tokens[:, [cut]], context=past, slots=np.array([[cut]]))
+        chunk = Sequence(np.array([[cut]]), np.array([6]), tokens[:, [cut]], context=past, places=np.array([[cut]]))
         for element, level in zip((WithinSegment(SEPARATORS), SegmentIndex(SEPARATORS)), want):
             assert element.map_positions(chunk, key=None, train=False).tolist() == [[level[0, cut]]]
 

@@ -50,7 +50,7 @@ def test_logits_are_the_papers(encoding, known):
         keys = Sequence(np.zeros((2, 7)), np.array([7, 6]), segment_ids=segments[:, order])
         queries = Sequence(np.zeros((2, 3)), np.array([7, 6]), segment_ids=segments[:, 4:])
         slots = order[None] if known else jnp.asarray(order)[None]
-        sides = {"q_slots": np.arange(4, 7)[None], "k_slots": slots}
+        sides = {"q_places": np.arange(4, 7)[None], "k_places": slots}
         geometry = Geometry.between(queries, keys, num_heads=2, causal=True, **sides)
         got = encoding.content_bias({"table": table}, jnp.asarray(q), jnp.asarray(k[:, :, order]), geometry, None)
         assert got.dtype == jnp.float64

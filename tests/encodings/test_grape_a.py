@@ -65,10 +65,10 @@ def test_paths_are_summed_from_key_to_query(normalized):
         x, q, k = (jnp.asarray(RNG.normal(size=(1, *shape))) for shape in ((6, 5), (2, 6, 8), (2, 6, 8)))
         tokens = Sequence(positions, np.array([6]), segment_ids=segments)
         terms = encoding.token_terms(params, x, tokens)
-        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_slots=slots, k_slots=slots)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)
         got = encoding.content_bias(params, q, k, geometry, terms)
         part = dataclasses.replace(
-            geometry, q_slots=slots[:, 2:4], q_segments=segments[:, 2:4], q_positions=positions[:, 2:4]
+            geometry, q_places=slots[:, 2:4], q_segments=segments[:, 2:4], q_positions=positions[:, 2:4]
         )
         np.testing.assert_allclose(
             encoding.content_bias(params, q[:, :, 2:4], k, part, terms), got[:, :, 2:4], atol=1e-12

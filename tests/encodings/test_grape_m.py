@@ -108,9 +108,9 @@ def test_phases_are_sums_over_the_tokens_before():
         x, q, k = (RNG.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
         tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments)
         terms = encoding.token_terms(params, jnp.asarray(x), tokens)
-        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_slots=slots, k_slots=slots)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)
         got = encoding.score(params, jnp.asarray(q), jnp.asarray(k), geometry, terms)
-        part = dataclasses.replace(geometry, q_slots=slots[:, 2:4], q_segments=segments[:, 2:4])
+        part = dataclasses.replace(geometry, q_places=slots[:, 2:4], q_segments=segments[:, 2:4])
         np.testing.assert_allclose(
             encoding.score(params, jnp.asarray(q[:, :, 2:4]), jnp.asarray(k), part, terms), got[:, :, 2:4], atol=1e-12
         )

@@ -82,7 +82,7 @@ def test_a_chunk_looks_back():
         there = (np.arange(size) <= cut)[None].astype(np.int32)
         past = Sequence.of_length(size, token_types=np.where(there == 1, types, 7), segment_ids=there)
         chunk = Sequence(
-            np.array([[cut]]), np.array([size]), token_types=types[:, [cut]], context=past, slots=np.array([[cut]])
+            np.array([[cut]]), np.array([size]), token_types=types[:, [cut]], context=past, places=np.array([[cut]])
         )
         np.testing.assert_array_equal(mapped(WithinSection(), chunk)[:, 0], want[:, cut])
         np.testing.assert_array_equal(mapped(SectionIndex(), chunk)[:, 0], types[:, cut])
@@ -141,6 +141,6 @@ def test_what_cannot_be():
         with pytest.raises(ValueError, match=f"{name} tells sections by token types, and the sequence has none: pass"):
             element.map_positions(sequence, key=None, train=False)
         with pytest.raises(ValueError, match=name):
-            map_slot((element,), dataclasses.replace(sequence, context=sequence, slots=np.arange(3)[None]))
+            map_slot((element,), dataclasses.replace(sequence, context=sequence, places=np.arange(3)[None]))
     with pytest.raises(ValueError, match=r"SectionIndex.token_types = 0 must be at least 1: 4 for header, body"):
         SectionIndex(0)

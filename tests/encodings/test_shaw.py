@@ -38,17 +38,17 @@ def test_attention_is_the_papers(values, causal, known):
         q = RNG.normal(size=(2, 4, 3, 4))
         k, v = RNG.normal(size=(2, 2, 2, 7, 4))
         k_positions = np.array([np.arange(7), [0, 1, 4, 5, 6, 11, 12]])
-        k_slots = np.arange(7)[None]
+        k_places = np.arange(7)[None]
         if not known:
-            k_positions, k_slots = jnp.asarray(k_positions), jnp.asarray(k_slots)
+            k_positions, k_places = jnp.asarray(k_positions), jnp.asarray(k_places)
         length = np.array([7, 7])
         geometry = Geometry.between(
             Sequence(k_positions[:, 4:], length),
             Sequence(k_positions, length),
             num_heads=4,
             causal=causal,
-            q_slots=k_slots[:, 4:],
-            k_slots=k_slots,
+            q_places=k_places[:, 4:],
+            k_places=k_places,
         )
         got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
         assert got.dtype == jnp.float64

@@ -106,7 +106,7 @@ def test_every_mapping_acts_on_the_elements_after_it():
     plain = (Shift(10), RoPE())
     before, after = geometries(plain, Sequence.of_length(3), Sequence.of_length(3), num_heads=1, contiguous=True)
     assert (before.contiguous, after.contiguous) == (True, False)
-    np.testing.assert_array_equal(after.q_slots, [[0, 1, 2]])
+    np.testing.assert_array_equal(after.q_places, [[0, 1, 2]])
     assert geometries((), Sequence.of_length(3), Sequence.of_length(3), num_heads=1, causal=True).causal
 
 

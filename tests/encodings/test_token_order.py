@@ -12,8 +12,8 @@ from posenc_jax.encodings.token_order import TokenOrder, at_queries
 def of_rows(order, queries):
     tokens = Sequence(order[None], np.full((1,), KEYS, np.int32), segment_ids=SEGMENTS[:, order])
     return dataclasses.replace(
-        Geometry.between(tokens, tokens, num_heads=1, causal=True, q_slots=order[None], k_slots=order[None]),
-        q_slots=queries[None],
+        Geometry.between(tokens, tokens, num_heads=1, causal=True, q_places=order[None], k_places=order[None]),
+        q_places=queries[None],
     )
 
 
@@ -42,7 +42,7 @@ def test_queries_find_their_own_tokens(known):
     queries = np.array([7, 2, 3])
     geometry = of_rows(SHUFFLED, queries)
     if not known:
-        geometry = dataclasses.replace(geometry, q_slots=jnp.asarray(queries)[None])
+        geometry = dataclasses.replace(geometry, q_places=jnp.asarray(queries)[None])
     x = noise(ROWS, KEYS, 2)
     np.testing.assert_array_equal(at_queries(x[:, SHUFFLED], geometry), x[:, queries].astype(np.float32))
     places = TokenOrder.of_keys(geometry).of_queries(geometry)

@@ -58,8 +58,8 @@ def geometry_of(positions, array=np.asarray):
         Sequence(array(positions), length),
         num_heads=2,
         causal=True,
-        q_slots=slots[:, 5:],
-        k_slots=slots,
+        q_places=slots[:, 5:],
+        k_places=slots,
     )
 
 

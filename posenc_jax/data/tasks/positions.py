@@ -158,7 +158,7 @@ class PositionOf(PositionTask):
     """Name the position of the one marked token: ``x_0 ... * ... x_(n-1) -> p``, where ``*`` stands at p.
 
     An encoder reads n tokens, of which the one at a uniformly drawn p is the mark, and names p, one of n classes, at
-    the mark's slot. That gives nothing away: the model is the same at every slot, so only an encoding tells one from
+    the mark's place. That gives nothing away: the model is the same at every place, so only an encoding tells one from
     another, and without one the best is 1/n. (A mean over all tokens, or a query that starts by attending to all
     alike, sees nearly the same sum of positions whatever p is: small models did not begin to learn from either.) An
     absolute encoding needs no attention here, only to be read; a relative one must compare the mark with the others.
@@ -249,14 +249,14 @@ class TokenBack(PositionTask):
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols drawn afresh; train and test do not differ."""
         symbols = integers(key, (self.length,), self.num_symbols)
-        slot = jnp.arange(self.length)
-        there = slot >= self.back
-        return self._read(symbols, jnp.where(there, symbols[jnp.maximum(slot - self.back, 0)], 0), there)
+        place = jnp.arange(self.length)
+        there = place >= self.back
+        return self._read(symbols, jnp.where(there, symbols[jnp.maximum(place - self.back, 0)], 0), there)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """`symbol_sums` at every position with a target, of what it sees."""
-        slot = jnp.arange(self.length)
-        asked = jnp.broadcast_to(slot[None, self.back :] - self.back, (logits.shape[0], self.length - self.back))
-        seen = slot[self.back :, None] >= slot[None, :]
+        place = jnp.arange(self.length)
+        asked = jnp.broadcast_to(place[None, self.back :] - self.back, (logits.shape[0], self.length - self.back))
+        seen = place[self.back :, None] >= place[None, :]
         weights = example.weights[:, self.back :, None] * seen[None]
         return symbol_sums(logits[:, self.back :], example.inputs, asked, weights)

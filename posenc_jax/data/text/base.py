@@ -90,7 +90,7 @@ class TextData:
         validation batches, the lengths of the test examples.
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
-      sizes: ``[n]`` or ``[n, 2]`` slots that the training examples take (none without the training split).
+      sizes: ``[n]`` or ``[n, 2]`` places that the training examples take (none without the training split).
       stream: the training examples where they are not in memory (and not in ``arrays``).
     """
 
@@ -106,7 +106,7 @@ class TextData:
 class TextTask(Task):
     """Base class of the tasks on text.
 
-    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: slots of a
+    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: places of a
     row of a training batch.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
     example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "plain" has one
@@ -131,17 +131,17 @@ class TextTask(Task):
         """Refuses sizes that do not fit together."""
         if self.max_length < 1:
             raise ValueError(f"task.max_length = {self.max_length} must be at least 1 token")
-        needed = max(self.train_slots)
+        needed = max(self.train_widths)
         if self.row < needed:
             raise ValueError(
-                f"task.row = {self.row} slots do not hold an example of task.max_length = {self.max_length} tokens, "
+                f"task.row = {self.row} places do not hold an example of task.max_length = {self.max_length} tokens, "
                 f"which takes {needed}: set task.row to {needed} or more"
             )
         if self.batching == "buckets" and self.row % 4:
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")
 
     @property
-    def train_slots(self) -> tuple[int, ...]:
+    def train_widths(self) -> tuple[int, ...]:
         """Slots of the longest training example, on each side of the model."""
         sides = [self.width(self.max_length)]
         if self.model_kind == "encoder_decoder":
