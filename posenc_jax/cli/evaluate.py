@@ -55,8 +55,8 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     import_from_here()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
-    from posenc_jax.directories import load_config
-    from posenc_jax.evaluation import changed_config, evaluate
+    from posenc_jax.runs.directory import load_config
+    from posenc_jax.runs.evaluation import changed_config, evaluate
 
     run_directory = at_home(Path(directory))
     config = load_config(run_directory)

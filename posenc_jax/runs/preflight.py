@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from posenc_jax.config import Run
-from posenc_jax.directories import RefusedError, load_config
+from posenc_jax.runs.directory import RefusedError, load_config
 
 
 def check_writable(directory: Path) -> None:
@@ -35,8 +35,8 @@ def check_run(config: Run) -> None:
 
 
 def _check_source(source: Path, config: Run) -> None:
-    from posenc_jax.surgery import surviving_seeds
-    from posenc_jax.weights import load_weights
+    from posenc_jax.runs.transplant import surviving_seeds
+    from posenc_jax.runs.weights import load_weights
 
     if source.is_file():
         load_weights(source)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from posenc_jax.config import Run, difference, from_json, identity, to_json
-from posenc_jax.training.metrics import write_atomically
+from posenc_jax.runs.files import write_atomically
 
 Replica = tuple[int, float]
 """Seed and learning rate."""

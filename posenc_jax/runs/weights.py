@@ -18,11 +18,11 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, from_json, to_json
-from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
 from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
+from posenc_jax.runs.directory import RefusedError, load_config
 
 if TYPE_CHECKING:
     from posenc_jax.models import Model
@@ -163,8 +163,8 @@ def export_weights(
     Raises:
       RefusedError: the run is not finished, the file exists or cannot be written, or torch has no place for the model.
     """
-    from posenc_jax.cell import load_group_state
-    from posenc_jax.surgery import best_replica
+    from posenc_jax.runs.cell import load_group_state
+    from posenc_jax.runs.transplant import best_replica
 
     source, path = Path(run_directory).expanduser().absolute(), Path(path).expanduser()
     if path.exists():
@@ -212,7 +212,7 @@ def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
     except (KeyError, TypeError, ValueError):
         raise RefusedError(
             f"{path} does not say which model its tensors belong to, as files of `posenc weights export` do: for those "
-            "of a torch model use posenc_jax.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
+            "of a torch model use posenc_jax.runs.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
         ) from None
     return metadata
 

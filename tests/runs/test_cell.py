@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
 
-from posenc_jax import cell as cell_module
-from posenc_jax.cell import Cell, StoppedError, load_group_state, run
 from posenc_jax.config import Ablation, Execution, config_hash, to_json
-from posenc_jax.directories import RefusedError, complete, load_config, locked
-from posenc_jax.training.checkpoint import CheckpointError, digest
+from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs.cell import Cell, StoppedError, load_group_state, run
+from posenc_jax.runs.checkpoint import CheckpointError, digest
+from posenc_jax.runs.directory import RefusedError, complete, load_config, locked
 
 WITH_FAST_RATE = dataclasses.replace(CONFIG, seeds=(0, 1, 2), learning_rates=(1e-2, 1e38))
 

@@ -9,18 +9,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import load_group_state
 from posenc_jax.config import Run, from_json
-from posenc_jax.directories import RefusedError, group_directories, load_config, read_json
 from posenc_jax.encodings import Slot, elements
 from posenc_jax.models.config import Slots
+from posenc_jax.runs.cell import load_group_state
+from posenc_jax.runs.directory import RefusedError, group_directories, load_config, read_json
+from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.sharding import path_string
-from posenc_jax.weights import load_weights
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """The parameters of a finished run, or those in a file of `posenc_jax.weights`, in the place of ``params`` (one
-    replica's of ``config``, no replica axis). A file serves every seed.
+    """The parameters of a finished run, or those in a file of `runs.weights`, in the place of ``params`` (one replica's
+    of ``config``, no replica axis). A file serves every seed.
 
     Everything but the encodings must be there with the same shape. An encoding's parameters are those of its `partners`
     in the source where name and shape fit, and stay as they are otherwise (that is noted): so an encoding can be added,

@@ -16,12 +16,22 @@ import numpy as np
 
 from posenc_jax.config import Execution, Run, config_hash, to_json
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
-from posenc_jax.directories import Group, RefusedError, claim, complete, locked, plan, read_json, refuse_other, results
 from posenc_jax.encodings import spec
-from posenc_jax.environment import deciding, environment
-from posenc_jax.run_data import Supply, load_data
-from posenc_jax.training.checkpoint import Checkpoints, digest
-from posenc_jax.training.metrics import append_rows, cut_back, dumps, write_atomically
+from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.directory import (
+    Group,
+    RefusedError,
+    claim,
+    complete,
+    locked,
+    plan,
+    read_json,
+    refuse_other,
+    results,
+)
+from posenc_jax.runs.environment import deciding, environment
+from posenc_jax.runs.files import append_rows, cut_back, dumps, write_atomically
+from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
@@ -72,7 +82,7 @@ def run(
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
-    from posenc_jax.preflight import check_run, check_writable
+    from posenc_jax.runs.preflight import check_run, check_writable
 
     check_writable(directory)
     refuse_other(directory, to_json(config))
@@ -320,7 +330,7 @@ class Cell:
         params = init_params(self.config, seed)
         if self.config.init_from is None:
             return params
-        from posenc_jax.surgery import transplant
+        from posenc_jax.runs.transplant import transplant
 
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 

@@ -13,15 +13,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.cell import Cell, Reporter, load_group_state, write_texts
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.directories import RefusedError, group_directories, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.run_data import read_tokenizer
-from posenc_jax.surgery import finished, partners
-from posenc_jax.training.metrics import dumps, write_atomically
+from posenc_jax.runs.cell import Cell, Reporter, load_group_state, write_texts
+from posenc_jax.runs.directory import RefusedError, group_directories, load_config
+from posenc_jax.runs.files import dumps, write_atomically
+from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.runs.transplant import finished, partners
 from posenc_jax.training.replicas import make_mesh, place
 from posenc_jax.training.step import init_encodings
 

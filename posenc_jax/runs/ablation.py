@@ -8,14 +8,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from posenc_jax.cell import Reporter, StoppedError, run
 from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
 from posenc_jax.data.score_kinds import headline
-from posenc_jax.directories import RefusedError, complete, locked, read_json, results
 from posenc_jax.encodings import elements
-from posenc_jax.environment import environment
-from posenc_jax.preflight import check_run, check_writable
-from posenc_jax.training.metrics import dumps, write_atomically
+from posenc_jax.runs.cell import Reporter, StoppedError, run
+from posenc_jax.runs.directory import RefusedError, complete, locked, read_json, results
+from posenc_jax.runs.environment import environment
+from posenc_jax.runs.files import dumps, write_atomically
+from posenc_jax.runs.preflight import check_run, check_writable
 
 
 class FailedCellsError(Exception):

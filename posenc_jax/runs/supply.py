@@ -15,8 +15,8 @@ from posenc_jax.config import Run, difference
 from posenc_jax.data.text.base import TextData, TextTask
 from posenc_jax.data.text.streaming import Feed
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
-from posenc_jax.directories import RefusedError, read_json
-from posenc_jax.training.metrics import write_atomically
+from posenc_jax.runs.directory import RefusedError, read_json
+from posenc_jax.runs.files import write_atomically
 
 # Of all seeds together, where training text is read in turn.
 _READING_THREADS = 4
