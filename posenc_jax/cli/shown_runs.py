@@ -38,7 +38,7 @@ def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> tupl
     seed.
     """
     from posenc_jax.runs.directory import load_config
-    from posenc_jax.runs.transplant import replica_params, surviving_seeds
+    from posenc_jax.runs.state import replica_params, surviving_seeds
 
     config = load_config(directory.expanduser().absolute())
     alive = surviving_seeds(directory.expanduser().absolute())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.files import write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.directory import finished, group_directories, load_config, refuse_changed_code
 from posenc_jax.runs.errors import RefusedError
@@ -107,13 +109,14 @@ def evaluate(
 def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:
     """The config of a run, and the digests of the user's classes in it that are not what the run was trained with."""
     home = home_of(directory)
-    trained_with = code_of_config(directory / "config.json") if (directory / "config.json").exists() else {}
+    if not (directory / "config.json").exists():
+        return load_config(directory), {}  # which says that there is none
+    trained_with = code_in(directory / "config.json")
     other = changed_here(home, trained_with)
-    for group in group_directories(directory):  # trained after a change that was accepted
-        of_group = code_of_config(group / "config.json") if (group / "config.json").exists() else {}
-        other |= {
-            name: trained_with[name] for name in of_group if of_group[name] != trained_with.get(name, of_group[name])
-        }
+    for group in group_directories(directory):  # trained before or after a change that was accepted
+        for name, digest in code_in(group / "config.json").items():
+            if trained_with.get(name, digest) != digest:
+                other[name] = digest
     if not other:
         return load_config(directory), {}
     if not accept_changed_code:
@@ -139,7 +142,7 @@ def changed_config(
 
     The run's own lengths stay: tables of positions are as long as they were trained.
     """
-    for before, after in zip(lengths, lengths[1:]):
+    for before, after in itertools.pairwise(lengths):
         if after <= before:
             raise ValueError(f"lengths {before}, {after} are out of order: write each once, ascending")
     all_lengths = tuple(sorted({*config.evaluation.lengths, *lengths}))

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.runs.checkpoint import CheckpointError, Checkpoints, SaveError, digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.errors import CheckpointError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
 pytestmark = [

@@ -19,9 +19,10 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.encodings import Learned, Randomized, RoPE, parse
 from posenc_jax.models import Streams, Transformer, build, greedy
-from posenc_jax.runs.cell import load_group_state, run
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate
+from posenc_jax.runs.state import load_group_state
 from posenc_jax.training import step as step_module
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params
 from posenc_jax.training.streams import stream
