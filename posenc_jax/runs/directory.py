@@ -136,10 +136,10 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
             "another directory"
         )
     if lines := _config_differences(stored.config, config):
-        holds = "an ablation with other settings" if not isinstance(config, Run) else "another config"
+        holds = "a run" if isinstance(config, Run) else "an ablation"
         raise RefusedError(
-            f"{directory} holds {holds}; choose another directory, or go back to them. Differences:\n  "
-            + "\n  ".join(lines)
+            f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
+            "Differences:\n  " + "\n  ".join(lines)
         )
     if not accept_changed_code:
         refuse_changed_code(directory, changed_code(directory, own_code.digests(config)))
