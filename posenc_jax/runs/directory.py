@@ -87,7 +87,7 @@ def finished(group: Path) -> dict:
     if not path.exists():
         raise RefusedError(f"{group} is not finished: run it to the end first")
     result = read_json(path)
-    replicas = _group_of(group).replicas
+    replicas = read_group(group).replicas
     if replicas_of(result) != replicas:
         raise RefusedError(
             f"{path} is of other replicas ({_listed(replicas_of(result))}) than {group / 'config.json'} has "
@@ -252,21 +252,17 @@ def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
 
 
-def _group_of(directory: Path) -> Group:
-    """The replicas of a group, whatever its config."""
-    data = _checked(directory / "config.json")
+def read_group(directory: Path) -> Group:
+    """The group in a directory, whatever its config; RefusedError when there is none."""
+    path = directory / "config.json"
+    if not path.exists():
+        raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
+    data = _checked(path)
     try:
         replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
         return Group(directory, replicas, int(data["group_size"]))
     except (KeyError, TypeError, ValueError):
-        raise RefusedError(f"{directory / 'config.json'} is no group's: restore it") from None
-
-
-def read_group(directory: Path) -> Group:
-    """The group in a directory; RefusedError when there is none."""
-    if not (directory / "config.json").exists():
-        raise RefusedError(f"{directory} is no group: it has no config.json")
-    return _group_of(directory)
+        raise RefusedError(f"{path} is no group's: restore it") from None
 
 
 def _checked(path: Path) -> dict:

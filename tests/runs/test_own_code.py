@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_a_flipped_sign_is_never_finished_work(brought):
     assert "window.py:Window has changed: its source was" in str(error.value)
     assert "accept the change (--accept-changed-code)" in str(error.value)
     assert not any("complete" in note for note in reporter.notes)
-    (cell,) = [path for path in directory.iterdir() if path.is_dir()]
+    (cell,) = directory.glob("copies-*")
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
         run(changed.runs[0], cell)
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
@@ -202,10 +203,11 @@ def test_the_config_file_may_hold_the_class_and_other_seeds(brought):
     assert digests[0] == digests[1] != "{}\n"
 
 
-def test_a_class_without_a_source_file_is_refused():
-    namespace = {"__name__": "typed_in"}
-    exec(SOURCE.replace("from {package}.shapes import window\n", "window = None\n"), namespace)
-    config = dataclasses.replace(CONFIG, posenc=(namespace["Window"](),))
+def test_a_class_without_a_source_file_is_refused(monkeypatch):
+    module = types.ModuleType("typed_in")
+    monkeypatch.setitem(sys.modules, "typed_in", module)
+    exec(SOURCE.replace("from {package}.shapes import window\n", "window = None\n"), vars(module))
+    config = dataclasses.replace(CONFIG, posenc=(module.Window(),))
     with pytest.raises(RefusedError, match="Window has no source file, so a run could not say later what it stood on"):
         own_code.digests(config)
 

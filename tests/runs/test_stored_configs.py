@@ -1,4 +1,4 @@
-"""Configs on disk: names that outlive the modules, nothing imported, nothing dropped, old directories read or refused."""
+"""Configs on disk: names that outlive the modules, nothing imported or dropped, old directories read or refused."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ def of_the_first_format(directory):
     (directory / "config.json").write_text(json.dumps(old(top["config"]), indent=1) + "\n")
     for path in directory.glob("group-*/config.json"):
         data = json.loads(path.read_text())
+        if "format" not in data:
+            continue
         kept = {name: data[name] for name in ("replicas", "group_size")}
         path.write_text(json.dumps({"config": old(data["config"]), **kept}, indent=1) + "\n")
 
@@ -100,21 +102,13 @@ def test_hashes_are_those_of_before(posenc):
     assert config_hash(config) == HASHES[posenc]
 
 
-def test_a_field_at_its_default_is_no_part_of_the_hash(monkeypatch):
+def test_a_field_at_its_default_is_no_part_of_the_hash():
     """A class that gets a field keeps the hashes of the configs that do not set it."""
-
-    @dataclasses.dataclass(frozen=True)
-    class Before(Value):
-        size: int = 1
-
-    @dataclasses.dataclass(frozen=True)
-    class After(Value):
-        size: int = 1
-        new: float = 0.5
-
-    monkeypatch.setattr(Before, "__qualname__", "Same")
-    monkeypatch.setattr(After, "__qualname__", "Same")
-    assert config_hash(Before(3)) == config_hash(After(3)) != config_hash(After(3, new=0.25))
+    size, new = ("size", int, 1), ("new", float, 0.5)
+    before, after = (
+        dataclasses.make_dataclass("Same", fields, bases=(Value,), frozen=True) for fields in ([size], [size, new])
+    )
+    assert config_hash(before(3)) == config_hash(after(3)) != config_hash(after(3, new=0.25))
 
 
 def test_names_seeds_rates_and_execution_are_no_part_of_the_hash():
@@ -148,7 +142,7 @@ def test_unknown_fields_and_classes_are_refused_by_name(finished):
     ):
         load_config(finished)
     rewritten(path, lambda data: data["config"].pop("task"))
-    with pytest.raises(RefusedError, match="config.json"):
+    with pytest.raises(RefusedError, match=r"config\.json"):
         load_config(finished)
 
 
@@ -171,7 +165,7 @@ def test_nothing_that_a_file_names_is_imported(finished, tmp_path, monkeypatch, 
         load_config(finished)
     if name.startswith("payload.py"):  # not even when it claims to have brought it
         rewritten(finished / "config.json", lambda data: data.update(code={name: "0" * 64}))
-        with pytest.raises(RefusedError, match="has no payload.py, which this run needs"):
+        with pytest.raises(RefusedError, match=r"has no payload\.py, which this run needs"):
             load_config(finished)
     from safetensors.numpy import save_file
 
