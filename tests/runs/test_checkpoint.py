@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import resource
 import shutil
+import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc_jax.runs import checkpoint
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.errors import CheckpointError, SaveError
+from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
 pytestmark = [
@@ -229,6 +233,91 @@ def test_a_disk_that_takes_no_more_costs_the_newest_step_only(copy):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert {p.name for p in copy.iterdir()} == {"20", "30"}
     assert restored(copy) == (30, True)
+
+
+def names(directory):
+    return sorted(p.name for p in directory.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("cannot import name 'v1'"),
+        ModuleNotFoundError("No module named 'orbax'"),
+        MemoryError(),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.EIO, "Input/output error"),
+        OSError(errno.ESTALE, "Stale file handle"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        PermissionError(errno.EACCES, "Permission denied"),
+        ValueError("RESOURCE_EXHAUSTED: Failed to open [OS error 24: EMFILE Too many open files]"),
+        RuntimeError("something that nobody has seen before"),
+    ],
+    ids=lambda error: type(error).__name__ + str(error)[:30],
+)
+@pytest.mark.parametrize("part", ["metadata", "load"])
+def test_what_cannot_be_read_here_is_no_damage(copy, monkeypatch, error, part):
+    """A missing module, a limit, a file server: an error in words, and every step stays what it is."""
+    from orbax.checkpoint import v1
+
+    def fail(*arguments, **options):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(v1, part, fail)
+        with pytest.raises(RefusedError, match=r"checkpoint .*/30 cannot be read here \(.*nothing was changed"):
+            restored(copy)
+    assert names(copy) == ["20", "30"]
+    assert restored(copy) == (30, True)
+
+
+def test_too_many_open_files_is_no_damage(copy):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    in_use = len(list(Path("/proc/self/fd").iterdir()))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 1, hard))
+        with pytest.raises(RefusedError, match="cannot be read here"):
+            restored(copy)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert names(copy) == ["20", "30"]
+    assert restored(copy) == (30, True)
+
+
+def test_who_only_reads_renames_nothing(copy):
+    (copy / "30" / "state" / "manifest.ocdbt").write_bytes(b"nonsense")
+    notes: list[str] = []
+    step, found = Checkpoints(copy, notes.append).restore(like(), set_aside=False)
+    assert (step, digest(found)) == (20, digest(state(20)))
+    assert "checkpoints/30 is damaged" in notes[0]
+    assert names(copy) == ["20", "30"]
+
+
+def test_a_step_under_another_name_is_damage(copy):
+    (copy / "20").rename(copy / "25")
+    shutil.copytree(copy / "25", copy / "40")
+    notes: list[str] = []
+    assert restored(copy, notes) == (30, True)
+    assert "checkpoints/40 is damaged (it is step 20 under another name)" in notes[0]
+
+
+def test_saving_returns_before_the_state_is_hashed(tmp_path, monkeypatch):
+    """Checksums and files are made while training goes on: the caller waits for a copy only."""
+    hashing, go_on = threading.Event(), threading.Event()
+    real = checkpoint._digest
+
+    def slow(array):
+        hashing.set()
+        assert go_on.wait(60)
+        return real(array)
+
+    monkeypatch.setattr(checkpoint, "_digest", slow)
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, state(1))  # returns although no checksum is made
+        assert hashing.wait(60)
+        assert checkpoints.steps() == []
+        go_on.set()
+    assert Checkpoints(tmp_path).steps() == [1]
 
 
 def test_digest_sees_values_names_shapes_and_dtypes():
