@@ -66,10 +66,15 @@ def test_the_commit_is_of_this_project_and_never_of_one_that_encloses_it(tmp_pat
 def test_a_package_that_is_not_installed_has_a_version(tmp_path):
     """From a checkout on the path: nothing is asked of the metadata of an installation."""
     (tmp_path / "posenc_jax").symlink_to(PACKAGE)
-    hide = "import importlib.metadata as m; r = m.version\n"
-    hide += (
-        "def version(n):\n    if 'posenc' in n: raise m.PackageNotFoundError(n)\n    return r(n)\nm.version = version\n"
-    )
+    hide = """
+import importlib.metadata as metadata
+real = metadata.version
+def version(name):
+    if "posenc" in name:
+        raise metadata.PackageNotFoundError(name)
+    return real(name)
+metadata.version = version
+"""
     (tmp_path / "sitecustomize.py").write_text(hide)
     assert shown(tmp_path)["version"] == posenc_jax.__version__
 

@@ -54,16 +54,14 @@ def test_a_result_of_other_replicas_than_its_group_is_refused(halves):
     path = halves / "group-001" / "config.json"
     path.write_text(path.read_text().replace('"replicas": [[1,', '"replicas": [[0,'))
     for read in (results, evaluate):
-        with pytest.raises(
-            RefusedError, match=r"result\.json is of other replicas \(seed 1 at 0\.01\) than .*\(seed 0 at"
-        ):
+        with pytest.raises(RefusedError, match=r"is of other replicas \(seed 1 at 0\.01\) than .*\(seed 0 at"):
             read(halves)
 
 
 def test_a_replica_in_two_groups_is_refused(halves):
     for name in ("config.json", "result.json"):
         shutil.copy(halves / "group-000" / name, halves / "group-001" / name)
-    with pytest.raises(RefusedError, match="has replicas that another group of .* has too .seed 0 at"):
+    with pytest.raises(RefusedError, match=r"has replicas that another group of .* has too .seed 0 at"):
         plan(halves, CONFIG, 1)
 
 
@@ -100,6 +98,13 @@ def test_groups_end_soonest_with_the_fewest_spares(monkeypatch, devices, executi
     found = replicas.group_size_for(execution, asked)
     rows = max(n for n in range(1, replicas.most_rows(execution) + 1) if found % n == 0)
     assert (found, rows) == (size, used)
+
+
+def test_a_run_of_several_processes_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(replicas.jax, "process_count", lambda: 2)
+    with pytest.raises(RefusedError, match=r"2 processes share their devices .*: start each process alone"):
+        run(CONFIG, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_auto_is_a_device_each_on_cpu_and_one_batch_elsewhere(monkeypatch):

@@ -133,6 +133,8 @@ def test_of_several_rates_the_best_by_validation_is_taken(source):
     result = json.loads(path.read_text())
     for replica, score in zip(result["replicas"], (0.25, 0.75), strict=True):
         replica |= {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
+    group = json.loads((source / "group-000" / "config.json").read_text())
+    (source / "group-000" / "config.json").write_text(json.dumps(group | {"replicas": [[0, 0.01], [0, 0.01]]}))
     path.write_text(json.dumps(result))
     assert equal(replica_params(source, 0, print), trained(source, 1))
 
