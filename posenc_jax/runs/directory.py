@@ -126,21 +126,22 @@ def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) ->
 def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
     """Refuses a directory that holds another config, or results of other code of the user's."""
     path = directory / "config.json"
-    if not path.exists():
-        return
-    stored = read_stored(path, own_code.own_classes(config))
-    if type(stored.config) is not type(config):
-        kinds = {"Run": "a single run", "Ablation": "an ablation"}
-        raise RefusedError(
-            f"{directory} holds {kinds[type(stored.config).__name__]}, not {kinds[type(config).__name__]}: choose "
-            "another directory"
-        )
-    if lines := _config_differences(stored.config, config):
-        holds = "a run" if isinstance(config, Run) else "an ablation"
-        raise RefusedError(
-            f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
-            "Differences:\n  " + "\n  ".join(lines)
-        )
+    if path.exists():
+        stored = read_stored(path, own_code.own_classes(config))
+        if type(stored.config) is not type(config):
+            kinds = {"Run": "a single run", "Ablation": "an ablation"}
+            raise RefusedError(
+                f"{directory} holds {kinds[type(stored.config).__name__]}, not {kinds[type(config).__name__]}: choose "
+                "another directory"
+            )
+        if lines := _config_differences(stored.config, config):
+            holds = "a run" if isinstance(config, Run) else "an ablation"
+            raise RefusedError(
+                f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
+                "Differences:\n  " + "\n  ".join(lines)
+            )
+    if isinstance(config, Run):
+        groups_of(directory, config)
     if not accept_changed_code:
         refuse_changed_code(directory, changed_code(directory, own_code.digests(config)))
 
@@ -175,26 +176,10 @@ def _config_differences(old: Any, new: Any) -> list[str]:
 
 def plan(directory: Path, config: Run, size: int) -> list[Group]:
     """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
-    groups: list[Group] = []
-    taken: set[Replica] = set()
-    own = own_code.own_classes(config)
-    there = [path for path in group_directories(directory) if path != directory and (path / "config.json").exists()]
-    for path in there:
-        stored = read_stored(path / "config.json", own)
-        if lines := _config_differences(stored.config, config):
-            raise RefusedError(
-                f"{path} belongs to another config; choose another directory, or move it away. "
-                "Differences:\n  " + "\n  ".join(lines)
-            )
-        if twice := taken.intersection(stored.replicas):
-            raise RefusedError(
-                f"{path} has replicas that another group of {directory} has too ({_listed(tuple(twice))}): move one of "
-                f"them away"
-            )
-        taken.update(stored.replicas)
-        if set(stored.replicas) & set(config.replicas):
-            groups.append(Group(path, stored.replicas, stored.group_size))
-    # Never a number that is or was in use: a group may have been moved away.
+    there = groups_of(directory, config)
+    taken = {replica for group in there for replica in group.replicas}
+    groups = [group for group in there if set(group.replicas) & set(config.replicas)]
+    # Never a number that is in use, under whatever name: a group may have been renamed.
     used = [int(found[1]) for found in map(_GROUP.match, (path.name for path in directory.glob("group-*"))) if found]
     number = max(used, default=-1) + 1
     missing = [replica for replica in config.replicas if replica not in taken]
@@ -207,6 +192,29 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
         )
         groups.append(group)
         number += 1
+    return groups
+
+
+def groups_of(directory: Path, config: Run) -> list[Group]:
+    """The groups in a run's directory; RefusedError when one is of another config, or two have the same replica."""
+    own, groups = own_code.own_classes(config), []
+    taken: set[Replica] = set()
+    for path in group_directories(directory):
+        if path == directory or not (path / "config.json").exists():
+            continue
+        stored = read_stored(path / "config.json", own)
+        if lines := _config_differences(stored.config, config):
+            raise RefusedError(
+                f"{path} belongs to another config; choose another directory, or move it away. Differences:\n  "
+                + "\n  ".join(lines)
+            )
+        if twice := taken.intersection(stored.replicas):
+            raise RefusedError(
+                f"{path} has replicas that another group of {directory} has too ({_listed(tuple(twice))}): move one of "
+                "them away"
+            )
+        taken.update(stored.replicas)
+        groups.append(Group(path, stored.replicas, stored.group_size))
     return groups
 
 

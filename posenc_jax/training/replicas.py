@@ -27,8 +27,8 @@ def check_devices(execution: Execution) -> None:
     """Refuses (ValueError) an execution that needs more devices than there are, or other processes' devices."""
     if jax.process_count() > 1:
         raise ValueError(
-            f"{jax.process_count()} processes share their devices (jax.distributed), and a run is of one process: start "
-            "each process alone, with seeds and a directory of its own"
+            f"{jax.process_count()} processes share their devices (jax.distributed), and a run is of one process: "
+            "start each process alone, with seeds and a directory of its own"
         )
     asked = execution.data * execution.model
     if asked > len(jax.devices()):

@@ -167,8 +167,8 @@ def test_another_config_is_refused_field_by_field(finished):
         run(other, finished)
     assert str(error.value) == (
         f"{finished} holds a run with other settings; choose another directory, or go back to them. Differences:\n"
-        "  training.steps: 20 -> 40\n"
-        "  posenc[0].base: 10000.0 -> 500000.0"
+        "  posenc[0].base: 10000.0 -> 500000.0\n"
+        "  training.steps: 20 -> 40"
     )
     assert contents(finished) == before
 
