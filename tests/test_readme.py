@@ -1,4 +1,4 @@
-"""The README's Python runs: its blocks in their order, in one namespace, but those whose comment says why they do not."""
+"""The README's Python runs, but for blocks whose comment says why they do not."""
 
 import ast
 import dataclasses
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from flax import nnx
 
 import posenc_jax
@@ -70,11 +69,9 @@ def test_every_block_is_run_or_says_why_not():
 
 
 def test_blocks_are_found():
-    text = "\n".join(
-        ["```python", "a = 1", "```", "```sh", "ls", "```", "<!-- not run: it needs b -->"]
-        + ["   ```python", "   if b:", "       c()", "   ```"]
-    )
-    assert blocks(text) == [Block("a = 1\n", ""), Block("if b:\n    c()\n", "it needs b")]
+    first = "```python\na = 1\n```\n```sh\nls\n```\n"
+    second = "<!-- not run: it needs b -->\n   ```python\n   if b:\n       c()\n   ```\n"
+    assert blocks(first + second) == [Block("a = 1\n", ""), Block("if b:\n    c()\n", "it needs b")]
 
 
 def test_a_comparison_from_python(tmp_path, monkeypatch):
