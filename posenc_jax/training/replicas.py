@@ -48,7 +48,7 @@ def whole_group(execution: Execution, size: int) -> int:
     return -(-size // devices) * devices
 
 
-def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
+def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> Callable[..., Any]:
     """``fn(replica, fed, shared)`` for a leading replica axis on ``replica``, ``fed`` and the result; ``shared`` is the
     same for all.
 
@@ -73,7 +73,7 @@ class Program:
     def __init__(
         self,
         name: str,
-        fn: Callable,
+        fn: Callable[..., Any],
         execution: Execution,
         mesh: Mesh,
         replicas: Any,
