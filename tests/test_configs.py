@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,18 +31,42 @@ from posenc_jax.config import Ablation, Run, from_json, to_json
 for path in json.load(sys.stdin):
     config = load_config(path, Run | Ablation, "ablate")
     assert from_json(json.loads(json.dumps(to_json(config)))) == config, path
-    print(json.dumps([path, type(config).__name__, backends_are_initialized()]))
+    metrics = sorted({run.task.metric for run in getattr(config, "runs", [config])})
+    print(json.dumps([path, type(config).__name__, metrics, backends_are_initialized()]))
 """
+
+COMMANDS = {"Run": "train", "Ablation": "ablate"}
+TIME = re.compile(r"\b(\d+|one) (min|minutes?|s|seconds)\b[^.:]* \d+( \w+)* cores\b", re.IGNORECASE)
+SCORE = r"(\d+\.\d|\d{3}(?= \())"  # a decimal, or a large number with its encoding: no range of lengths
+
+
+def metric_words(metric):
+    """A metric as a docstring calls it."""
+    return {"rouge_l": "ROUGE-L", "chrf": "chrF"}.get(metric, metric.replace("_", " "))
+
+
+def missing(docstring, command, metrics):
+    """What a config's docstring does not say: its command, on a line of its own; the time and the cores of a run; one
+    score of each metric.
+    """
+    text = " ".join(docstring.split())
+    found = {
+        command: re.search(rf"^ *{re.escape(command)}( |$)", docstring, re.MULTILINE),
+        "time on cores": TIME.search(text),
+    }
+    for metric in map(metric_words, metrics):
+        found[metric] = re.search(rf"\b{re.escape(metric)}\b[^.;]*\b{SCORE}", text, re.IGNORECASE)
+    return [what for what, match in found.items() if not match]
 
 
 @pytest.fixture(scope="module")
 def built():
-    """(kind, whether a backend has started) of every config."""
+    """(kind, metrics, whether a backend has started) of every config."""
     done = subprocess.run(
         [sys.executable, "-c", BUILD], input=json.dumps(CONFIGS), cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return {path: (kind, backend) for path, kind, backend in map(json.loads, done.stdout.splitlines())}
+    return {path: rest for path, *rest in map(json.loads, done.stdout.splitlines())}
 
 
 def test_there_are_configs():
@@ -50,9 +75,26 @@ def test_there_are_configs():
 
 
 @pytest.mark.parametrize("path", CONFIGS)
-def test_config_builds_and_says_its_command(built, path):
-    kind, backend = built[path]
+def test_config_builds_and_says_its_command_time_and_score(built, path):
+    kind, metrics, backend = built[path]
     assert not backend
     docstring = ast.get_docstring(ast.parse((ROOT / path).read_text()))
-    command = {"Run": "train", "Ablation": "ablate"}[kind]
-    assert f"posenc {command} {path}" in docstring
+    assert missing(docstring, f"posenc {COMMANDS[kind]} {path}", metrics) == []
+
+
+@pytest.mark.parametrize("path", CONFIGS)
+def test_a_config_that_was_not_run_names_the_one_that_was(path):
+    docstring = " ".join(ast.get_docstring(ast.parse((ROOT / path).read_text())).split())
+    if "not run" in docstring.lower():
+        (instead,) = re.findall(r"What was run is its small version(?: on [\w ]+)?, (\S+\.py): ", docstring)
+        assert instead in CONFIGS
+        assert "not run" not in (ROOT / instead).read_text().lower()
+
+
+def test_what_a_docstring_lacks_is_found():
+    whole = "A run.\n\n    posenc train a.py\n\n3 min 6 s on 2 idle CPU cores: exact match 0.9 (RoPE).\n"
+    assert missing(whole, "posenc train a.py", ["exact_match"]) == []
+    assert missing(whole.replace("3 min 6 s on", "On"), "posenc train a.py", ["exact_match"]) == ["time on cores"]
+    assert missing(whole.replace("0.9", "good"), "posenc train a.py", ["exact_match"]) == ["exact match"]
+    assert missing(whole.replace("0.9", "at 9..16"), "posenc train a.py", ["exact_match"]) == ["exact match"]
+    assert missing(whole, "posenc train b.py", ["accuracy"]) == ["posenc train b.py", "accuracy"]

@@ -1,7 +1,10 @@
-"""The names of the package, and what importing it costs."""
+"""The names of the package, what importing it costs and needs, and what its wheel holds."""
 
+import ast
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +38,9 @@ def test_configs_need_no_flax():
 
 
 def test_every_public_name_is_found():
-    assert set(posenc_jax.__all__) == set(posenc_jax._FROM)
+    tree = ast.parse(Path(posenc_jax.__file__).read_text())
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))  # what type checkers see
+    assert {alias.name for node in checked.body for alias in node.names} == set(posenc_jax.__all__)
     for name in posenc_jax.__all__:
         assert getattr(posenc_jax, name) is not None
     assert set(posenc_jax.__all__) < set(dir(posenc_jax))
@@ -57,3 +62,34 @@ found = (ablate, posenc_jax.ablate, run, posenc_jax.run, evaluate, posenc_jax.ev
 assert all(map(callable, found)), found
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_module_is_imported_without_the_extras():
+    """What is optional is imported where it is used."""
+    root = Path(posenc_jax.__file__).parent.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    modules = {"scikit-learn": "sklearn", "tensorboardX": "tensorboardX", "rouge-score": "rouge_score"}
+    names = {
+        requirement.partition(">")[0]
+        for group in ("report", "cluster", "tracking", "dev")
+        for requirement in extras[group]
+    }
+    code = f"""
+import importlib, pkgutil, sys
+for name in {sorted(modules.get(name, name) for name in names)}:
+    sys.modules[name] = None
+import posenc_jax
+for module in pkgutil.walk_packages(posenc_jax.__path__, "posenc_jax."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_says_that_it_has_types():
+    """Hatchling ships the package's folder whole, so what lies there is what is installed."""
+    folder = Path(posenc_jax.__file__).parent
+    project = tomllib.loads((folder.parent / "pyproject.toml").read_text())
+    assert (folder / "py.typed").read_bytes() == b""
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["posenc_jax"]}

@@ -3,7 +3,8 @@
     posenc data prepare descriptions/sections
     posenc ablate experiments/classification/full.py
 
-Not run yet: it has not been measured on an accelerator.
+Not run: it needs an accelerator. What was run is its small version on help pages, experiments/classification/small.py:
+18 minutes on 2 CPU cores beside other work, accuracy from 0.68 (structured) to 0.81 (NoPE).
 """
 
 import dataclasses

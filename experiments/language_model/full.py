@@ -3,7 +3,8 @@
     posenc data prepare python_docs
     posenc ablate experiments/language_model/full.py
 
-Not run yet: it has not been measured on an accelerator.
+Not run: it needs an accelerator. What was run is its small version, experiments/language_model/small.py: 15 minutes on
+2 CPU cores beside other work, perplexity at 1024 tokens from 76.7 (ALiBi) to 122.9 (sinusoidal).
 """
 
 import dataclasses

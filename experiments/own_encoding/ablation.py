@@ -1,6 +1,9 @@
 """The demo's copying task with an encoding that the library does not know.
 
-posenc ablate experiments/own_encoding/ablation.py
+    posenc ablate experiments/own_encoding/ablation.py
+
+One minute on 2 CPU cores: exact match at 10, 12 and 16 of 0.975 (NoPE), 0.258 (ALiBi; 0.208 on another machine) and
+0.000 (Gaussian window).
 """
 
 import dataclasses

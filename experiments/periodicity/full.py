@@ -3,8 +3,11 @@
     posenc ablate experiments/periodicity/full.py
     python -m experiments.periodicity.excess runs/periodicity-full
 
-Three tasks, d_model 8 and 64, one factor at a time; 128 positions, 8 seeds, two layers. Not run yet: it has not been
-measured on an accelerator. The same command resumes. For a full product take arms of arms.
+Three tasks, d_model 8 and 64, one factor at a time; 128 positions, 8 seeds, two layers. The same command resumes. For a
+full product take arms of arms.
+
+Not run: it needs an accelerator. What was run is its small version, experiments/periodicity/small.py: 6 min 14 s on 2
+CPU cores, accuracy of `position_of` at d_model 8 from 0.010 (NoPE) to 1.000 (1200 steps).
 """
 
 import dataclasses

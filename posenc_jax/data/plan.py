@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-_OPEN_ROWS = 64
+OPEN_ROWS = 64
+"""Rows that may still take an example (`packed` says what happens when one more is needed)."""
 _UINT64 = 2**64
 # Orders that must be the same for all seeds are drawn with this one.
 _NO_SEED = _UINT64 - 1
@@ -49,9 +50,9 @@ def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: i
     lengths, capacities = _checked(lengths, capacities, max_examples)
     smallest = lengths.min(axis=0, initial=max(capacities)).tolist()
     # Tokens left at each place, an array a side; -1 where no row is open.
-    free = [np.full(_OPEN_ROWS, -1, np.int64) for _ in capacities]
+    free = [np.full(OPEN_ROWS, -1, np.int64) for _ in capacities]
     rows: list[list[int]] = []
-    row_at: list[list[int]] = [[] for _ in range(_OPEN_ROWS)]
+    row_at: list[list[int]] = [[] for _ in range(OPEN_ROWS)]
     for example, needed in zip(order.tolist(), lengths[order].tolist()):
         fits = free[0] >= needed[0]
         for left, tokens in zip(free[1:], needed[1:]):

@@ -12,7 +12,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 
-_INT32_MAX = np.iinfo(np.int32).max
+MAX_TOKENS = np.iinfo(np.int32).max
+"""What one `Ragged` holds: its starts are int32."""
 
 
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["tokens", "starts"], meta_fields=[])
@@ -40,9 +41,9 @@ class Ragged:
         sequences = list(sequences)
         ends = np.cumsum(np.fromiter(map(len, sequences), np.int64, len(sequences)))
         total = int(ends[-1]) if len(ends) else 0
-        if total > _INT32_MAX:
+        if total > MAX_TOKENS:
             raise ValueError(
-                f"{total} tokens are too many for one Ragged, whose starts are int32 (at most {_INT32_MAX}): "
+                f"{total} tokens are too many for one Ragged, whose starts are int32 (at most {MAX_TOKENS}): "
                 "read a corpus of that size in parts"
             )
         tokens = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, total)
@@ -71,8 +72,8 @@ class Ragged:
         lengths = starts[ids + 1] - starts[ids]
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
-        if total > _INT32_MAX:
-            raise ValueError(f"{total} tokens are too many for one Ragged (at most {_INT32_MAX}): take fewer at once")
+        if total > MAX_TOKENS:
+            raise ValueError(f"{total} tokens are too many for one Ragged (at most {MAX_TOKENS}): take fewer at once")
         # Each token's place in the source: its place in the result, moved by how far its sequence moved.
         places = np.arange(total) + np.repeat(starts[ids] - (ends - lengths), lengths)
         return Ragged(np.asarray(self.tokens)[places], np.concatenate([[0], ends]).astype(np.int32))

@@ -22,10 +22,11 @@ CHUNK = 32
 def new_tokens(run: Run, max_length: int) -> int:
     """The longest output for inputs of up to ``max_length``."""
     task: Any = run.task
-    return task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else task.max_summary + 1
+    longest: int = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else task.max_summary + 1
+    return longest
 
 
-def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared: tuple) -> Array:
+def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared: tuple[Any, ...]) -> Array:
     """``[CHUNK, T]`` outputs for the test examples ``start ..`` of one length; of those beyond the last, anything.
 
     shared: (length, start, the arrays of the data).

@@ -46,14 +46,14 @@ def updated(config: Optimizer, params: Any, direction: Any, rate: Array) -> Any:
     that are not an encoding's own only.
     """
 
-    def update(path: tuple, p: Array, d: Array) -> Array:
+    def update(path: tuple[Any, ...], p: Array, d: Array) -> Array:
         decay = config.weight_decay if decays(path, p) else 0.0
         return p - rate * (d + decay * p) if decay else p - rate * d
 
     return jax.tree_util.tree_map_with_path(update, params, direction)
 
 
-def decays(path: tuple, leaf: Array) -> bool:
+def decays(path: tuple[Any, ...], leaf: Array) -> bool:
     """True for matrices that are not the encodings' own: biases, slopes, norms and positional tables get no weight
     decay.
     """
@@ -63,7 +63,7 @@ def decays(path: tuple, leaf: Array) -> bool:
 def trainable(params: Any, slots: Slots) -> Any:
     """A pytree of bools like ``params``: False for what an encoding names in ``frozen``."""
 
-    def is_trained(path: tuple, leaf: Array) -> bool:
+    def is_trained(path: tuple[Any, ...], leaf: Array) -> bool:
         names = _names(path)
         if names[0] != "posenc":
             return True
@@ -74,5 +74,5 @@ def trainable(params: Any, slots: Slots) -> Any:
     return jax.tree_util.tree_map_with_path(is_trained, params)
 
 
-def _names(path: tuple) -> list[str]:
+def _names(path: tuple[Any, ...]) -> list[str]:
     return [str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path]

@@ -71,7 +71,7 @@ def group_size_for(execution: Execution, replicas: int) -> int:
     return on_each * used
 
 
-def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
+def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> Callable[..., Any]:
     """``fn(replica, fed, shared)`` for a leading replica axis on ``replica``, ``fed`` and the result; ``shared`` is the
     same for all.
 
@@ -96,7 +96,7 @@ class Program:
     def __init__(
         self,
         name: str,
-        fn: Callable,
+        fn: Callable[..., Any],
         execution: Execution,
         mesh: Mesh,
         replicas: Any,

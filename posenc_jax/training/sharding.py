@@ -30,13 +30,13 @@ def partition(path: str) -> P:
 def state_shardings(state: Any, mesh: Mesh) -> Any:
     """Shardings of a group's state: the leading axis over `replica`, parameters by `partition`."""
 
-    def sharding(path: tuple, leaf: Any) -> NamedSharding:
+    def sharding(path: tuple[Any, ...], leaf: Any) -> NamedSharding:
         spec = partition(path_string(path)) if mesh.shape["model"] > 1 else P()
         return NamedSharding(mesh, P("replica", *spec))
 
     return jax.tree_util.tree_map_with_path(sharding, state)
 
 
-def path_string(path: tuple) -> str:
+def path_string(path: tuple[Any, ...]) -> str:
     """``/params/blocks/0/...``."""
     return "".join(f"/{getattr(entry, 'key', getattr(entry, 'idx', getattr(entry, 'name', entry)))}" for entry in path)

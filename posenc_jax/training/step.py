@@ -133,7 +133,7 @@ def _with_values(state: Any, params: Params) -> Any:
     return jax.tree_util.tree_map_with_path(lambda path, leaf: values[_path(path)], state)
 
 
-def _path(path: tuple) -> tuple[str, ...]:
+def _path(path: tuple[Any, ...]) -> tuple[str, ...]:
     names = (str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path)
     return tuple(name for name in names if name not in ("value", "raw_value"))
 
@@ -164,7 +164,7 @@ def train_step(
         sums = scores(forward(run, params, example, streams=streams, example_ids=ids, train=True), example)
         return sums["loss_sum"], sums
 
-    def add_part(total: tuple, part: tuple) -> tuple[tuple, None]:
+    def add_part(total: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
         (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *part)
         return jax.tree.map(jnp.add, total, (gradients, sums)), None
 
@@ -329,4 +329,4 @@ def _chunk(run: Run, task: Task, max_length: int, replicas_at_once: int) -> int:
     attention = 4 * model.num_heads * width * width
     activations = width * (12 * model.d_model + 3 * (model.mlp_dim or 4 * model.d_model) + 3 * task.num_classes)
     fitting = run.evaluation.memory_budget_mb * 2**20 // (4 * replicas_at_once * (attention + activations))
-    return 2 ** (max(fitting, 1).bit_length() - 1)
+    return 1 << (max(fitting, 1).bit_length() - 1)

@@ -1,12 +1,10 @@
 """The kernel by offset and its lobes, against sums over single positions and plain loops."""
 
-import doctest
 import math
 
 import numpy as np
 import pytest
 
-from posenc_jax.analysis import aliases, kernels
 from posenc_jax.analysis.kernels import by_offset, cosines, distance_matrix, distances, kernel, lobes
 from posenc_jax.encodings import Resonance, sinusoidal, tensor2tensor_frequencies, vaswani_frequencies
 
@@ -121,8 +119,3 @@ def test_frequencies_that_are_none(frequencies):
 def test_similarities_that_are_none(values):
     with pytest.raises(ValueError, match="lobes are those of one row of finite values"):
         lobes(values)
-
-
-@pytest.mark.parametrize("module", [kernels, aliases])
-def test_the_examples_in_docstrings(module):
-    assert doctest.testmod(module).failed == 0

@@ -91,7 +91,7 @@ def first_fit(lengths, capacities, max_examples, in_order, num_places):
 
 @pytest.mark.parametrize("num_places", [1, 4, 64])
 def test_packing_is_first_fit(num_places, monkeypatch):
-    monkeypatch.setattr(plans, "_OPEN_ROWS", num_places)
+    monkeypatch.setattr(plans, "OPEN_ROWS", num_places)
     for seed, (lengths, capacities) in corpora(range(15)):
         for max_examples in (1, 3, 20):
             in_order = order(len(lengths), seed, 0)

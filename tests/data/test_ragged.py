@@ -52,7 +52,7 @@ def test_what_is_not_there_is_refused(monkeypatch):
             ragged.row(index)
         with pytest.raises(IndexError, match="of 2"):
             ragged.take([0, index])
-    monkeypatch.setattr(posenc_jax.data.ragged, "_INT32_MAX", 5)
+    monkeypatch.setattr(posenc_jax.data.ragged, "MAX_TOKENS", 5)
     assert len(Ragged.of([[1, 2], [3, 4, 5]]).tokens) == 5
     with pytest.raises(ValueError, match=r"6 tokens are too many .*at most 5\): read a corpus of that size in parts"):
         Ragged.of([[1, 2, 3], [4, 5, 6]])

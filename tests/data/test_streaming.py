@@ -65,8 +65,8 @@ def quiet(text):
 @pytest.mark.parametrize("name", TASKS_AND_ROWS)
 def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
     task, rows = TASKS_AND_ROWS[name]
-    monkeypatch.setattr(streaming, "_CHUNK", 10)
-    monkeypatch.setattr(streaming, "_REMEMBERED_TOKENS", 200)
+    monkeypatch.setattr(streaming, "CHUNK", 10)
+    monkeypatch.setattr(streaming, "REMEMBERED_TOKENS", 200)
     with small_corpus(task.data.name, rows, tmp_path):
         whole, parts = load(task, quiet), load(streamed(task), quiet)
         assert "train" not in parts.arrays

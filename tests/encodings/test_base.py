@@ -1,7 +1,4 @@
 import dataclasses
-import doctest
-import importlib
-import pkgutil
 from typing import Literal
 
 import jax
@@ -9,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import posenc_jax.encodings
 from posenc_jax.encodings import (
     ALiBi,
     Geometry,
@@ -184,12 +180,6 @@ def test_geometry_and_sequence_are_pytrees_with_static_facts():
     sequence = Sequence.of_length(3, tokens=jnp.zeros((2, 3), int))
     assert [leaf.shape for leaf in jax.tree.leaves(sequence)] == [(1, 3), (1,), (2, 3)]
     assert isinstance(sequence.positions, np.ndarray)
-
-
-@pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(posenc_jax.encodings.__path__)])
-def test_examples_in_docstrings_are_true(module):
-    module = importlib.import_module(f"posenc_jax.encodings.{module}")
-    assert doctest.testmod(module).failed == 0
 
 
 def test_at_least_float32():

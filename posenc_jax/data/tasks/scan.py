@@ -182,7 +182,7 @@ class Scan(Task):
     @property
     def train_lengths(self) -> tuple[int, ...]:
         """Numbers of actions among the training commands."""
-        return tuple(np.flatnonzero(self._part("train").counts).tolist())
+        return tuple(np.flatnonzero(self.part("train").counts).tolist())
 
     def check_length(self, length: int) -> None:
         """Refuses a number of actions that no command has."""
@@ -202,25 +202,26 @@ class Scan(Task):
 
     def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
         """The lengths of training commands drawn uniformly."""
-        part = self._part("train")
+        part = self.part("train")
         number = integers(key, shape, len(part.order))
         return jnp.searchsorted(jnp.asarray(part.starts[1:]), number, side="right").astype(jnp.int32)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One of the commands of this length, drawn uniformly; weights 0 if there is none."""
-        part = self._part(split)
+        part = self.part(split)
         count = jnp.asarray(part.counts)[length]
         return self._numbered(part, integers(key, (), jnp.maximum(count, 1)), length, max_length)
 
     def num_test_examples(self, length: int) -> int:
         """Test commands with ``length`` actions."""
-        return int(self._part("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
+        return int(self.part("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
         """Test command ``index`` of this length in the order of hashes; no key is needed."""
-        return self._numbered(self._part("test"), index, length, max_length)
+        return self._numbered(self.part("test"), index, length, max_length)
 
-    def _part(self, side: Split) -> Part:
+    def part(self, side: Split) -> Part:
+        """The commands of one side of the split."""
         return _part(self.split, self.cutoff if self.split == "length_cutoff" else 0, side)
 
     def _numbered(self, part: Part, index: Array, length: Array, max_length: int) -> Example:

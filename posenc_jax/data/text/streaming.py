@@ -28,11 +28,11 @@ Sides = tuple[Sequence[int] | np.ndarray, ...]
 """An example's token sequences, one for each field that its `Records` have."""
 
 _FIELDS = ("inputs", "targets", "given", "types", "labels")
-# Enough rows for one call of the tokenizer, few enough to be no matter of memory, long documents too.
-_CHUNK = 256
 _NOTED = 1_000_000
-# 64 MiB of documents; a corpus of that size is tokenized once.
-_REMEMBERED_TOKENS = 2**24
+CHUNK = 256
+"""Rows of one call of the tokenizer: few enough to be no matter of memory, long documents too."""
+REMEMBERED_TOKENS = 2**24
+"""64 MiB of documents; a corpus of that size is tokenized once."""
 
 
 class Texts(Protocol):
@@ -144,7 +144,7 @@ class Windows:
     fields: tuple[str, ...] = ("inputs", "given")
     left_out: int = 0
     truncated: int = 0
-    _recent: _Recent = dataclasses.field(default_factory=lambda: _Recent(_REMEMBERED_TOKENS), repr=False)
+    _recent: _Recent = dataclasses.field(default_factory=lambda: _Recent(REMEMBERED_TOKENS), repr=False)
 
     @classmethod
     def measure(
@@ -298,10 +298,10 @@ class Feed:
 
 def _chunks(split: Texts, note: Callable[[str], None]) -> Iterator[tuple[int, list[dict[str, str]]]]:
     """(number of the first, rows) from beginning to end."""
-    for start in range(0, len(split), _CHUNK):
-        if start and start // _NOTED > (start - _CHUNK) // _NOTED:
+    for start in range(0, len(split), CHUNK):
+        if start and start // _NOTED > (start - CHUNK) // _NOTED:
             note(f"measured {start:,} of {len(split):,} training examples")
-        yield start, split.__getitems__(range(start, min(start + _CHUNK, len(split))))
+        yield start, split.__getitems__(range(start, min(start + CHUNK, len(split))))
 
 
 def _changed(task: Any) -> DataError:

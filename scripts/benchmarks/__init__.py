@@ -1,0 +1,1 @@
+"""The parts of scripts/bench: each is a generator of lines of Markdown, its sizes are arguments."""

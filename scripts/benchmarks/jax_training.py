@@ -1,0 +1,88 @@
+"""Training steps of this package, as an ablation runs them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.sizes import VOCAB
+from posenc_jax.config import Execution, Run, Training
+from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.encodings import parse
+from posenc_jax.models.config import Transformer
+from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.step import init_params, init_state, train_call
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomTokens(Task):
+    """Uniform tokens: the next one cannot be known, only the time counts."""
+
+    tokens: int
+    name = "random_tokens"
+    paper = citation = ""
+    model_kind = "decoder_only"
+    vocab_size = VOCAB
+    num_classes = VOCAB
+
+    @property
+    def train_lengths(self):
+        return (self.tokens,)
+
+    def width(self, max_length):
+        return max_length
+
+    def example(self, key, length, max_length, split="test"):
+        tokens = jax.random.randint(key, (max_length + 1,), 0, VOCAB)
+        ones = jnp.ones(max_length, jnp.float32)
+        return Example(tokens[:-1], tokens[1:], ones, length, ones.astype(jnp.int32))
+
+
+def config(size: dict[str, int], mode: str, posenc: str, replicas: int) -> Run:
+    """A run on random tokens of one length."""
+    return Run(
+        task=RandomTokens(size["tokens"]),
+        model=Transformer(d_model=size["d_model"], num_layers=size["num_layers"], num_heads=size["num_heads"]),
+        posenc=parse(posenc),
+        training=Training(
+            steps=10_000 * size["steps"],
+            batch_size=size["batch"],
+            microbatches=size["microbatches"],
+            steps_per_call=size["steps"],
+            log_every=size["steps"],
+        ),
+        execution=Execution(mode=mode, group_size=replicas),
+        seeds=tuple(range(replicas)),
+        learning_rates=(1e-3,),
+        label=posenc,
+    )
+
+
+def milliseconds(size: dict[str, int], mode: str, posenc: str, replicas: int) -> Iterator[float]:
+    """The seconds to the first step, compilation included; then each call's milliseconds per step and replica."""
+    begun = time.perf_counter()
+    run = config(size, mode, posenc, replicas)
+    mesh = make_mesh(run.execution, replicas)
+    state = place(stack([init_state(run, init_params(run, s), s, run.learning_rates[0]) for s in run.seeds]), mesh)
+    program = Program(
+        "train",
+        lambda state, fed, data: train_call(run, None, state, fed, data),
+        run.execution,
+        mesh,
+        state,
+        None,
+        donate=True,
+    )
+    state, metrics = program(state, None)
+    np.asarray(metrics["loss"])
+    yield time.perf_counter() - begun
+    while True:
+        begun = time.perf_counter()
+        state, metrics = program(state, None)
+        np.asarray(metrics["loss"])
+        yield (time.perf_counter() - begun) * 1e3 / run.training.steps_per_call / replicas

@@ -1,0 +1,75 @@
+"""Milliseconds per optimizer step: all modes beside torch, and all encodings beside none."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+
+from benchmarks.processes import Measured, Process, Start, cores, take_turns
+from benchmarks.sizes import SIZES, Size
+
+ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "randomized|rope")
+
+
+def ours(start: Start, size: Size, mode: str = "devices", posenc: str = "nope", **env: str) -> Measured:
+    """Training of as many replicas as there are cores, a device for each in mode "devices"."""
+    replicas = len(cores())
+    arguments = {"size": dataclasses.asdict(size), "mode": mode, "posenc": posenc, "replicas": replicas}
+    devices = {"JAX_NUM_CPU_DEVICES": str(replicas if mode == "devices" else 1)}
+    return start("jax_training.milliseconds", arguments, env=devices | env)
+
+
+def torch_on(start: Start, size: Size, python: str, used: list[int]) -> Measured:
+    """Training of one model on these cores by torch, which ``python`` has."""
+    arguments = {"size": dataclasses.asdict(size), "cores": used}
+    return start("torch_training.milliseconds", arguments, python=python)
+
+
+def throughput(
+    rounds: int, python: str | None, sizes: Mapping[str, Size] = SIZES, start: Start = Process
+) -> Iterator[str]:
+    """All modes, and torch run by ``python`` (None: not there)."""
+    every = cores()
+    yield f"\n## Training throughput on {len(every)} cores"
+    yield "\nms per optimizer step of one model; more is faster in 'speed'\n"
+    for name, size in sizes.items():
+        members: dict[str, list[Measured]] = {}
+        if python:
+            members["torch eager, all cores"] = [torch_on(start, size, python, every)]
+        if python and len(every) > 1 and hasattr(os, "sched_setaffinity"):
+            members[f"torch eager, {len(every)} processes of one core"] = [
+                torch_on(start, size, python, [core]) for core in every
+            ]
+        for mode in ("devices", "map", "vmap"):
+            members[f"posenc_jax {mode}"] = [ours(start, size, mode)]
+        whole = dataclasses.replace(size, microbatches=1)
+        members["posenc_jax devices, no microbatches"] = [ours(start, whole)]
+        found = take_turns(members, rounds)
+        base = found.get("torch eager, all cores")
+        yield (
+            f"{name}: d_model {size.d_model}, {size.num_layers} layers, {size.tokens} tokens, batch {size.batch}, "
+            f"{size.microbatches} microbatches"
+        )
+        yield "| implementation | ms | speed over torch |\n|---|---|---|"
+        for label, ms in found.items():
+            yield f"| {label} | {ms:.2f} | {f'{base / ms:.2f}' if base else 'torch is not there'} |"
+        yield ""
+
+
+def encodings(
+    rounds: int,
+    names: tuple[str, ...] = ENCODINGS,
+    sizes: Mapping[str, Size] = SIZES,
+    start: Start = Process,
+) -> Iterator[str]:
+    """A training step with each encoding, over the first one."""
+    yield f"\n## A training step with each encoding, over {names[0]} (devices mode)\n"
+    columns = []
+    for size in sizes.values():
+        found = take_turns({name: [ours(start, size, posenc=name)] for name in names}, rounds)
+        columns.append([found[name] / found[names[0]] for name in names])
+    yield "| encoding | " + " | ".join(sizes) + " |\n|---|" + "---|" * len(sizes)
+    for name, *ratios in zip(names, *columns, strict=True):
+        cell = name.replace("|", r"\|")
+        yield f"| {cell} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |"

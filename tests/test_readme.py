@@ -1,0 +1,153 @@
+"""The README's Python runs, but for blocks whose comment says why they do not."""
+
+import ast
+import dataclasses
+import re
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+import posenc_jax
+from posenc_jax.encodings import Sinusoidal, parse
+from posenc_jax.models import Slots, Transformer, build
+from posenc_jax.models.torch_weights import to_torch
+
+ROOT = Path(__file__).parent.parent
+
+
+class Block(NamedTuple):
+    """A Python block, and why it does not run ("" if it does)."""
+
+    code: str
+    excuse: str
+
+
+def blocks(text):
+    """The Python blocks of a Markdown text."""
+    found = re.finditer(r"(?:<!-- not run: (.*) -->\n)?^( *)```python\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(textwrap.dedent(block[3]), block[1] or "") for block in found]
+
+
+BLOCKS = blocks((ROOT / "README.md").read_text())
+
+
+def the(word, namespace):
+    """Runs the one block that holds ``word``; gives the value of its last line, if that is an expression."""
+    (block,) = [block for block in BLOCKS if word in block.code]
+    assert not block.excuse
+    tree = ast.parse(block.code)
+    last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "README.md", "exec"), namespace)
+    return eval(compile(last, "README.md", "eval"), namespace) if last else None
+
+
+WORDS = {  # a word that only this block holds -> the test that runs it
+    "posenc_jax.ablate": "test_a_comparison_from_python",
+    "def attention(params": "test_attention_of_ones_own_model",
+    "nnx.Module": "test_attention_of_ones_own_model",
+    "eqx.Module": "test_attention_of_ones_own_model",
+    "from_torch(": "test_weights_from_torch",
+    "my_yarn(": "test_golden_values_of_another_implementation",
+    "class GaussianWindow": "test_an_encoding_of_ones_own",
+    "check_contract(": "test_an_encoding_of_ones_own",
+}
+
+
+def test_every_block_is_run_or_says_why_not():
+    run = [block for block in BLOCKS if not block.excuse]
+    assert [sum(word in block.code for block in run) for word in WORDS] == [1] * len(run) == [1] * len(WORDS)
+    assert all(name in globals() for name in WORDS.values())
+    excused = [block for block in BLOCKS if block.excuse]
+    assert len(excused) <= 1
+    for block in excused:
+        ast.parse(block.code)
+
+
+def test_blocks_are_found():
+    first = "```python\na = 1\n```\n```sh\nls\n```\n"
+    second = "<!-- not run: it needs b -->\n   ```python\n   if b:\n       c()\n   ```\n"
+    assert blocks(first + second) == [Block("a = 1\n", ""), Block("if b:\n    c()\n", "it needs b")]
+
+
+def test_a_comparison_from_python(tmp_path, monkeypatch):
+    """The block's ablation, made small before it runs: a cell, a layer, a seed, a call."""
+    ablate, given = posenc_jax.ablate, []
+
+    def small(ablation, directory):
+        given.append(ablation)
+        (first, *_) = ablation.runs
+        training = dataclasses.replace(first.training, steps=first.training.steps_per_call, validation_batches=1)
+        model = dataclasses.replace(first.model, num_layers=1)
+        first = dataclasses.replace(first, training=training, model=model, seeds=(0,))
+        return ablate(dataclasses.replace(ablation, runs=(first,)), directory)
+
+    monkeypatch.setattr(posenc_jax, "ablate", small)
+    monkeypatch.chdir(tmp_path)
+    the("posenc_jax.ablate", {})
+    (ablation,) = given
+    assert len({run.posenc for run in ablation.runs}) == 4
+    assert (tmp_path / "runs" / "mine" / "results.jsonl").stat().st_size
+
+
+def test_attention_of_ones_own_model():
+    """In plain JAX, Flax NNX and Equinox: three times the same function."""
+    names = {}
+    the("def attention(params", names)
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.normal(size=(2, 6, 64)), jnp.float32)
+
+    the("nnx.Module", names)
+    flax = names["Attention"](64, 4, names["encodings"], rngs=nnx.Rngs(0))
+    flax.out.kernel[...], flax.qkv.bias[...] = jnp.eye(64), jnp.asarray(rng.normal(size=192), jnp.float32)
+    found = nnx.jit(lambda module, x: module(x))(flax, x)
+
+    q, k, v = jnp.moveaxis(flax.qkv(x).reshape(2, 6, 3, 4, 16), (2, 3), (0, 2))
+    plain = names["attention"](names["params"], q, k, v)
+    np.testing.assert_allclose(found, jnp.swapaxes(plain, 1, 2).reshape(x.shape), rtol=1e-5, atol=1e-6)
+
+    the("eqx.Module", names)
+    linear = names["eqx"].nn.Linear(64, 192, key=jax.random.key(0))
+    same = lambda linear: (linear.weight, linear.bias)  # noqa: E731
+    linear = names["eqx"].tree_at(same, linear, (flax.qkv.kernel[...].T, flax.qkv.bias[...]))
+    equinox = names["Attention"](linear, names["params"], names["encodings"], 4)
+    np.testing.assert_allclose(jax.jit(jax.vmap(equinox))(x), found, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_from_torch(tmp_path, monkeypatch):
+    from safetensors.numpy import save_file
+
+    monkeypatch.chdir(tmp_path)
+    config, slots = Transformer(d_model=8, num_layers=1, num_heads=2), Slots((Sinusoidal(),), (Sinusoidal(),))
+    key = jax.random.key(0)
+    sizes = {"vocab_size": 5, "num_classes": 5, "max_len": 1, "key": key, "posenc_key": key}
+    params = nnx.to_pure_dict(nnx.state(build("encoder_decoder", config, Slots(), **sizes)))
+    params.pop("posenc", None)
+    save_file(to_torch(params, config), "torch.safetensors")
+    names = {"config": config, "slots": slots, "V": 5}
+    the("from_torch(", names)
+    np.testing.assert_array_equal(names["model"].embedding.table[...], params["embedding"]["table"])
+
+
+def test_golden_values_of_another_implementation(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    yarn = parse("rope(scaling=yarn(factor=8, original_length=512))")[0]
+    with jax.enable_x64(True):
+        row = lambda array: jnp.asarray(array)[None]  # noqa: E731
+        names = {
+            "my_yarn": lambda q, positions: yarn.encode_queries({}, row(q), row(positions), row(len(positions)))[0]
+        }
+        the("my_yarn(", names)
+    assert parse(names["row"]["spec"]) == (yarn,)
+
+
+def test_an_encoding_of_ones_own(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    the("class GaussianWindow", {})
+    clauses = the("check_contract(", {})
+    assert clauses
+    assert all(clause.status == "passed" for clause in clauses)
