@@ -16,6 +16,7 @@ import numpy as np
 from posenc_jax.cell import Cell, Reporter, load_group_state, write_texts
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.loading import load
 from posenc_jax.directories import RefusedError, group_directories, load_config
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
@@ -59,7 +60,7 @@ def evaluate(
     groups = group_directories(directory)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
-        loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
+        loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
     cell = Cell(changed, reporter, stop, loaded)
     rows: list[dict] = []
     decoded: list[dict] = []

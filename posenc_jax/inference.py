@@ -24,7 +24,7 @@ import numpy as np
 from posenc_jax.cell import Reporter, load_group_state
 from posenc_jax.config import Run
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import SECTIONS
@@ -379,4 +379,4 @@ def _examples(run: Run, records: Records, max_length: int) -> Example:
     """Every record in a row of its own, as test examples are."""
     task: Any = run.task
     decoder_width = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else None
-    return rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)
+    return compose_rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)

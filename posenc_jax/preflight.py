@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from posenc_jax.config import Run
+from posenc_jax.data.checks import check_task
 from posenc_jax.directories import RefusedError, load_config
 
 
@@ -29,7 +30,7 @@ def check_run(config: Run) -> None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
         make_mesh(config.execution, config.execution.group_size or default_group_size(config.execution))
-        config.task.check()
+        check_task(config.task)
     except ValueError as error:
         raise RefusedError(str(error)) from None
 

@@ -13,7 +13,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.text.base import TextData, TextTask
-from posenc_jax.data.text.streaming import Feed
+from posenc_jax.data.text.loading import load
+from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.directories import RefusedError, read_json
 from posenc_jax.training.metrics import write_atomically
@@ -31,7 +32,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     if not isinstance(config.task, TextTask):
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
-    data = config.task.load(note, read_tokenizer(directory) if record.exists() else None)
+    data = load(config.task, note, read_tokenizer(directory) if record.exists() else None)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         write_atomically(record, json.dumps(data.identity, indent=1) + "\n")
@@ -93,12 +94,12 @@ class Supply:
         assert isinstance(task, TextTask)
         for seed in set(seeds) - set(self._plans):
             self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
-        if self.data.stream is None:
+        if self.data.on_demand is None:
             parts = [task.feed(self._plans[seed], step, count) for seed in seeds]
         else:
             threads = max(1, _READING_THREADS // len(set(seeds)))
             for seed in set(seeds) - set(self._feeds):
-                self._feeds[seed] = Feed(self.data.stream, self._plans[seed], task.row, count, num_threads=threads)
+                self._feeds[seed] = Feed(self.data.on_demand, self._plans[seed], task.row, count, num_threads=threads)
             parts = [self._feeds[seed](step) for seed in seeds]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 

@@ -21,7 +21,8 @@ from posenc_jax.config import Run, from_json, to_json
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
-from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer
+from posenc_jax.model_kind import ModelKind
+from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from posenc_jax import Run, Training, Transformer, parse
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.text import Data, Summarization, Translation
 from posenc_jax.models import Streams
@@ -59,7 +59,7 @@ def test_packed_is_unpacked(task, posenc):
     with jax.enable_x64(True):
         params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), init_params(run, 0))
         records = RECORDS[task.name]
-        call = jax.jit(lambda ids, width: sums(run, params, rows(records, ids, width, width)), static_argnums=1)
+        call = jax.jit(lambda ids, width: sums(run, params, compose_rows(records, ids, width, width)), static_argnums=1)
         packed = call(IDS, 24)
         singles = np.array([[i] if i < 7 else [-1] for i in range(8)], np.int32)
         alone = [call(singles[half], 12) for half in (slice(0, 4), slice(4, 8))]

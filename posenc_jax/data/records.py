@@ -44,7 +44,7 @@ class Records:
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
 
-def rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
+def compose_rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoding_config import Beam
-from posenc_jax.models.rows import Rows
+from posenc_jax.models.decoding_rows import DecodingRows
 
 
 class Hypotheses(NamedTuple):
@@ -38,7 +38,7 @@ class _State(NamedTuple):
     done: Array  # [B]
 
 
-def beam_search(rows: Rows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
+def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
     """The outputs of ``rows`` and their ``cache``, one row a prompt, as `Beam` says; pads after eos."""
     batch, size = rows.last.shape[0], beam.size
     rows, cache = rows.repeat(size), cache.take_rows(np.repeat(np.arange(batch, dtype=np.int32), size))

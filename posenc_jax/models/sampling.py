@@ -12,11 +12,17 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoding_config import Sampling
-from posenc_jax.models.rows import Rows
+from posenc_jax.models.decoding_rows import DecodingRows
 
 
 def one_by_one(
-    rows: Rows, cache: Cache, choose: Callable[[Array, Array], Array], *, max_new_tokens: int, eos: Any, pad: Any
+    rows: DecodingRows,
+    cache: Cache,
+    choose: Callable[[Array, Array], Array],
+    *,
+    max_new_tokens: int,
+    eos: Any,
+    pad: Any,
 ) -> tuple[Array, Array, Array]:
     """New tokens ``[R, T]``, their log-probability and number, both ``[R]``: in step i each row goes on with the token
     ``choose(logits [R, V], i)``, until eos. The loop ends with the last row.

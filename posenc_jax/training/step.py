@@ -21,7 +21,8 @@ from posenc_jax.config import Run
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
-from posenc_jax.models import ModelKind, Slots, Streams, Transformer, build, init_posenc, model_dims
+from posenc_jax.model_kind import ModelKind
+from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.streams import at_step, stream
 

@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.data.plan import order, packed
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 
 DRAW = np.random.default_rng(0)
 
@@ -17,7 +17,7 @@ def sequences(count, longest, shortest=1):
     return [DRAW.integers(5, 99, DRAW.integers(shortest, longest + 1)).tolist() for _ in range(count)]
 
 
-compose = functools.partial(jax.jit, static_argnums=(2, 3))(rows)
+compose = functools.partial(jax.jit, static_argnums=(2, 3))(compose_rows)
 
 
 def test_pairs_of_a_row_stand_one_after_the_other():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -13,8 +12,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
+from posenc_jax.model_kind import ModelKind
 
-ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
 Split = Literal["train", "test"]
 
 
@@ -178,16 +177,6 @@ class Task(Value):
         # The length is folded in too: else the strings of one length would begin like those of the next.
         key = jax.random.fold_in(jax.random.fold_in(key, length), index)
         return self.example(key, length, max_length, "test")
-
-    def check(self) -> None:
-        """Refuses (ValueError) what the fields alone cannot tell, before anything is written or compiled."""
-        from posenc_jax.data.tasks.vocabulary import check_vocabulary
-
-        check_vocabulary(self)
-
-    def load(self, note: Callable[[str], None] = lambda text: None) -> Any:
-        """What batches are made of besides keys, read from files (see `posenc_jax.data.text`), or None: generated."""
-        return None
 
     def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
         """``[batch_size, ...]`` training examples, padded to the longest training length.

@@ -12,10 +12,11 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.tasks.base import Example, ModelKind
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 HEADER, BODY, FOOTER = 1, 2, 3
 """Token types; 0 is padding."""

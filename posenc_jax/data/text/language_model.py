@@ -11,11 +11,12 @@ import numpy as np
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
-from posenc_jax.data.tasks.base import Example, ModelKind
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, mixed
-from posenc_jax.data.text.streaming import Windows
+from posenc_jax.data.text.on_demand import Windows
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 RANGES = tuple(2**i for i in range(17))
 """Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged."""
@@ -39,7 +40,7 @@ class LanguageModel(TextTask):
     metric = "perplexity"
     length_unit = "tokens of a window"
     columns = ("text",)
-    stream = Windows
+    on_demand = Windows
 
     def check_fields(self) -> None:
         """Refuses batching that windows have no use for."""
