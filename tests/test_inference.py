@@ -234,5 +234,5 @@ def test_every_text_has_the_width_that_its_length_was_measured_at(evaluated, wid
     found = list(inference._batches(config, inputs, Notes(), "translate"))
     assert len({len(batch) for _, batch in found}) == 1
     assert {number for _, batch in found for number in batch} == set(range(len(inputs)))
-    for bucket, batch in found:
-        assert {widths[len(inputs[number])] for number in batch} == {bucket.max_length}
+    for length, batch in found:
+        assert {widths[len(inputs[number])] for number in batch} == {length}

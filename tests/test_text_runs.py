@@ -112,6 +112,28 @@ def test_shuffling_keeps_the_words_and_repeats_itself():
     assert (mixed["footer"], mixed["label"]) == ("", "bird")
 
 
+def test_every_input_of_an_example_is_shuffled_by_itself():
+    """No order goes on in another: the words of one side stand in no order that words of another side have."""
+    task, words = text_runs.TASKS["classification"], [str(i) for i in range(24)]
+    sides = ("header", "body", "footer")
+    for number in range(4):
+        mixed = shuffled(task, dict.fromkeys(sides, " ".join(words)), number)
+        places = [np.argsort([int(word) for word in mixed[side].split()]) for side in sides]
+        for a in range(3):
+            for b in range(3):
+                for moved in range(a == b, 13):
+                    first, second = places[a][moved:], places[b][: 24 - moved]
+                    assert (np.argsort(first) != np.argsort(second)).any(), (sides[a], sides[b], moved)
+
+
+def test_a_length_scores_the_same_whatever_else_is_asked_for(data, finished):
+    """Decoded too: the room for the output of an encoder-decoder, which its encoding sees, is that of the length."""
+    directory = finished("translation")
+    together, alone = evaluate(directory)[1], evaluate(directory, (12,))[1]
+    assert {row["length"] for row in together} == {6, 12, 47}
+    assert alone == [row for row in together if row["length"] == 12]
+
+
 class Stopper:
     """Asks to stop at the ``n``-th boundary."""
 

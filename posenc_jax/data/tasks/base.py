@@ -15,6 +15,10 @@ from posenc_jax.encodings.value import Value
 from posenc_jax.model_kind import ModelKind
 
 Split = Literal["train", "test"]
+Range = Literal["within", "mixed", "beyond"]
+
+SMALLEST = 32
+"""Places below which a narrower program saves nothing."""
 
 
 @functools.partial(
@@ -119,9 +123,26 @@ class Task(Value):
         """Score -> how exactly it is computed: numbers with equal ones compare."""
         return {}
 
+    def lengths_of(self, length: int) -> tuple[int, int]:
+        """The shortest and the longest example that an evaluated length stands for: itself, or those of a bucket."""
+        return (length, length)
+
     def length_name(self, length: int) -> str:
-        """An evaluated length in words."""
-        return str(length)
+        """An evaluated length in words, ``17-32`` for a bucket."""
+        first, last = self.lengths_of(length)
+        return str(last) if first == last else f"{first}-{last}"
+
+    def range_of(self, length: int) -> Range:
+        """Where an evaluated length lies, compared with the shortest and the longest of training.
+
+        "within": no example that it stands for is shorter or longer than those. "beyond": every one is. "mixed": some
+        are, so a mean over it says nothing of either; it belongs to no average of the one kind or the other.
+        """
+        first, last = self.lengths_of(length)
+        shortest, longest = min(self.train_lengths), max(self.train_lengths)
+        if shortest <= first and last <= longest:
+            return "within"
+        return "beyond" if last < shortest or longest < first else "mixed"
 
     @property
     def token_names(self) -> tuple[str, ...]:
@@ -147,6 +168,30 @@ class Task(Value):
     def width(self, max_length: int) -> int:
         """Positions that ``inputs`` need for every length up to ``max_length``."""
         raise NotImplementedError
+
+    def padded_length(self, length: int) -> int:
+        """The length that test examples of this one are padded for: the next of those that are 1, 2, 4, ... times the
+        longest of training, or a half, a quarter, ... of it down to 32 places.
+
+        It depends on nothing else that is asked for, so neither do the numbers of a length, to the bit; and lengths
+        share few programs.
+        """
+        padded = max(self.train_lengths)
+        while padded < length:
+            padded *= 2
+        while length <= (half := -(-padded // 2)) < padded and self.width(half) >= SMALLEST:
+            padded = half
+        return padded
+
+    def num_positions(self, lengths: tuple[int, ...]) -> int:
+        """Positions, on the wider side, of the widest row of training and of evaluation at ``lengths``; padding too
+        stands at positions.
+        """
+        longest = max((*self.train_lengths, *map(self.padded_length, lengths)))
+        sides = [self.width(longest)]
+        if self.model_kind == "encoder_decoder":
+            sides.append(self.decoder_width(longest))
+        return max(sides)
 
     def decoder_width(self, max_length: int) -> int:
         """Positions that ``decoder_inputs`` need (encoder-decoder only)."""

@@ -160,10 +160,14 @@ class TextTask(Task):
         """The shortest and the longest that training has."""
         return (1, self.max_length)
 
-    def length_name(self, length: int) -> str:
-        """The lengths that an evaluated one stands for, ``17-32``."""
-        first = length // 2 + 1
-        return f"{first}-{length}" if first < length else str(length)
+    def lengths_of(self, length: int) -> tuple[int, int]:
+        """The upper half of ``1 .. length``."""
+        return (length // 2 + 1, length)
+
+    def num_positions(self, lengths: tuple[int, ...]) -> int:
+        """Rows of training that hold one example each are ``row`` places wide."""
+        needed = super().num_positions(lengths)
+        return needed if self.batching == "packed" else max(needed, self.row)
 
     @property
     def validation_metric(self) -> str:

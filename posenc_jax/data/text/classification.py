@@ -131,11 +131,10 @@ class Classification(TextTask):
         return {"confusion": true.T @ said}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With macro-F1, and the confusion matrix as counts."""
+        """With macro-F1, NaN without an example, and the confusion matrix as counts."""
         rest = {name: value for name, value in scores.items() if name != "confusion"}
         confusion = np.asarray(scores["confusion"])
-        # Of no documents, as of a length that the test split has not, all scores are 0.
-        f1 = macro_f1(confusion) if confusion.any() else 0.0
+        f1 = macro_f1(confusion) if confusion.any() else np.nan
         return {**rest, "macro_f1": f1, "confusion": confusion.astype(int).tolist()}
 
 

@@ -58,9 +58,9 @@ class LanguageModel(TextTask):
         """A decoder-only model."""
         return "decoder_only"
 
-    def length_name(self, length: int) -> str:
+    def lengths_of(self, length: int) -> tuple[int, int]:
         """Windows have one length exactly."""
-        return str(length)
+        return (length, length)
 
     def width(self, max_length: int) -> int:
         """A window."""
@@ -108,7 +108,9 @@ class LanguageModel(TextTask):
         }
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the perplexity, and that of each range of positions: ``[[first, last, perplexity], ...]``."""
+        """With the perplexity, NaN without an example, and that of each range of positions:
+        ``[[first, last, perplexity], ...]``.
+        """
         rest = {name: value for name, value in scores.items() if not name.startswith("range_")}
         loss, weight = np.asarray(scores["range_loss"]), np.asarray(scores["range_weight"])
         first = (0, *RANGES)

@@ -154,7 +154,8 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
     mixed = dict(row)
     for side, column in enumerate(task.input_columns):
         words = row[column].split()
-        draw = np.random.Philox(key=number, counter=side).random_raw(len(words))
+        # Keys, not counters: counters of one key are places in one stream, so nearby ones share their draws.
+        draw = np.random.Philox(key=np.array([number, side], np.uint64)).random_raw(len(words))
         mixed[column] = " ".join(words[i] for i in np.argsort(draw, kind="stable"))
     return mixed
 
