@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.base import Array, at_least_float32, by_token
 from posenc_jax.encodings.phase import Turns, turns, vaswani_frequencies
 from posenc_jax.encodings.value import Value
 
@@ -48,12 +48,13 @@ class RoPEScaling(Value):
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
         """`frequencies` as phase per position, ``[F]``, or ``[#B, 1, F]`` where they depend on ``length [#B]``, which
-        may be traced and may differ between rows. What must be traced is computed in ``dtype``, at least float32.
+        may be traced and may differ between rows; ``[#B, S, F]`` for ``length [#B, S]``, one for each token of packed
+        rows. What must be traced is computed in ``dtype``, at least float32.
         """
         if self.switches_above is None:
             return turns(self.frequencies(base, dim))
         short, long = (turns(self.frequencies(base, dim, self.switches_above + step)) for step in (0, 1))
-        is_long = (jnp.asarray(length) > self.switches_above)[:, None, None]
+        is_long = (by_token(jnp.asarray(length)) > self.switches_above)[..., None]
         return _where(is_long, long, short)
 
 
@@ -181,10 +182,10 @@ class DynamicNTK(RoPEScaling):
         return 1 + self.factor / self.original_length * beyond
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
-        """``[#B, 1, F]``."""
+        """``[#B, 1, F]`` or ``[#B, S, F]``."""
         check_four_dimensions(self, dim)
         plain, exponents = vaswani_frequencies(dim, base), _ntk_exponents(dim)[None, None]
-        beyond = jnp.maximum(jnp.asarray(length) - self.original_length, 0)[:, None, None]
+        beyond = jnp.maximum(by_token(jnp.asarray(length)) - self.original_length, 0)[..., None]
         growth = self._growth(beyond.astype(at_least_float32(dtype)))
         changed = plain[None, None].astype(growth.dtype) * growth ** exponents.astype(growth.dtype)
         return _where(beyond > 0, turns(changed), turns(plain))

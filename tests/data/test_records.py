@@ -46,8 +46,12 @@ def test_pairs_of_a_row_stand_one_after_the_other():
                 np.testing.assert_array_equal(values[:used], expected[what], err_msg=f"{name} {what} of row {b}")
                 np.testing.assert_array_equal(values[used:], 0)
         np.testing.assert_array_equal(batch.weights[b], np.asarray(batch.decoder_segment_ids[b]) != 0)
-        assert batch.length[b] == max(len(sources[i]) for i in members)
-        assert batch.decoder_length[b] == max(len(targets[i]) - 1 for i in members)
+        for lengths, sizes in (
+            (batch.length[b], [len(sources[i]) for i in members]),
+            (batch.decoder_length[b], [len(targets[i]) - 1 for i in members]),
+        ):
+            own = [size for size in sizes for _ in range(size)]
+            assert lengths.tolist() == own + [0] * (len(lengths) - len(own)), "every token has the length of its own"
 
 
 def test_a_sequence_has_targets_after_what_is_given():

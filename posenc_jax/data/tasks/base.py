@@ -49,11 +49,13 @@ class Example:
         encoder-decoder; ``[1]``, a class, for a model that pools).
       weights: of the shape of ``targets``, float32, 1 where loss, accuracy and exact match count, else 0. All zero: the
         example does not exist and counts nowhere.
-      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right.
+      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right. In a packed row
+        ``[S]``, for every token the length of its own sequence, 0 for padding.
       segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
-      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens, or None.
+      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens
+        (``[T]`` in a packed row), or None.
       decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
-        sequences, each a segment with positions from 0 (``length`` is then that of the longest); else None.
+        sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
     """
 
