@@ -56,8 +56,9 @@ class Randomized(PositionalEncoding):
         p -> r_p,   r_0 < r_1 < ... < r_(length-1) uniform among all such subsets
 
     New positions are drawn in evaluation too, as in the paper. The draw depends on the key and on ``sequence.length``,
-    never on the padded size, and acts position by position: prefill and decoding agree with a full pass, queries with
-    keys. Positions outside 0 .. length-1 (padding) are clamped to that range. Positions must be integers.
+    never on the padded size or on what else is packed into the row, and acts position by position: prefill and
+    decoding agree with a full pass, queries with keys. Positions outside 0 .. length-1 (padding) are clamped to
+    that range. Positions must be integers.
 
     Fields:
 

@@ -154,9 +154,9 @@ class DynamicNTK(RoPEScaling):
         base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L)
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
-    that it has seen and has one for a batch; here a row's own length decides. Implementations that take the longest
-    allowed length for l are static and also change short inputs. Frequencies of length > L are traced, in at least
-    float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    that it has seen and has one for a batch; here a sequence's own length decides. Implementations that take the
+    longest allowed length for l are static and also change short inputs. Frequencies of length > L are traced, in
+    at least float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
     """
 
     factor: float = 1.0
@@ -198,7 +198,7 @@ class LongRoPE(RoPEScaling):
         theta'_k = theta_k / lambda_k,   m = sqrt(1 + ln s / ln L),   lambda long where length > L, else short
 
     The magnitude m holds for short sequences too; 1 for s = 1. Which set applies is decided by the real length of each
-    row, once for the whole sequence, cached keys included.
+    sequence, once for the whole of it, cached keys included.
 
     Fields: ``short_factors``, ``long_factors``: lambda, one per plane, d/2 each. ``original_length``: L. ``factor``: s,
     the extended length over L. ``attention_factor``: m, in place of the formula.

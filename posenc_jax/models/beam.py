@@ -46,7 +46,7 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
     none = jnp.full((batch, size), -jnp.inf, rows.dtype)
     blank = jnp.full((batch, size, max_new_tokens), pad, jnp.int32)
 
-    def unfinished(state: _State):
+    def unfinished(state: _State) -> Array:
         return (state.index < max_new_tokens) & ~jnp.all(state.done)
 
     def step(state: _State) -> _State:
@@ -58,7 +58,7 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
         ends = jnp.zeros(tokens.shape, bool) if eos is None else tokens == eos
         done, finished = state.done, state.finished
 
-        def extended(parents, tokens):
+        def extended(parents: Array, tokens: Array) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(_take(state.tokens, parents), tokens[:, :, None], index, axis=2)
 
         if eos is not None:

@@ -88,10 +88,10 @@ class Block(nnx.Module):
         """
         captured: Captured = {}
 
-        def before(norm):
+        def before(norm: Any) -> Array:
             return norm(x) if self.pre_norm else x
 
-        def after(norm, out, sublayer):
+        def after(norm: Any, out: Array, sublayer: int) -> Array:
             added = x + dropout(out, site + sublayer)
             return added if self.pre_norm else norm(added)
 

@@ -97,7 +97,7 @@ class Cache:
             )
         size = chunk.tokens.shape[1]
 
-        def write(old, new):
+        def write(old: Array, new: Array) -> Array:
             return self._write(old, jnp.broadcast_to(new, (old.shape[0], size, *old.shape[2:])), axis=1)
 
         segment_ids = np.ones((1, size), np.int32) if chunk.segment_ids is None else chunk.segment_ids
