@@ -216,14 +216,13 @@ class Geometry:
 
 
 def _length_for(queries: Sequence, keys: Sequence) -> Array:
-    """``[#B]``, or ``[#B, Q]``: the length that the keys of each query's own segment have."""
+    """``[#B]``, or ``[#B, Q]``: the length that the keys of each query's own segment have. Without segments on both
+    sides a query sees all keys, and has the longest of their lengths.
+    """
     if len(keys.length.shape) == 1:
         return keys.length
     if queries.segment_ids is None or keys.segment_ids is None:
-        raise ValueError(
-            "Sequence.length has one value per token, which is for packed rows, and the call has no segment_ids on "
-            "both sides: pass them, or a length [#B] of one value per row"
-        )
+        return jnp.max(jnp.asarray(keys.length), axis=1)
     own = jnp.asarray(queries.segment_ids)[:, :, None] == jnp.asarray(keys.segment_ids)[:, None, :]
     return jnp.max(jnp.where(own, jnp.asarray(keys.length)[:, None, :], 0), axis=2)
 

@@ -187,8 +187,8 @@ def test_a_query_has_the_length_of_its_own_segment_on_the_key_side():
     assert itself.q_length is itself.k_length is keys.length
     rows = dataclasses.replace(keys, length=np.array([3]))
     assert Geometry.between(queries, rows, num_heads=1).q_length is rows.length
-    with pytest.raises(ValueError, match="one value per token, which is for packed rows, and the call has no segment"):
-        Geometry.between(dataclasses.replace(queries, segment_ids=None), keys, num_heads=1)
+    seeing_all = dataclasses.replace(queries, segment_ids=None)
+    assert Geometry.between(seeing_all, keys, num_heads=1).q_length.tolist() == [2]
 
 
 def test_geometry_and_sequence_are_pytrees_with_static_facts():
