@@ -300,11 +300,11 @@ REFUSED = [
     ),
     (
         lambda: base(posenc=(Learned(8),), evaluation=Evaluation(lengths=(9,))),
-        ["Learned.max_len = 8", "20 positions occur", "raise max_len to 20", "beyond="],
+        ["Learned.max_len = 8", "34 positions occur", "raise max_len to 34", "beyond="],
     ),
     (
         lambda: base(posenc=(Randomized(8), RoPE()), evaluation=Evaluation(lengths=(9,))),
-        ["Randomized.max_position = 8", "max_len = 20", "raise it to at least 20"],
+        ["Randomized.max_position = 8", "max_len = 34", "raise it to at least 34"],
     ),
     (lambda: base(posenc_cross=(RoPE(),)), ["posenc_cross", "encoder-decoder", "decoder_only", "use posenc"]),
     (lambda: base(posenc_encoder=(RoPE(),)), ["posenc_encoder", "use posenc"]),

@@ -11,15 +11,16 @@ OPTIONAL = "anything"
 
 # Group (a package or a module of posenc_jax): the groups below it, what it may import from elsewhere, and what only
 # inside functions. The standard library is free to all.
-_MODELS_AND_DATA = {"encodings", "models", "data", "statistics", "config", "environment"}
+_MODELS_AND_DATA = {"encodings", "model_kind", "models", "data", "statistics", "config", "environment"}
 _ENGINE = {"cell", "run_data", "directories", "surgery", "preflight", "ablation", "evaluation", "weights", "inference"}
 LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
-    "models": ({"encodings"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings"}, {"jax", "numpy"}, OPTIONAL),
+    "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
+    "data": ({"encodings", "model_kind"}, {"jax", "numpy"}, OPTIONAL),
+    "model_kind": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "environment": (set(), {"jax"}, set()),
-    "config": ({"encodings", "models", "data"}, set(), set()),
+    "config": ({"encodings", "model_kind", "models", "data"}, set(), set()),
     "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, {"orbax"}),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "report": (_MODELS_AND_DATA, {"numpy"}, OPTIONAL),

@@ -10,7 +10,7 @@ import pytest
 
 from posenc_jax import Run, Training, Transformer, parse
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.text import Data, Summarization, Translation
 from posenc_jax.models import Streams
@@ -43,9 +43,12 @@ def sums(run, params, batch):
     return scores(logits, batch)
 
 
-POSENC = ("sinusoidal", "learned", "rope", "t5", "shaw")
+# All that read how long the sequence is; of a packed row every sequence has its own length.
+SCALED = "log_scaling(training_length=3, count='length')|rope(scaling=dynamic_ntk(factor=2, original_length=3))"
+LENGTHS = f"randomized(max_position=64)|{SCALED}"
+POSENC = ("sinusoidal", "learned", "rope", "t5", "shaw", LENGTHS, "learned(max_len=4, beyond='interpolate')")
 CASES = [(task, posenc) for task in (TRANSLATION, SUMMARIES) for posenc in POSENC]
-QUICK = ((TRANSLATION, "sinusoidal"),)
+QUICK = ((TRANSLATION, LENGTHS),)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +58,12 @@ QUICK = ((TRANSLATION, "sinusoidal"),)
 )
 def test_packed_is_unpacked(task, posenc):
     """Loss and counts of a packed batch are the sums of those of its examples, each in a row of its own."""
-    run = Run(task=task, model=MODEL, posenc=parse(posenc), seeds=(0,))
+    cross = parse(SCALED) if posenc == LENGTHS and task.model_kind == "encoder_decoder" else ()
+    run = Run(task=task, model=MODEL, posenc=parse(posenc), posenc_cross=cross, seeds=(0,))
     with jax.enable_x64(True):
         params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), init_params(run, 0))
         records = RECORDS[task.name]
-        call = jax.jit(lambda ids, width: sums(run, params, rows(records, ids, width, width)), static_argnums=1)
+        call = jax.jit(lambda ids, width: sums(run, params, compose_rows(records, ids, width, width)), static_argnums=1)
         packed = call(IDS, 24)
         singles = np.array([[i] if i < 7 else [-1] for i in range(8)], np.int32)
         alone = [call(singles[half], 12) for half in (slice(0, 4), slice(4, 8))]

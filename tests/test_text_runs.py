@@ -81,7 +81,10 @@ def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
         assert len(own) == row["decoded"] == row["count"]
         exact = np.mean([line["output"] == line[column] for line in own])
         assert exact == pytest.approx(row["exact_match"])
-    assert 0 < np.nanmean([row["exact_match"] for row in rows]) < 1, "too easy or too hard to show anything"
+    assert all((row["exact_match"] is None) == (row["count"] == 0) for row in rows)
+    assert 0 < np.mean([row["exact_match"] for row in rows if row["count"]]) < 1, (
+        "too easy or too hard to show anything"
+    )
 
 
 def test_shuffled_words_and_other_data_are_other_questions(data, finished):
@@ -110,6 +113,28 @@ def test_shuffling_keeps_the_words_and_repeats_itself():
     assert len({shuffled(task, row, number)["body"] for number in range(20)}) > 15
     assert sorted(mixed["body"].split()) == sorted(row["body"].split())
     assert (mixed["footer"], mixed["label"]) == ("", "bird")
+
+
+def test_every_input_of_an_example_is_shuffled_by_itself():
+    """No order goes on in another: the words of one side stand in no order that words of another side have."""
+    task, words = text_runs.TASKS["classification"], [str(i) for i in range(24)]
+    sides = ("header", "body", "footer")
+    for number in range(4):
+        mixed = shuffled(task, dict.fromkeys(sides, " ".join(words)), number)
+        places = [np.argsort([int(word) for word in mixed[side].split()]) for side in sides]
+        for a in range(3):
+            for b in range(3):
+                for moved in range(a == b, 13):
+                    first, second = places[a][moved:], places[b][: 24 - moved]
+                    assert (np.argsort(first) != np.argsort(second)).any(), (sides[a], sides[b], moved)
+
+
+def test_a_length_scores_the_same_whatever_else_is_asked_for(data, finished):
+    """Decoded too: the room for the output of an encoder-decoder, which its encoding sees, is that of the length."""
+    directory = finished("translation")
+    together, alone = evaluate(directory)[1], evaluate(directory, (12,))[1]
+    assert {row["length"] for row in together} == {6, 12, 47}
+    assert alone == [row for row in together if row["length"] == 12]
 
 
 class Stopper:

@@ -1,7 +1,7 @@
 """Numbers of one trained model, from its curves by offset: alias excess, a pair of positions, agreement with a kernel.
 
 Curves are lists over the offsets ``-(n-1) .. n-1`` with None where nothing was asked, as in results of
-`posenc_jax.data.tasks.positions`.
+`posenc_jax.data.tasks.position_probes`.
 """
 
 from __future__ import annotations

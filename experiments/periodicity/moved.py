@@ -27,6 +27,7 @@ from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
+from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.phase import vaswani_frequencies
@@ -67,7 +68,7 @@ def texts(config: Run, directory: Path, tokens: int, count: int) -> Example:
     task = config.task
     if not isinstance(task, TextTask):
         raise RefusedError(f"{directory} is a run of task {task.name!r}, which is not about text: name another")
-    data = task.load(tokenizer=read_tokenizer(directory), splits=("test",))
+    data = load(task, tokenizer=read_tokenizer(directory), splits=("test",))
     found = task.test_batch(data.arrays, jax.random.key(0), np.int32(tokens), np.arange(count), tokens)
     there = np.flatnonzero(np.asarray(found.length) > 0)
     if not there.size:

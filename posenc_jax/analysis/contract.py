@@ -83,7 +83,8 @@ def contract_clauses(
     - ``cached_decoding``: every way to cut 6 tokens into chunks gives what one call gives.
     - ``causality``: under a causal mask no later token changes a row.
     - ``padding``: on the left, on the right or none: the same.
-    - ``packing``: two sequences in one row give what they give apart, at the same `Sequence.length`.
+    - ``packing``: two sequences in one row, each of its own length, give what they give apart; where positions are
+      drawn, apart in rows of the same number.
     - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
     - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole.
     - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.
@@ -187,8 +188,8 @@ def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array
     for e, p, g, t in zip(layer.encodings, params, geometry, terms):
         inputs: dict[str, tuple] = {
             "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
-            "encode_queries": (p, q, g.q_positions, g.length),
-            "encode_keys": (p, k, g.k_positions, g.length),
+            "encode_queries": (p, q, g.q_positions, g.q_length),
+            "encode_keys": (p, k, g.k_positions, g.k_length),
             "bias": (p, g),
             "score": (p, q, wide, g, t),
             "content_bias": (p, q, wide, g, t),
@@ -284,15 +285,15 @@ def packing(layer: Layer) -> Findings:
     """Row 0 packs 4 and 2 tokens, row 1 packs 3 and 3."""
     segment_ids = np.array([[1, 1, 1, 1, 2, 2], [1, 1, 1, 2, 2, 2]], np.int32)
     positions = np.array([[0, 1, 2, 3, 0, 1], [0, 1, 2, 0, 1, 2]], np.int32)
-    length = np.full(2, TOKENS, np.int32)
+    own = (segment_ids[:, :, None] == segment_ids[:, None]).sum(axis=2, dtype=np.int32)
     for causal in layer.masks:
-        packed, _ = layer.run(causal, X, positions, segment_ids, length=length)
+        packed, _ = layer.run(causal, X, positions, segment_ids, length=own)
         for segment in (1, 2):
             members = [np.flatnonzero(row == segment) for row in segment_ids]
             width = max(map(len, members))
             real = np.array([[i < len(m) for i in range(width)] for m in members], np.int32)
             x, together = (np.stack([row[np.resize(m, width)] for row, m in zip(a, members)]) for a in (X, packed))
-            alone, _ = layer.run(causal, x, ORDER[:, :width], real, length=length)
+            alone, _ = layer.run(causal, x, ORDER[:, :width], real, length=real.sum(axis=1, dtype=np.int32))
             yield _apart(alone, together, real), f"sequence {segment} of the row, {_mask(causal)}"
 
 

@@ -96,8 +96,8 @@ def _vectors(encodings: Encodings, dims: Dims) -> Callable | None:
         )
         assert isinstance(seen, tuple)
         for e, p, g in zip(encodings, params, seen):
-            q = e.encode_queries(p, q, g.q_positions, g.length)
-            k = e.encode_keys(p, k, g.k_positions, g.length)
+            q = e.encode_queries(p, q, g.q_positions, g.q_length)
+            k = e.encode_keys(p, k, g.k_positions, g.k_length)
         k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
         return tuple(jnp.moveaxis(a, 2, 0).reshape(POSITIONS, -1, a.shape[-1]) for a in (q, k))  # type: ignore[return-value]
 

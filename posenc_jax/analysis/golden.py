@@ -160,8 +160,8 @@ def _outputs(encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[st
 
 def _encoded(encodings, params, q: Array, k: Array, seen: tuple[Geometry, ...]) -> dict[str, Array]:
     for e, p, g in zip(encodings, params, seen, strict=True):
-        q = e.encode_queries(p, q, g.q_positions, g.length)
-        k = e.encode_keys(p, k, g.k_positions, g.length)
+        q = e.encode_queries(p, q, g.q_positions, g.q_length)
+        k = e.encode_keys(p, k, g.k_positions, g.k_length)
     return {"q": q[0], "k": k[0]}
 
 

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, by_token
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
 Cache = dict[str, Any]
 
-_CACHED = ("positions", "segment_ids", "tokens", "token_types")
+_CACHED = ("positions", "length", "segment_ids", "tokens", "token_types")
 CALL, PLACES = 8, 10  # always more keys than queries
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
 
@@ -86,7 +86,7 @@ class Layer:
         self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_place: int = 0
     ) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
         """The arrays of `call`: tokens in successive places, filled up with tokens to be dropped; a cache of noise that
-        must not matter.
+        must not matter. ``length`` is one for each row or for each token; the program is given that of each token.
         """
         rows, tokens = x.shape[:2]
 
@@ -96,7 +96,8 @@ class Layer:
 
         places = np.broadcast_to(np.arange(first_place, first_place + tokens), (rows, tokens))
         x = fill(x, 3)
-        queries = self.sequence(x, fill(positions), fill(segment_ids), length)
+        length = np.broadcast_to(by_token(length), (rows, tokens))
+        queries = self.sequence(x, fill(positions), fill(segment_ids), fill(length))
 
         def unused(array, random=True):
             shape = (rows, PLACES, *array.shape[2:])

@@ -142,8 +142,8 @@ def _logits(
         for heads in (dims.num_heads, dims.num_kv_heads)
     )
     for e, p, g in zip(encodings, params, seen):
-        q = e.encode_queries(p, q, g.q_positions, g.length)
-        k = e.encode_keys(p, k, g.k_positions, g.length)
+        q = e.encode_queries(p, q, g.q_positions, g.q_length)
+        k = e.encode_keys(p, k, g.k_positions, g.k_length)
     k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
     for e, p, g in zip(encodings, params, seen):
         if "score" in e.acts_on:

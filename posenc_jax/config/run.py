@@ -112,16 +112,12 @@ class Run(Value):
 
     @property
     def max_len(self) -> int:
-        """Positions ``0 .. max_len-1`` occur in training or evaluation."""
+        """Positions ``0 .. max_len-1`` occur in training or evaluation, those of padding included."""
         return self.max_len_for(self.evaluation.lengths)
 
     def max_len_for(self, lengths: tuple[int, ...]) -> int:
         """As `max_len`, for other evaluated lengths."""
-        longest = max((*self.task.train_lengths, *lengths))
-        widths = [self.task.width(longest)]
-        if self.task.model_kind == "encoder_decoder":
-            widths.append(self.task.decoder_width(longest))
-        return max(widths)
+        return self.task.num_positions(lengths)
 
     @property
     def dims(self) -> Dims:

@@ -137,7 +137,7 @@ class Packing:
     rows: np.ndarray = dataclasses.field(init=False, repr=False)
     _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         in_order = order(len(self.lengths), self.seed, 0)
         rows = packed(self.lengths, self.capacities, self.max_examples, in_order)
         _check_batch(self.batch_size, len(rows), "rows")
@@ -174,7 +174,7 @@ class Plain:
     seed: int
     _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_batch(self.batch_size, self.n, "examples")
         object.__setattr__(self, "_order", _remembered(lambda epoch: order(self.n, self.seed, epoch)))
 
@@ -212,7 +212,7 @@ class Buckets:
     bucket_of: np.ndarray = dataclasses.field(init=False, repr=False)
     _calls: Callable[[int, int], tuple[np.ndarray, list[np.ndarray]]] = dataclasses.field(init=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         widths = tuple(sorted(set(_tuple(self.widths))))
         if not widths or widths[0] < 1:
             raise ValueError(f"widths {self.widths} of buckets must be positive, and at least one")

@@ -91,7 +91,7 @@ class Reader:
     process_index: int = 0
     process_count: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.capacities is None and isinstance(self.plan, Plain):
             raise ValueError(
                 "a Reader of a Plain plan needs capacities: give the tokens of the longest example on each side"

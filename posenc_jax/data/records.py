@@ -44,7 +44,7 @@ class Records:
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
 
-def rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
+def compose_rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:
@@ -53,7 +53,8 @@ def rows(records: Records, ids: Array, width: int, decoder_width: int | None = N
 
     Returns:
       Targets and weights of ``[B, W]``, or ``[B, 1]`` with labels. For ``G = 1`` positions are None (they are
-      ``0 .. W-1``); else they begin at 0 in every segment, and ``length`` is that of the row's longest segment.
+      ``0 .. W-1``) and ``length`` is ``[B]``; else they begin at 0 in every segment, and ``length`` is ``[B, W]``, for
+      every token that of its own segment.
     """
     records = jax.tree.map(jnp.asarray, records)
     return jax.vmap(lambda members: _row(records, members, width, decoder_width))(jnp.asarray(ids))
@@ -66,7 +67,7 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
     inputs = jnp.where(side.real, records.inputs.tokens[side.index], 0)
     common = dict(
         inputs=inputs,
-        length=side.longest,
+        length=side.lengths if many else side.size,
         segment_ids=side.segment_ids,
         positions=side.positions if many else None,
         token_types=None if records.types is None else jnp.where(side.real, records.types[side.index], 0),
@@ -89,7 +90,7 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
         targets=jnp.where(target.real, records.targets.tokens[target.index + 1], 0),
         weights=target.real.astype(jnp.float32),
         decoder_inputs=jnp.where(target.real, records.targets.tokens[target.index], 0),
-        decoder_length=target.longest,
+        decoder_length=target.lengths if many else target.size,
         decoder_segment_ids=target.segment_ids if many else None,
         decoder_positions=target.positions if many else None,
         **common,
@@ -98,16 +99,17 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
 
 @dataclasses.dataclass(frozen=True)
 class _Side:
-    """``[W]`` each: where a place's token lies in the flat array, whose it is, its segment and position; if it is
-    real.
+    """``[W]`` each: where a place's token lies in the flat array, whose it is, its segment, position and the segment's
+    length (0 in padding); if it is real. And ``size []``, the real tokens of the row.
     """
 
     index: Array
     member: Array
     segment_ids: Array
     positions: Array
+    lengths: Array
     real: Array
-    longest: Array
+    size: Array
 
 
 def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
@@ -126,6 +128,7 @@ def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
         member=chosen[which],
         segment_ids=jnp.where(real, which + 1, 0),
         positions=positions,
+        lengths=jnp.where(real, sizes[which], 0),
         real=real,
-        longest=jnp.max(sizes),
+        size=ends[-1],
     )

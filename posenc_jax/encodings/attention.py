@@ -84,8 +84,8 @@ def attend(
     for element, p, g in zip(encodings, params, per_element, strict=True):
         check_axes(element, g.q_positions)
         check_axes(element, g.k_positions)
-        q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.length)
-        k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.length)
+        q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
+        k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
     bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias
 
     # Some encodings give queries and keys more dimensions than values have.

@@ -39,12 +39,15 @@ class Sequence:
       positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the
         host in float64.
       length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded
-        size, and the same in a full pass, a prefill and a decoding step.
+        size, and the same in a full pass, a prefill and a decoding step. Where a row is packed with several sequences
+        ``[#B, S]``, for every token that of its own segment: so a packed sequence is what it is alone. `by_token` reads
+        both.
       tokens: ``[B, S]`` token ids, or None.
       segment_ids: ``[#B, S]`` packing; 0 is padding, or None (all one segment).
       token_types: ``[#B, S]`` header / body / footer, or None.
       example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so
-        that splitting a batch changes no draw.
+        that splitting a batch changes no draw. A draw belongs to a row: sequences packed into one share it, and each
+        takes of it what it would take alone in a row of that number.
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
         whole. places: ``[#B, S]``, their places in it.
     """
@@ -77,6 +80,11 @@ class Sequence:
         return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
 
 
+def by_token(length: Array) -> Array:
+    """``[#B, 1]`` of lengths ``[#B]``, ``[#B, S]`` as they are: either stands beside positions ``[#B, S]``."""
+    return length[:, None] if len(length.shape) == 1 else length
+
+
 _GEOMETRY_ARRAYS = [
     "q_positions",
     "k_positions",
@@ -86,7 +94,8 @@ _GEOMETRY_ARRAYS = [
     "k_segments",
     "q_types",
     "k_types",
-    "length",
+    "q_length",
+    "k_length",
 ]
 
 
@@ -103,7 +112,8 @@ class Geometry:
       q_places, k_places: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions
         never decide it).
       q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
-      length: ``[#B]`` real length of the key side (see `Sequence`).
+      q_length, k_length: real length of what is attended to, for every query and key: ``[#B]``, or where rows are
+        packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
       causal: a query sees only places up to its own. num_heads: query heads H.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
     """
@@ -112,7 +122,8 @@ class Geometry:
     k_positions: Array
     q_places: Array
     k_places: Array
-    length: Array
+    q_length: Array
+    k_length: Array
     q_segments: Array | None = None
     k_segments: Array | None = None
     q_types: Array | None = None
@@ -143,6 +154,7 @@ class Geometry:
             keys.positions,
             default(q_places, queries),
             default(k_places, keys),
+            keys.length if queries is keys else _length_for(queries, keys),
             keys.length,
             queries.segment_ids,
             keys.segment_ids,
@@ -197,8 +209,22 @@ class Geometry:
             k_segments=cut(self.k_segments, k),
             q_types=cut(self.q_types, q),
             k_types=cut(self.k_types, k),
+            q_length=self.q_length if len(self.q_length.shape) == 1 else cut(self.q_length, q),
+            k_length=self.k_length if len(self.k_length.shape) == 1 else cut(self.k_length, k),
             contiguous=self.contiguous and {q.step, k.step} <= {None, 1},
         )
+
+
+def _length_for(queries: Sequence, keys: Sequence) -> Array:
+    """``[#B]``, or ``[#B, Q]``: the length that the keys of each query's own segment have. Without segments on both
+    sides a query sees all keys, and has the longest of their lengths.
+    """
+    if len(keys.length.shape) == 1:
+        return keys.length
+    if queries.segment_ids is None or keys.segment_ids is None:
+        return jnp.max(jnp.asarray(keys.length), axis=1)
+    own = jnp.asarray(queries.segment_ids)[:, :, None] == jnp.asarray(keys.segment_ids)[:, None, :]
+    return jnp.max(jnp.where(own, jnp.asarray(keys.length)[:, None, :], 0), axis=2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -315,11 +341,13 @@ class PositionalEncoding(Value):
         return x
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]`` queries, each encoded by its own position ``[#B, S]``."""
+        """``[B, H, S, D]`` queries, each encoded by its own position ``[#B, S]`` and, if it reads that, its length
+        (`Geometry.q_length`, see `by_token`).
+        """
         return q
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]`` keys, each encoded by its own position ``[#B, S]``."""
+        """``[B, Hkv, S, D]`` keys, each encoded by its own position ``[#B, S]`` and length (`Geometry.k_length`)."""
         return k
 
     def bias(self, params: Params, geometry: Geometry) -> Array | None:

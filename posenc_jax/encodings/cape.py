@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32, by_token
 from posenc_jax.encodings.draws import draw_keys
 
 
@@ -108,4 +108,4 @@ def _centred(positions: Array, length: Array) -> Array:
     """Positions ``[#B, S]`` less the mean of ``0 .. length-1``."""
     known = isinstance(positions, np.ndarray) and isinstance(length, np.ndarray)
     xp, dtype = (np, np.float64) if known else (jnp, at_least_float32(positions))
-    return xp.asarray(positions).astype(dtype) - (xp.asarray(length)[:, None].astype(dtype) - 1) / 2
+    return xp.asarray(positions).astype(dtype) - (xp.asarray(by_token(length)).astype(dtype) - 1) / 2

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, by_token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _stretch(positions: Array, length: Array, last: int) -> Array:
     if known and (length <= last + 1).all():
         return positions
     xp, dtype = (np, np.float64) if known else (jnp, at_least_float32(positions))
-    length = xp.asarray(length)[:, None].astype(dtype)
+    length = xp.asarray(by_token(length)).astype(dtype)
     # Divided first: exactly 1 at the end, whatever the rounding.
     return xp.where(length > last + 1, positions / xp.maximum(length - 1, 1) * last, positions)
 

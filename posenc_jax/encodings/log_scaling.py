@@ -8,7 +8,7 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32, by_token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LogScaling(PositionalEncoding):
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]`` queries, scaled."""
         dtype = at_least_float32(q)
-        keys = positions + 1 if self.count == "position" else length[:, None]
+        keys = positions + 1 if self.count == "position" else by_token(length)
         factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / np.log(self.training_length)
         if self.clip:
             factor = jnp.maximum(factor, 1)

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, by_token
 from posenc_jax.encodings.draws import draw_keys
 
 
@@ -24,7 +24,7 @@ class PoSE(PositionalEncoding):
     the cost of the short one.
 
     The range of c is that of the authors' code (the paper only says that it varies). The paper also skips text between
-    the chunks, which is a matter of the data. Sequences packed into one row share one draw, and n is the row's length.
+    the chunks, which is a matter of the data. Sequences packed into one row share one draw, each with its own n.
 
     Field ``target_length``: the paper's L_t. An example that is not shorter has no gap.
 
@@ -58,12 +58,13 @@ class PoSE(PositionalEncoding):
         if not train:
             return positions
         keys = draw_keys(key, sequence, "example", "PoSE")
-        length = jnp.asarray(sequence.length)
+        length = by_token(jnp.asarray(sequence.length))
         rows = max(keys.shape[0], length.shape[0])
-        cut, skip = jax.vmap(self._draw)(jnp.broadcast_to(keys, (rows,)), jnp.broadcast_to(length, (rows,)))
+        draw = jax.vmap(jax.vmap(self._draw, (None, 0)))
+        cut, skip = draw(jnp.broadcast_to(keys, (rows,)), jnp.broadcast_to(length, (rows, length.shape[1])))
         positions = jnp.asarray(positions)
-        behind = positions >= cut[:, None].astype(positions.dtype)
-        return positions + jnp.where(behind, skip[:, None], 0).astype(positions.dtype)
+        behind = positions >= cut.astype(positions.dtype)
+        return positions + jnp.where(behind, skip, 0).astype(positions.dtype)
 
     def _draw(self, key: Array, length: Array) -> tuple[Array, Array]:
         """Length of the first chunk and width of the gap."""

@@ -7,23 +7,43 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence, by_token
 from posenc_jax.encodings.draws import Per, draw_keys
 
 
-def random_positions(key: Array, length: Array, max_position: int) -> Array:
-    """Uniformly random subsets of ``0 .. max_position-1``: the first ``length [B]`` of each row ``[B, max_position]``.
+def random_positions(key: Array, length: Array, index: Array, max_position: int) -> Array:
+    """Number ``index``, from 0, of a uniformly random ascending subset of ``0 .. max_position-1`` with ``length``
+    members; int32 of the shape that both broadcast to, ``0 <= index < length <= max_position``.
 
-    Ascending; what follows has no meaning. Every candidate draws a 32-bit score; the ``length`` lowest are chosen, so
-    all subsets are equally likely, but for equal scores at the threshold (probability max_position / 2**32), where one
-    candidate too many is chosen and the largest position is left out. Scores know nothing of the length.
+    Every candidate draws a 32-bit score; the ``length`` lowest are chosen (of equal ones the smaller position, with
+    probability max_position / 2**32), so all subsets are equally likely. Scores know nothing of the length: one key
+    gives nested subsets. So this is the index-th smallest of the first ``length`` candidates in the order of scores,
+    found bit by bit for every pair of length and index (as in the wavelet matrix of Claude and Navarro 2012).
     """
-    scores = jax.random.bits(key, (max_position,), jnp.uint32)
-    threshold = jnp.sort(scores)[jnp.asarray(length) - 1]
-    candidates = np.arange(max_position, dtype=np.int32)
-    return jnp.sort(jnp.where(scores[None] <= threshold[:, None], candidates[None], max_position), axis=-1)
+    candidates = jnp.argsort(jax.random.bits(key, (max_position,), jnp.uint32)).astype(jnp.int32)
+    places, bits = jnp.arange(max_position, dtype=jnp.int32), (max_position - 1).bit_length()
+    high, index = (a.astype(jnp.int32) for a in jnp.broadcast_arrays(length, index))
+    nothing = jnp.zeros_like(index)
+
+    def narrowed(step: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
+        """With candidates sorted by one more of their bits, highest first; ``low .. high-1`` share those found."""
+        candidates, low, high, index, found = state
+        bit = bits - 1 - step
+        one = candidates >> bit & 1
+        zeros = jnp.pad(jnp.cumsum(1 - one, dtype=jnp.int32), (1, 0))  # how many stand before each place
+        smaller = zeros[high] - zeros[low]
+        is_one = index >= smaller
+        moved = jnp.zeros_like(candidates).at[jnp.where(one == 1, zeros[-1] + places - zeros[:-1], zeros[:-1])]
+        return (
+            moved.set(candidates),
+            jnp.where(is_one, zeros[-1] + low - zeros[low], zeros[low]),
+            jnp.where(is_one, zeros[-1] + high - zeros[high], zeros[high]),
+            jnp.where(is_one, index - smaller, index),
+            found | jnp.where(is_one, 1 << bit, 0),
+        )
+
+    return jax.lax.fori_loop(0, bits, narrowed, (candidates, nothing, high, index, nothing))[-1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +56,9 @@ class Randomized(PositionalEncoding):
         p -> r_p,   r_0 < r_1 < ... < r_(length-1) uniform among all such subsets
 
     New positions are drawn in evaluation too, as in the paper. The draw depends on the key and on ``sequence.length``,
-    never on the padded size, and acts position by position: prefill and decoding agree with a full pass, queries with
-    keys. Positions outside 0 .. length-1 (padding) are clamped to that range. Positions must be integers.
+    never on the padded size or on what else is packed into the row, and acts position by position: prefill and
+    decoding agree with a full pass, queries with keys. Positions outside 0 .. length-1 (padding) are clamped to
+    that range. Positions must be integers.
 
     Fields:
 
@@ -93,13 +114,11 @@ class Randomized(PositionalEncoding):
             raise ValueError(
                 f"Randomized maps integer positions, got {positions.dtype}: put it before what makes fractions of them"
             )
-        length = jnp.clip(jnp.asarray(sequence.length), 1, self.max_position)
-        if self.per == "example":
-            draw = jax.vmap(lambda k, n: random_positions(k, n[None], self.max_position)[0])
-            table = draw(keys, jnp.broadcast_to(length, keys.shape))
-        else:
-            table = random_positions(keys[0], length, self.max_position)
-        rows = max(table.shape[0], positions.shape[0])
-        table, positions, length = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (table, positions, length))
-        inside = positions.reshape(rows, -1).clip(0, length[:, None] - 1)
-        return jnp.take_along_axis(table, inside, axis=1).reshape(positions.shape)
+        length = by_token(jnp.clip(jnp.asarray(sequence.length), 1, self.max_position))
+        length = length.reshape(*length.shape, *(1,) * (positions.ndim - 2))  # beside positions of several axes
+        inside = positions.clip(0, length - 1)
+        if self.per == "batch":
+            return random_positions(keys[0], length, inside, self.max_position)
+        rows = max(keys.shape[0], inside.shape[0])
+        keys, length, inside = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (keys, length, inside))
+        return jax.vmap(lambda k, n, i: random_positions(k, n, i, self.max_position))(keys, length, inside)

@@ -70,14 +70,17 @@ class ReRoPE(PositionalEncoding):
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``, see the class."""
-        q_positions, k_positions, length = geometry.q_positions, geometry.k_positions, geometry.length
+        q_positions, k_positions = geometry.q_positions, geometry.k_positions
         if self.factor is None:
             q_far, k_far = np.full((1, 1), self.window), np.zeros((1, 1), np.int64)
         else:
             q_far = (q_positions + self.window * (self.factor - 1)) / self.factor
             k_far = k_positions / self.factor
         near, far = (
-            (self.rope.encode_queries(params, q, at_q, length), self.rope.encode_keys(params, k, at_k, length))
+            (
+                self.rope.encode_queries(params, q, at_q, geometry.q_length),
+                self.rope.encode_keys(params, k, at_k, geometry.k_length),
+            )
             for at_q, at_k in ((q_positions, k_positions), (q_far, k_far))
         )
         return selected_product(near, far, jnp.abs(relative_on_device(geometry)) < self.window)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.base import Array, at_least_float32, by_token
 from posenc_jax.encodings.phase import Turns, turns, vaswani_frequencies
 from posenc_jax.encodings.value import Value
 
@@ -48,12 +48,13 @@ class RoPEScaling(Value):
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
         """`frequencies` as phase per position, ``[F]``, or ``[#B, 1, F]`` where they depend on ``length [#B]``, which
-        may be traced and may differ between rows. What must be traced is computed in ``dtype``, at least float32.
+        may be traced and may differ between rows; ``[#B, S, F]`` for ``length [#B, S]``, one for each token of packed
+        rows. What must be traced is computed in ``dtype``, at least float32.
         """
         if self.switches_above is None:
             return turns(self.frequencies(base, dim))
         short, long = (turns(self.frequencies(base, dim, self.switches_above + step)) for step in (0, 1))
-        is_long = (jnp.asarray(length) > self.switches_above)[:, None, None]
+        is_long = (by_token(jnp.asarray(length)) > self.switches_above)[..., None]
         return _where(is_long, long, short)
 
 
@@ -153,9 +154,9 @@ class DynamicNTK(RoPEScaling):
         base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L)
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
-    that it has seen and has one for a batch; here a row's own length decides. Implementations that take the longest
-    allowed length for l are static and also change short inputs. Frequencies of length > L are traced, in at least
-    float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    that it has seen and has one for a batch; here a sequence's own length decides. Implementations that take the
+    longest allowed length for l are static and also change short inputs. Frequencies of length > L are traced, in
+    at least float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
     """
 
     factor: float = 1.0
@@ -181,10 +182,10 @@ class DynamicNTK(RoPEScaling):
         return 1 + self.factor / self.original_length * beyond
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
-        """``[#B, 1, F]``."""
+        """``[#B, 1, F]`` or ``[#B, S, F]``."""
         check_four_dimensions(self, dim)
         plain, exponents = vaswani_frequencies(dim, base), _ntk_exponents(dim)[None, None]
-        beyond = jnp.maximum(jnp.asarray(length) - self.original_length, 0)[:, None, None]
+        beyond = jnp.maximum(by_token(jnp.asarray(length)) - self.original_length, 0)[..., None]
         growth = self._growth(beyond.astype(at_least_float32(dtype)))
         changed = plain[None, None].astype(growth.dtype) * growth ** exponents.astype(growth.dtype)
         return _where(beyond > 0, turns(changed), turns(plain))
@@ -197,7 +198,7 @@ class LongRoPE(RoPEScaling):
         theta'_k = theta_k / lambda_k,   m = sqrt(1 + ln s / ln L),   lambda long where length > L, else short
 
     The magnitude m holds for short sequences too; 1 for s = 1. Which set applies is decided by the real length of each
-    row, once for the whole sequence, cached keys included.
+    sequence, once for the whole of it, cached keys included.
 
     Fields: ``short_factors``, ``long_factors``: lambda, one per plane, d/2 each. ``original_length``: L. ``factor``: s,
     the extended length over L. ``attention_factor``: m, in place of the formula.

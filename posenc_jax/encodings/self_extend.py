@@ -57,10 +57,13 @@ class SelfExtend(PositionalEncoding):
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``, see the class."""
-        g, w, length = self.group_size, self.window, geometry.length
+        g, w = self.group_size, self.window
         shift = w - (w // g if self.shift == "floor" or w % g == 0 else w / g)
         near, far = (
-            (self.rope.encode_queries(params, q, at_q, length), self.rope.encode_keys(params, k, at_k, length))
+            (
+                self.rope.encode_queries(params, q, at_q, geometry.q_length),
+                self.rope.encode_keys(params, k, at_k, geometry.k_length),
+            )
             for at_q, at_k in (
                 (geometry.q_positions, geometry.k_positions),
                 (geometry.q_positions // g + shift, geometry.k_positions // g),

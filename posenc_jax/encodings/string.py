@@ -71,8 +71,8 @@ class String(PositionalEncoding):
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``, see the class."""
-        at_q, length = geometry.q_positions, geometry.length
-        keys = self.rope.encode_keys(params, k, geometry.k_positions, length)
+        at_q, length = geometry.q_positions, geometry.q_length
+        keys = self.rope.encode_keys(params, k, geometry.k_positions, geometry.k_length)
         near = self.rope.encode_queries(params, q, at_q, length)
         far = self.rope.encode_queries(params, q, at_q - self.offset + self.window, length)
         is_near = -relative_on_device(geometry) < self.offset

@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model
-from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer, model_dims
+from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
     from posenc_jax.models.encoder_only import EncoderOnly
     from posenc_jax.models.model import Model
-    from posenc_jax.models.streams import Streams
+    from posenc_jax.models.randomness import Streams
 
 __all__ = [
     "STACKS",
@@ -55,7 +56,7 @@ _MODULES = {
     "encoder_decoder": ("EncoderDecoder", "Memory"),
     "encoder_only": ("EncoderOnly",),
     "model": ("Model",),
-    "streams": ("Streams",),
+    "randomness": ("Streams",),
 }
 
 

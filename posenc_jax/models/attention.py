@@ -11,7 +11,7 @@ from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
-from posenc_jax.models.positions import LayerEncodings
+from posenc_jax.models.layer_encodings import LayerEncodings
 
 
 class KeysValues(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoding_config import Beam
-from posenc_jax.models.rows import Rows
+from posenc_jax.models.decoding_rows import DecodingRows
 
 
 class Hypotheses(NamedTuple):
@@ -38,7 +38,7 @@ class _State(NamedTuple):
     done: Array  # [B]
 
 
-def beam_search(rows: Rows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
+def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
     """The outputs of ``rows`` and their ``cache``, one row a prompt, as `Beam` says; pads after eos."""
     batch, size = rows.last.shape[0], beam.size
     rows, cache = rows.repeat(size), cache.take_rows(np.repeat(np.arange(batch, dtype=np.int32), size))
@@ -46,7 +46,7 @@ def beam_search(rows: Rows, cache: Cache, beam: Beam, *, max_new_tokens: int, eo
     none = jnp.full((batch, size), -jnp.inf, rows.dtype)
     blank = jnp.full((batch, size, max_new_tokens), pad, jnp.int32)
 
-    def unfinished(state: _State):
+    def unfinished(state: _State) -> Array:
         return (state.index < max_new_tokens) & ~jnp.all(state.done)
 
     def step(state: _State) -> _State:
@@ -58,7 +58,7 @@ def beam_search(rows: Rows, cache: Cache, beam: Beam, *, max_new_tokens: int, eo
         ends = jnp.zeros(tokens.shape, bool) if eos is None else tokens == eos
         done, finished = state.done, state.finished
 
-        def extended(parents, tokens):
+        def extended(parents: Array, tokens: Array) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(_take(state.tokens, parents), tokens[:, :, None], index, axis=2)
 
         if eos is not None:

@@ -12,8 +12,8 @@ from flax import nnx
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.models.attention import Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
-from posenc_jax.models.positions import LayerEncodings
-from posenc_jax.models.streams import Dropout
+from posenc_jax.models.layer_encodings import LayerEncodings
+from posenc_jax.models.randomness import Dropout
 
 Captured = dict[str, Any]
 
@@ -88,10 +88,10 @@ class Block(nnx.Module):
         """
         captured: Captured = {}
 
-        def before(norm):
+        def before(norm: Any) -> Array:
             return norm(x) if self.pre_norm else x
 
-        def after(norm, out, sublayer):
+        def after(norm: Any, out: Array, sublayer: int) -> Array:
             added = x + dropout(out, site + sublayer)
             return added if self.pre_norm else norm(added)
 

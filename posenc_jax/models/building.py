@@ -7,13 +7,14 @@ from flax import nnx
 
 from posenc_jax.encodings.base import Array, Dims
 from posenc_jax.encodings.slots import init_slot
+from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
-from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer, model_dims
+from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder
 from posenc_jax.models.encoder_only import EncoderOnly
 from posenc_jax.models.model import Model
-from posenc_jax.models.streams import stack_key
+from posenc_jax.models.randomness import stack_key
 
 _MODELS: dict[str, type[Model]] = {
     "decoder_only": DecoderOnly,

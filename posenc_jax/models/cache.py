@@ -97,7 +97,7 @@ class Cache:
             )
         size = chunk.tokens.shape[1]
 
-        def write(old, new):
+        def write(old: Array, new: Array) -> Array:
             return self._write(old, jnp.broadcast_to(new, (old.shape[0], size, *old.shape[2:])), axis=1)
 
         segment_ids = np.ones((1, size), np.int32) if chunk.segment_ids is None else chunk.segment_ids
@@ -147,7 +147,8 @@ def next_tokens(
 ) -> tuple[Sequence, Sequence, Cache, dict[str, Array]]:
     """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, places of both.
 
-    Positions default to the number of tokens already there, the length to the capacity.
+    Positions default to the number of tokens already there, the length to the capacity. ValueError: a length for each
+    token that is not one for each place of the cache.
     """
     if cache.positions is None and (positions is not None or segment_ids is not None):
         raise ValueError(
@@ -157,7 +158,15 @@ def next_tokens(
     places = cache.next_places(tokens.shape[1])
     positions = places if positions is None else positions
     length = np.full((1,), cache.capacity, np.int32) if length is None else length
-    queries = Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
+    of_queries = length
+    if len(length.shape) == 2:
+        if length.shape[1] != cache.capacity:
+            raise ValueError(
+                f"length has {length.shape[1]} values a row, and the cache {cache.capacity} places: give one for each "
+                "place, those of the past and of the tokens to come too, or one a row"
+            )
+        of_queries = jax.lax.dynamic_slice_in_dim(length, cache.filled, tokens.shape[1], axis=1)
+    queries = Sequence(positions, of_queries, tokens, segment_ids, token_types, example_ids)
     cache = cache.with_tokens(queries)
     k_positions = cache.places if cache.positions is None else cache.positions
     keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)

@@ -11,8 +11,6 @@ from posenc_jax.encodings.base import Array, Dims
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
-ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
-
 # The stacks whose slots a model of each kind reads.
 STACKS: dict[str, tuple[str, ...]] = {
     "decoder_only": ("decoder",),

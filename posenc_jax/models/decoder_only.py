@@ -10,9 +10,9 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.layer_encodings import sequence_of
 from posenc_jax.models.model import Model
-from posenc_jax.models.positions import sequence_of
-from posenc_jax.models.streams import Streams
+from posenc_jax.models.randomness import Streams
 
 
 class DecoderOnly(Model):
@@ -40,7 +40,7 @@ class DecoderOnly(Model):
         Args:
           positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
           segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
-          length: ``[#B]`` real length; default: the number of real tokens.
+          length: ``[#B]`` real length, or ``[#B, S]``, that of every token's segment; default: its number of tokens.
           example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
           streams: keys for dropout and drawn positions. train: whether dropout acts.
           capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
@@ -73,8 +73,9 @@ class DecoderOnly(Model):
     ) -> tuple[Array, Cache]:
         """Logits ``[B, S, C]`` of the next tokens ``[B, S]`` of sequences whose past the cache holds; the new cache.
 
-        Equals the full pass if every call gives the full pass's ``length`` (default: the capacity of the cache, prompt
-        plus new tokens), ``example_ids`` and ``streams``. Positions default to the number of tokens already there.
+        Equals the full pass if every call gives the full pass's ``length`` (``[#B]``, or with packed rows ``[#B, C]``,
+        one for each place of the cache; default: its capacity, prompt plus new tokens), ``example_ids`` and
+        ``streams``. Positions default to the number of tokens already there.
         """
         queries, keys, cache, places = next_tokens(
             cache,

@@ -14,10 +14,10 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.models.beam import beam_search
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
+from posenc_jax.models.decoding_rows import prefill
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
-from posenc_jax.models.rows import prefill
+from posenc_jax.models.randomness import Streams
 from posenc_jax.models.sampling import drawn, most_probable, one_by_one
-from posenc_jax.models.streams import Streams
 
 
 @functools.partial(

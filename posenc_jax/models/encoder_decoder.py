@@ -14,9 +14,9 @@ from posenc_jax.models.attention import KeysValues
 from posenc_jax.models.blocks import Captured, Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.layer_encodings import sequence_of
 from posenc_jax.models.model import Model
-from posenc_jax.models.positions import sequence_of
-from posenc_jax.models.streams import Streams
+from posenc_jax.models.randomness import Streams
 
 
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["keys_values", "sequence"], meta_fields=[])

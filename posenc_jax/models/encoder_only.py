@@ -9,10 +9,10 @@ from flax import nnx
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.layer_encodings import sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.pooling import AttentionPooling, mean_of_real
-from posenc_jax.models.positions import sequence_of
-from posenc_jax.models.streams import Streams
+from posenc_jax.models.randomness import Streams
 
 
 class EncoderOnly(Model):

@@ -14,8 +14,8 @@ from posenc_jax.models.blocks import EMBEDDINGS
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.embedding import Embedding, Output
-from posenc_jax.models.positions import LayerEncodings, layer_encodings
-from posenc_jax.models.streams import Dropout, Streams
+from posenc_jax.models.layer_encodings import LayerEncodings, layer_encodings
+from posenc_jax.models.randomness import Dropout, Streams
 
 
 class Model(nnx.Module):

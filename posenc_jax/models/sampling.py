@@ -12,22 +12,28 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoding_config import Sampling
-from posenc_jax.models.rows import Rows
+from posenc_jax.models.decoding_rows import DecodingRows
 
 
 def one_by_one(
-    rows: Rows, cache: Cache, choose: Callable[[Array, Array], Array], *, max_new_tokens: int, eos: Any, pad: Any
+    rows: DecodingRows,
+    cache: Cache,
+    choose: Callable[[Array, Array], Array],
+    *,
+    max_new_tokens: int,
+    eos: Any,
+    pad: Any,
 ) -> tuple[Array, Array, Array]:
     """New tokens ``[R, T]``, their log-probability and number, both ``[R]``: in step i each row goes on with the token
     ``choose(logits [R, V], i)``, until eos. The loop ends with the last row.
     """
     num_rows = rows.last.shape[0]
 
-    def unfinished(state):
+    def unfinished(state: tuple) -> Array:
         index, _, _, done, *_ = state
         return (index < max_new_tokens) & ~jnp.all(done)
 
-    def step(state):
+    def step(state: tuple) -> tuple:
         index, cache, token, done, tokens, log_probs, lengths = state
         logits, cache = rows.next_logits(cache, token, index)
         token = choose(logits, index).astype(jnp.int32)
@@ -68,7 +74,7 @@ def drawn(sampling: Sampling, key: Array, example_ids: Array) -> Callable[[Array
     of_rows = jax.vmap(jax.vmap(jax.random.fold_in, in_axes=(None, 0)), in_axes=(0, None))(of_examples, samples)
     of_rows = of_rows.reshape(-1)
 
-    def choose(logits, index):
+    def choose(logits: Array, index: Array) -> Array:
         tokens, logits = candidates(sampling, logits)
         places = jax.vmap(jax.random.categorical)(fold(of_rows, index), logits)
         return places if tokens is None else jnp.take_along_axis(tokens, places[:, None], axis=1)[:, 0]
@@ -98,7 +104,7 @@ def _nucleus(logits: Array, top_p: float) -> Array:
     bits = jax.lax.bitcast_convert_type(probs, integer)
     highest = 8 * probs.dtype.itemsize - 2  # below the sign
 
-    def refine(step, least):
+    def refine(step: Array, least: Array) -> Array:
         higher = least | (jnp.ones((), integer) << (highest - step).astype(integer))
         mass = jnp.sum(jnp.where(bits >= higher, probs, 0), axis=1, keepdims=True)
         return jnp.where(mass >= top_p, higher, least)

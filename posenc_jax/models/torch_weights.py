@@ -42,7 +42,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc_jax.models.config import ModelKind, Transformer
+from posenc_jax.model_kind import ModelKind
+from posenc_jax.models.config import Transformer
 
 Path = tuple[str | int, ...]
 

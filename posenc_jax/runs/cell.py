@@ -233,7 +233,7 @@ class Engine:
                 sums = jax.tree.map(np.asarray, program(replicas, shared))
                 scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
                 if config.evaluation.decoded_examples:
-                    texts = self._decode(group, replicas, bucket.max_length, length)
+                    texts = self._decode(group, replicas, length)
                     for own, (seed, rate), written in zip(scores, group.replicas, texts):
                         own |= text_scores(config, written)
                         lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
@@ -244,7 +244,7 @@ class Engine:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
 
-    def _decode(self, group: Group, replicas: Any, max_length: int, length: int) -> list[list[dict]]:
+    def _decode(self, group: Group, replicas: Any, length: int) -> list[list[dict]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
         assert self.data is not None
         config, mesh = self.config, make_mesh(self.config.execution, group.size)
@@ -253,11 +253,11 @@ class Engine:
         there = [int(i) for i in np.asarray(ids) if i >= 0]
         written: list[list[dict]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
-            shared = (np.int32(length), np.int32(start), self.supply.arrays(mesh))
+            shared = (np.int32(start), self.supply.arrays(mesh))
             program = self._program(
                 group,
-                f"decode@{max_length}",
-                lambda r, _, s: decode_chunk(config, max_length, r["params"], r["seed"], s),
+                f"decode@{length}",
+                lambda r, _, s: decode_chunk(config, length, r["params"], r["seed"], s),
                 replicas,
                 shared,
             )

@@ -16,6 +16,7 @@ import numpy as np
 
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import write_atomically
@@ -72,7 +73,7 @@ def evaluate(
     groups = group_directories(directory)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
-        loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
+        loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
     engine = Engine(changed, reporter, stop, loaded)
     rows: list[dict] = []
     decoded: list[dict] = []

@@ -23,7 +23,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import SECTIONS
@@ -37,7 +37,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
-from posenc_jax.training.step import Bucket, buckets, forward
+from posenc_jax.training.step import buckets, forward
 from posenc_jax.training.streams import stream
 
 Task = TypeVar("Task", bound=TextTask)
@@ -210,14 +210,14 @@ def classify(
         )
 
     found = np.zeros((len(inputs), task.num_classes))
-    for bucket, batch in _batches(loaded.config, inputs, reporter, "classify"):
+    for length, batch in _batches(loaded.config, inputs, reporter, "classify"):
         probabilities = _probabilities(
             loaded.params,
-            records(batch, bucket.max_length),
+            records(batch, length),
             _draws(inputs, batch),
             np.int32(random_seed),
             run=loaded.config,
-            max_length=bucket.max_length,
+            max_length=length,
         )
         found[batch] = np.asarray(probabilities, np.float64)
     means = [np.mean(own, axis=0) for own in _parted(list(found), pieces)]
@@ -277,10 +277,8 @@ def _ragged(sequences: list[list[int]], size: int) -> Ragged:
     return Ragged(np.pad(ragged.tokens, (0, size - len(ragged.tokens))), ragged.starts)
 
 
-def _batches(
-    config: Run, inputs: list[list[int]], reporter: Reporter, title: str
-) -> Iterator[tuple[Bucket, list[int]]]:
-    """The numbers of the inputs in batches of one size for each of the run's evaluated widths, filled up with repeats.
+def _batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str) -> Iterator[tuple[int, list[int]]]:
+    """The numbers of the inputs in batches of one size for each of the run's evaluated lengths, filled up with repeats.
 
     An input goes where a test example of its length is measured, so that encodings that see how much room there is see
     here what they saw there.
@@ -288,25 +286,23 @@ def _batches(
     task = config.task
     assert isinstance(task, TextTask)
     lengths = config.evaluation.lengths
-    measured = buckets(config, lengths)
     if task.max_length > max(lengths, default=0):
-        measured += buckets(config, (task.max_length,))
-    ascending = sorted((length, number) for number, bucket in enumerate(measured) for length in bucket.lengths)
+        lengths += (task.max_length,)
     members: dict[int, list[int]] = {}
     for number, tokens in enumerate(inputs):
-        bucket_number = next(own for length, own in ascending if length >= len(tokens))
-        members.setdefault(bucket_number, []).append(number)
+        own = next(length for length in lengths if length >= len(tokens))
+        members.setdefault(own, []).append(number)
     many = len(inputs) > CHUNK
     if many:
         reporter.phase(title, len(inputs), unit="texts")
-    for bucket_number, numbers in sorted(members.items()):
-        bucket = measured[bucket_number]
+    for length, numbers in sorted(members.items()):
+        (bucket,) = buckets(config, (length,))
         # On CPU rows beyond 8 save no time, and one text should not wait for 31 copies of it.
         size = min(8 if jax.default_backend() == "cpu" else CHUNK, bucket.chunk)
         for start in range(0, len(numbers), size):
             batch = numbers[start : start + size]
             # Copies of a real text, which end when it ends.
-            yield bucket, batch + batch[-1:] * (size - len(batch))
+            yield length, batch + batch[-1:] * (size - len(batch))
             if many:
                 reporter.advance(len(batch))
 
@@ -327,17 +323,17 @@ def _outputs(
 ) -> list[Output]:
     """The first output for each input."""
     found: dict[int, Output] = {}
-    for bucket, batch in _batches(loaded.config, inputs, reporter, title):
+    for length, batch in _batches(loaded.config, inputs, reporter, title):
         best = jax.tree.map(
             lambda x: np.asarray(x)[:, 0],
             _decode(
                 loaded.params,
-                records(batch, bucket.max_length),
+                records(batch, length),
                 _draws(inputs, batch),
                 np.int32(random_seed),
                 run=loaded.config,
                 decoding=decoding,
-                max_length=bucket.max_length,
+                max_length=length,
             ),
         )
         for row, number in enumerate(batch):
@@ -380,4 +376,4 @@ def _examples(run: Run, records: Records, max_length: int) -> Example:
     """Every record in a row of its own, as test examples are."""
     task: Any = run.task
     decoder_width = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else None
-    return rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)
+    return compose_rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.config import Run
+from posenc_jax.data.checks import check_task
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_code import own_classes
@@ -22,7 +23,7 @@ def check_run(config: Run) -> None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
         check_devices(config.execution)
-        config.task.check()
+        check_task(config.task)
     except ValueError as error:
         raise RefusedError(str(error)) from None
 

@@ -13,7 +13,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.text.base import TextData, TextTask
-from posenc_jax.data.text.streaming import Feed
+from posenc_jax.data.text.loading import load
+from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.errors import RefusedError
@@ -38,7 +39,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
     tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
-    data = config.task.load(note, tokenizer)
+    data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, data.tokenizer, note)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
@@ -136,12 +137,12 @@ class Supply:
         assert isinstance(task, TextTask)
         for seed in set(seeds) - set(self._plans):
             self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
-        if self.data.stream is None:
+        if self.data.on_demand is None:
             parts = [task.feed(self._plans[seed], step, count) for seed in seeds]
         else:
             threads = max(1, _READING_THREADS // len(set(seeds)))
             for seed in set(seeds) - set(self._feeds):
-                self._feeds[seed] = Feed(self.data.stream, self._plans[seed], task.row, count, num_threads=threads)
+                self._feeds[seed] = Feed(self.data.on_demand, self._plans[seed], task.row, count, num_threads=threads)
             parts = [self._feeds[seed](step) for seed in seeds]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 

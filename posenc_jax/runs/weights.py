@@ -26,8 +26,9 @@ from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_na
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
 from posenc_jax.files import write_atomically
+from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model, build
-from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer
+from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config

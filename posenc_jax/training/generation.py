@@ -26,17 +26,18 @@ def new_tokens(run: Run, max_length: int) -> int:
     return longest
 
 
-def decode_chunk(run: Run, max_length: int, params: Params, seed: Array, shared: tuple[Any, ...]) -> Array:
+def decode_chunk(run: Run, length: int, params: Params, seed: Array, shared: tuple[Any, ...]) -> Array:
     """``[CHUNK, T]`` outputs for the test examples ``start ..`` of one length; of those beyond the last, anything.
 
-    shared: (length, start, the arrays of the data).
+    T is the room that this length has, and encodings that read the length see it: so a program serves one length, and
+    its outputs do not depend on the others. shared: (start, the arrays of the data).
     """
-    length, start, data = shared
+    start, data = shared
     indices = start + jnp.arange(CHUNK, dtype=jnp.int32)
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
-    example = run.task.test_batch(data, key, length, indices, max_length)
-    return outputs(run, params, example, new_tokens(run, max_length), Streams(positions=position_key), key, indices)
+    example = run.task.test_batch(data, key, jnp.int32(length), indices, length)
+    return outputs(run, params, example, new_tokens(run, length), Streams(positions=position_key), key, indices)
 
 
 def outputs(

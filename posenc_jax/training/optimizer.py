@@ -15,11 +15,18 @@ from posenc_jax.models.config import Slots
 
 
 def schedule(config: Optimizer, steps: int) -> optax.Schedule:
-    """Linear warm-up from 0 to 1 over ``warmup_steps``, then the chosen decay to ``final_fraction`` at the last
-    step.
+    """The factor of the learning rate at update t = 0 .. ``steps - 1``, 1 at its peak p::
+
+        (t + 1) / w                                            t < w    with w = warmup_steps: w rising steps
+        1 - (1 - f) x                                          linear   with x = (t - p) / (steps - 1 - p)
+        f + (1 - f) (1 + cos(pi x)) / 2                        cosine   and f = final_fraction
+        sqrt(w / (t + 1))                                      inverse_sqrt (Vaswani et al. 2017, section 5.3)
+
+    p is the last step of the warm-up, w - 1, or 0 without one; the last step has ``final_fraction`` exactly, unless it
+    is the peak itself. The first update of a warm-up has 1/w: at rate 0 a step would be lost.
     """
-    warmup = config.warmup_steps
-    rest = max(steps - warmup, 1)
+    warmup, peak = config.warmup_steps, max(config.warmup_steps - 1, 0)
+    rest = max(steps - 1 - peak, 1)
     decay: optax.Schedule
     if config.schedule == "constant":
         decay = optax.constant_schedule(1.0)
@@ -27,12 +34,10 @@ def schedule(config: Optimizer, steps: int) -> optax.Schedule:
         decay = optax.linear_schedule(1.0, config.final_fraction, rest)
     elif config.schedule == "cosine":
         decay = optax.cosine_decay_schedule(1.0, rest, alpha=config.final_fraction)
-    else:  # 1/sqrt(step), 1 at the end of the warm-up (Vaswani et al. 2017, section 5.3)
+    else:
         decay = lambda count: jnp.sqrt(warmup / jnp.maximum(count + warmup, 1))  # noqa: E731
-    if not warmup:
-        return decay
-    # The first update already has rate 1/warmup: at rate 0 a step would be lost.
-    return optax.join_schedules([lambda count: (count + 1) / warmup, decay], [warmup])
+    # Both begin at a count of 0, the decay at the peak.
+    return optax.join_schedules([lambda count: (count + 1) / warmup, decay], [peak]) if peak else decay
 
 
 def transformation(config: Optimizer) -> optax.GradientTransformation:

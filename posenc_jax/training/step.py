@@ -21,7 +21,8 @@ from posenc_jax.config import Run
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
-from posenc_jax.models import ModelKind, Slots, Streams, Transformer, build, init_posenc, model_dims
+from posenc_jax.model_kind import ModelKind
+from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.streams import at_step, stream
 
@@ -225,17 +226,16 @@ def train_call(
 
 def means(sums: dict[str, Array]) -> dict[str, Array]:
     """Loss and accuracy per weighted target, exact match per example, how many examples there were, and the sums that
-    the task adds of its own.
+    the task adds of its own. A mean of nothing is NaN (null in files), never the best score there is.
     """
-    weight = jnp.maximum(sums["weight_sum"], 1.0)
-    count = sums["example_count"]
+    weight, count = (jnp.where(n > 0, n, jnp.nan) for n in (sums["weight_sum"], sums["example_count"]))
     standard = ("loss_sum", "correct_sum", "weight_sum", "exact_sum", "example_count")
     return {
         **{name: total for name, total in sums.items() if name not in standard},
         "loss": sums["loss_sum"] / weight,
         "accuracy": sums["correct_sum"] / weight,
-        "exact_match": sums["exact_sum"] / jnp.maximum(count, 1.0),
-        "count": count,
+        "exact_match": sums["exact_sum"] / count,
+        "count": sums["example_count"],
     }
 
 
@@ -298,25 +298,23 @@ class Bucket:
 
 
 def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
-    """Evaluated lengths by width: within a factor of two of the widest, of half of it, and so on down to 32
-    positions, so that programs grow with the logarithm.
+    """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.
+
+    What a length is padded to, and how many of its examples are computed together, depends on no other length.
     """
-    if not lengths:
-        return ()
-    widest = run.task.width(max(lengths))
     groups: dict[int, list[int]] = {}
     for length in lengths:
-        groups.setdefault((widest // max(run.task.width(length), 32)).bit_length(), []).append(length)
+        groups.setdefault(run.task.padded_length(length), []).append(length)
     share = -(-run.evaluation.num_examples // run.evaluation.draws)
     return tuple(
         Bucket(
             tuple(members),
-            max(members),
-            min(_chunk(run, run.task, max(members), replicas_at_once), share),
+            padded,
+            min(_chunk(run, run.task, padded, replicas_at_once), share),
             run.evaluation.draws,
             share,
         )
-        for members in groups.values()
+        for padded, members in groups.items()
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from posenc_jax.analysis import ContractError, check_contract, contract_clauses
 from posenc_jax.encodings import ENCODINGS, ALiBi, PositionalEncoding, RoPE, Sinusoidal, elements, parse, rotate
+from posenc_jax.encodings.base import by_token
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 # One test a row: each runs every clause, in a few seconds.
@@ -69,6 +70,18 @@ def test_encodings_keep_the_contract(text):
         skipped.add("blocks")
     assert {name for name, status in outcomes.items() if status == "skipped"} == skipped
     assert len(outcomes) == 14
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "randomized(1024, per='example') | log_scaling(3, count='length') | rope(scaling=dynamic_ntk(2, 3))",
+        "learned(3, beyond='interpolate') | cape(zero_mean=True) | rerope(3, rope=rope(scaling=dynamic_ntk(2, 3)))",
+    ],
+)
+def test_what_reads_the_length_reads_that_of_its_own_sequence(text):
+    """Lengths on both sides of every threshold; sequences of 4, 3 and 2 tokens in rows of 6."""
+    check_contract(parse(text), only=("packing", "padding", "cached_decoding"))
 
 
 def test_the_registry_is_covered():
@@ -191,6 +204,15 @@ class PaddedLength(PositionalEncoding):
 
 
 @dataclasses.dataclass(frozen=True)
+class LongestLength(PositionalEncoding):
+    """Queries scaled by the length of the longest sequence of their row."""
+
+    def encode_queries(self, params, q, positions, length):
+        longest = jnp.max(by_token(length), axis=1)[:, None, None, None]
+        return q * jnp.log1p(longest.astype(q.dtype))
+
+
+@dataclasses.dataclass(frozen=True)
 class PlaceInStorage(PositionalEncoding):
     """Queries get sharper along the storage instead of along their own sequence."""
 
@@ -282,6 +304,7 @@ FAULTS = [
     (OverLastPosition(), "padding"),
     (PaddedLength(), "jit"),
     (PlaceInStorage(), "packing"),
+    (LongestLength(), "packing"),
     (MixesRows(), "vmap"),
     (Identity(), "value"),
     (Identity(), "recompile"),

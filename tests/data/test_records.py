@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.data.plan import order, packed
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 
 DRAW = np.random.default_rng(0)
 
@@ -17,7 +17,7 @@ def sequences(count, longest, shortest=1):
     return [DRAW.integers(5, 99, DRAW.integers(shortest, longest + 1)).tolist() for _ in range(count)]
 
 
-compose = functools.partial(jax.jit, static_argnums=(2, 3))(rows)
+compose = functools.partial(jax.jit, static_argnums=(2, 3))(compose_rows)
 
 
 def test_pairs_of_a_row_stand_one_after_the_other():
@@ -46,8 +46,12 @@ def test_pairs_of_a_row_stand_one_after_the_other():
                 np.testing.assert_array_equal(values[:used], expected[what], err_msg=f"{name} {what} of row {b}")
                 np.testing.assert_array_equal(values[used:], 0)
         np.testing.assert_array_equal(batch.weights[b], np.asarray(batch.decoder_segment_ids[b]) != 0)
-        assert batch.length[b] == max(len(sources[i]) for i in members)
-        assert batch.decoder_length[b] == max(len(targets[i]) - 1 for i in members)
+        for lengths, sizes in (
+            (batch.length[b], [len(sources[i]) for i in members]),
+            (batch.decoder_length[b], [len(targets[i]) - 1 for i in members]),
+        ):
+            own = [size for size in sizes for _ in range(size)]
+            assert lengths.tolist() == own + [0] * (len(lengths) - len(own)), "every token has the length of its own"
 
 
 def test_a_sequence_has_targets_after_what_is_given():

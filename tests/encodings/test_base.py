@@ -163,11 +163,28 @@ def test_block_is_the_same_call_on_fewer_queries_and_keys():
     np.testing.assert_array_equal(part.q_types, types[:, 1:3])
     np.testing.assert_array_equal(part.k_types, types[:, 2:6])
     assert (part.causal, part.num_heads, part.contiguous) == (True, 3, True)
-    assert part.length is geometry.length
+    assert part.q_length is part.k_length is geometry.k_length
     whole = Geometry.of_length(4, num_heads=1)
     assert whole.block(slice(0, 2), slice(0, 3)).mask is None
     assert whole.block(slice(0, 2), slice(0, 3)).contiguous
     assert not whole.block(slice(0, 4, 2), slice(0, 3)).contiguous
+
+
+def test_a_query_has_the_length_of_its_own_segment_on_the_key_side():
+    """As in cross-attention between packed rows; in self-attention both sides have one length."""
+    own = {"segment_ids": np.array([[1, 2, 2, 0]]), "length": np.array([[1, 2, 2, 0]])}
+    keys = Sequence(np.array([[0, 0, 1, 0]]), **own)
+    queries = Sequence(np.arange(3)[None], np.array([[2, 2, 1]]), segment_ids=np.array([[2, 2, 1]]))
+    crossed = Geometry.between(queries, keys, num_heads=1)
+    assert (crossed.q_length.tolist(), crossed.k_length.tolist()) == ([[2, 2, 1]], [[1, 2, 2, 0]])
+    part = crossed.block(slice(1, 3), slice(0, 2))
+    assert (part.q_length.tolist(), part.k_length.tolist()) == ([[2, 1]], [[1, 2]])
+    itself = Geometry.between(keys, keys, num_heads=1)
+    assert itself.q_length is itself.k_length is keys.length
+    rows = dataclasses.replace(keys, length=np.array([3]))
+    assert Geometry.between(queries, rows, num_heads=1).q_length is rows.length
+    seeing_all = dataclasses.replace(queries, segment_ids=None)
+    assert Geometry.between(seeing_all, keys, num_heads=1).q_length.tolist() == [2]
 
 
 def test_geometry_and_sequence_are_pytrees_with_static_facts():

@@ -110,7 +110,7 @@ def test_neighbours_go_by_slots_within_a_segment(causal):
     for part, whole in zip(wide, (logits, bias), strict=True):
         part[:, :, :, own] = whole
     spread = Geometry(
-        slots[:, own], slots, slots[:, own], slots, np.array([7]), segments[:, own], segments, causal=causal
+        slots[:, own], slots, slots[:, own], slots, *[np.array([7])] * 2, segments[:, own], segments, causal=causal
     )
     got = adjusted(encoding, params, *wide, spread)
     seen = np.tril(np.ones((4, 4), bool)) if causal else np.ones((4, 4), bool)

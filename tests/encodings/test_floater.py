@@ -44,7 +44,7 @@ def test_agrees_with_runge_and_kutta():
             for p in (positions, jnp.asarray(positions)):
                 np.testing.assert_allclose(encode(params, jnp.asarray(x), p, None), want, rtol=1e-9)
         weights = RNG.random((1, 2, 3, 40))
-        geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, np.array([40]))
+        geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, *[np.array([40])] * 2)
         want = np.einsum("bhqk,khd->bhqd", weights, path(2, 40).reshape(40, 2, 2))
         np.testing.assert_allclose(ENCODING.value_term(params, jnp.asarray(weights), geometry), want, rtol=1e-9)
     single = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), PARAMS)

@@ -33,7 +33,9 @@ def test_slopes_are_gated(gate):
         if gate in ("both", "key"):
             rate += softplus(u[h] / np.linalg.norm(u[h]) @ k[0, h, j] / math.sqrt(8))
         want[h, i, j] = -max(q_at[0, i] - k_at[0, j], 0) * softplus(omega[h]) * SLOPES[h] * rate
-    geometry = Geometry(q_at, k_at, np.array([[1, 2, 3]]), np.arange(4)[None], np.array([4]), causal=True, num_heads=2)
+    geometry = Geometry(
+        q_at, k_at, np.array([[1, 2, 3]]), np.arange(4)[None], *[np.array([4])] * 2, causal=True, num_heads=2
+    )
     for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
         with jax.enable_x64(dtype == np.float64):
             p = {name: value.astype(dtype) for name, value in params.items()}

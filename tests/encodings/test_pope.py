@@ -33,7 +33,7 @@ def test_logits_are_the_papers(dtype, kv_heads):
     want /= want.sum(axis=-1, keepdims=True)
     for array in (np.asarray, jnp.asarray):
         with jax.enable_x64(dtype == np.float64):
-            geometry = Geometry(*[array(positions)] * 2, *[np.arange(3)[None]] * 2, np.array([3]), num_heads=4)
+            geometry = Geometry(*[array(positions)] * 2, *[np.arange(3)[None]] * 2, *[np.array([3])] * 2, num_heads=4)
             params = ({"delta": delta.astype(dtype)},)
             # Values of three dimensions under queries of six: attention takes its scale from the queries.
             got = attend(*(jnp.asarray(a, dtype) for a in (q, k, v)), (PoPE(),), params, geometry)

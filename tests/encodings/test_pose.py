@@ -51,6 +51,15 @@ def test_draw_knows_nothing_of_the_padded_size_nor_of_the_slice():
     assert (mapped(encoding, np.arange(9)[None], [9], 3, key=jax.random.key(1)) != short).any()
 
 
+def test_a_packed_sequence_has_the_draw_of_its_own_length():
+    """What it would have alone, in a row of the same number."""
+    positions = np.array([[0, 1, 2, 3, 4, 5, 0, 1, 2, 3]])
+    packed = mapped(PoSE(20), positions, np.array([[6] * 6 + [4] * 4]), 8)
+    np.testing.assert_array_equal(packed[:, :6], mapped(PoSE(20), positions[:, :6], [6], 8))
+    np.testing.assert_array_equal(packed[:, 6:], mapped(PoSE(20), positions[:, 6:], [4], 8))
+    assert (packed[:, :4] != packed[:, 6:]).any()
+
+
 def test_an_example_as_long_as_the_target_has_no_gap():
     for target in (9, 5):
         assert mapped(PoSE(target), np.arange(9)[None], [9], 5).tolist() == [list(range(9))] * 5

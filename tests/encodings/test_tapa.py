@@ -12,7 +12,9 @@ Q_AT, K_AT = np.array([[2, 9], [0, 40]], np.int32), np.array([[0, 2, 9], [0, 7, 
 
 
 def geometry(array, q_at=Q_AT, k_at=K_AT):
-    return Geometry(array(q_at), array(k_at), np.arange(2)[None], np.arange(3)[None], np.array([3, 3]), num_heads=2)
+    return Geometry(
+        array(q_at), array(k_at), np.arange(2)[None], np.arange(3)[None], *[np.array([3, 3])] * 2, num_heads=2
+    )
 
 
 @pytest.mark.parametrize("phase", ["quadratic", "linear"])

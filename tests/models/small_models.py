@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.base import PositionalEncoding, by_token
 from posenc_jax.models import Slots, Transformer, build
 
 VOCAB = 11
@@ -26,7 +26,9 @@ class LengthBias(PositionalEncoding):
 
     def bias(self, params, geometry):
         distance = jnp.abs(geometry.relative)[:, None].astype(params["slope"].dtype)
-        return params["slope"][None, :, None, None] * distance / jnp.asarray(geometry.length)[:, None, None, None]
+        return (
+            params["slope"][None, :, None, None] * distance / by_token(jnp.asarray(geometry.q_length))[:, None, :, None]
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,7 +37,8 @@ def chunks(model, tokens, sizes, **arguments):
     cache, logits, start = model.new_cache(*tokens.shape), [], 0
     for size in sizes:
         here = slice(start, start + size)
-        of_chunk = {name: value[:, here] for name, value in arguments.items()}
+        # A length is of the whole cache, all else of the chunk.
+        of_chunk = {name: value if name == "length" else value[:, here] for name, value in arguments.items()}
         out, cache = extend(tokens[:, here], cache, *memory, streams=STREAMS, **of_chunk)
         logits.append(out)
         start += size
@@ -58,16 +59,21 @@ def test_prefill_in_chunks_and_single_steps_equal_the_full_pass(kind, slot):
 
 
 def test_cache_keeps_positions_segments_and_padding():
-    """Two packed sequences with padding between them, positions restarting, cut across the middle of a sequence."""
+    """Two packed sequences with padding between them, positions restarting, cut across the middle of a sequence; each
+    has its own length, in the full pass unasked.
+    """
     model = decoder("decoder_only", (RoPE(), LengthBias()))
     tokens = random_tokens(2, 8)
     segments = np.array([[1, 1, 1, 0, 2, 2, 2, 2]] * 2, np.int32)
     positions = np.array([[0, 1, 2, 0, 5, 6, 7, 8]] * 2, np.int32)
-    length = np.full((1,), 8, np.int32)
-    full = jitted(model.__call__)(tokens, segment_ids=segments, positions=positions, length=length)
-    cached = chunks(model, tokens, (2, 2, 2, 2), segment_ids=segments, positions=positions)
+    length = np.array([[3, 3, 3, 0, 4, 4, 4, 4]], np.int32)
+    places = {"segment_ids": segments, "positions": positions}
+    full = jitted(model.__call__)(tokens, **places)
+    cached = chunks(model, tokens, (2, 2, 2, 2), length=length, **places)
     real = segments != 0
     np.testing.assert_allclose(cached[real], full[real], rtol=1e-9, atol=1e-9)
+    first = jitted(model.__call__)(tokens[:, :3])
+    np.testing.assert_allclose(full[:, :3], first, rtol=1e-9, atol=1e-9)
 
 
 def test_a_cache_refuses_what_it_would_lose():
@@ -75,6 +81,8 @@ def test_a_cache_refuses_what_it_would_lose():
     tokens = random_tokens(1, 2)
     with pytest.raises(ValueError, match=r"token_types have no place in this cache.*token_types=True"):
         model.extend(tokens, model.new_cache(1, 2), token_types=np.ones((1, 2), np.int32))
+    with pytest.raises(ValueError, match=r"length has 2 values a row, and the cache 4 places: give one for each place"):
+        model.extend(tokens, model.new_cache(1, 4), length=np.array([[2, 2]], np.int32))
     fractions = np.array([[0.0, 0.5]], np.float32)
     with pytest.raises(ValueError, match=r"float32 positions lose their fractions.*position_dtype=float32"):
         model.extend(tokens, model.new_cache(1, 2), positions=fractions)

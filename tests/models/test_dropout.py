@@ -8,7 +8,7 @@ from small_models import jitted, random_tokens, small
 
 from posenc_jax.encodings import Randomized, RoPE
 from posenc_jax.models import Slots, Streams
-from posenc_jax.models.streams import Dropout
+from posenc_jax.models.randomness import Dropout
 
 STREAMS = Streams(dropout=jax.random.key(0), positions=jax.random.key(1))
 

@@ -10,7 +10,7 @@ from small_models import LayerBias, LengthBias, OnlySelf, Relations, jitted, ran
 
 from posenc_jax.encodings import Learned, Randomized, RoPE
 from posenc_jax.models import Slots, Streams
-from posenc_jax.models.positions import layer_encodings, sequence_of
+from posenc_jax.models.layer_encodings import layer_encodings, sequence_of
 
 pytestmark = pytest.mark.usefixtures("float64")
 

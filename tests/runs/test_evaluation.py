@@ -202,19 +202,29 @@ def test_buckets_hold_every_length_once_and_fit_the_budget():
     found = buckets(config, lengths)
     assert sorted(n for bucket in found for n in bucket.lengths) == sorted(lengths)
     for bucket in found:
-        widths = [config.task.width(n) for n in bucket.lengths]
-        assert bucket.max_length == max(bucket.lengths)
-        assert max(widths) <= 2 * max(min(widths), 32)
+        assert {bucket.max_length} == {config.task.padded_length(n) for n in bucket.lengths}
         assert bucket.share == 2048
         assert bucket.chunk & (bucket.chunk - 1) == 0, "a power of two"
     chunks = {bucket.max_length: bucket.chunk for bucket in found}
-    assert chunks[400] < chunks[160] < chunks[80]
+    widest = config.task.padded_length(400)
+    assert chunks[widest] < chunks[config.task.padded_length(160)] < chunks[config.task.padded_length(80)]
     tight = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, memory_budget_mb=128))
-    assert {b.max_length: b.chunk for b in buckets(tight, lengths)}[400] == chunks[400] // 4
-    assert {b.max_length: b.chunk for b in buckets(config, lengths, 2)}[400] == chunks[400] // 2
+    assert {b.max_length: b.chunk for b in buckets(tight, lengths)}[widest] == chunks[widest] // 4
+    assert {b.max_length: b.chunk for b in buckets(config, lengths, 2)}[widest] == chunks[widest] // 2
     few = dataclasses.replace(config, evaluation=Evaluation(lengths, num_examples=12, draws=4))
     assert {bucket.chunk for bucket in buckets(few, lengths)} == {3}
     assert buckets(config, ()) == ()
+
+
+def test_a_bucket_of_a_length_does_not_depend_on_the_others():
+    """What is compiled for a length alone is what is compiled for it among others: equal to the bit."""
+    lengths = (1, 5, 20, 40, 41, 400)
+    config = dataclasses.replace(COPIER, posenc=(), evaluation=Evaluation(lengths, num_examples=64))
+    together = {
+        n: dataclasses.replace(bucket, lengths=(n,)) for bucket in buckets(config, lengths) for n in bucket.lengths
+    }
+    for length in lengths:
+        assert buckets(config, (length,)) == (together[length],)
 
 
 # A finished run measured again.
@@ -307,10 +317,10 @@ def test_what_was_not_trained_is_refused(finished):
     before = contents(finished)
     with pytest.raises(RefusedError) as error:
         evaluate(finished, (2, 9))
-    assert "learned needs parameters of shape {'table': (20, 16)} here" in str(error.value)
-    assert "the trained ones of learned are {'table': (12, 16)}" in str(error.value)
+    assert "learned needs parameters of shape {'table': (26, 16)} here" in str(error.value)
+    assert "the trained ones of learned are {'table': (14, 16)}" in str(error.value)
     assert "choose lengths and settings that keep the shapes" in str(error.value)
-    with pytest.raises(ValueError, match=r"Learned.max_len = 12, but 20 positions occur: raise max_len to 20, or name"):
+    with pytest.raises(ValueError, match=r"Learned.max_len = 12, but 26 positions occur: raise max_len to 26, or name"):
         evaluate(finished, (2, 9), (Learned(12),))
     with pytest.raises(RefusedError, match=r"t5 has parameters, and the run was trained with rope\|learned: choose an"):
         evaluate(finished, (2,), parse("t5"))

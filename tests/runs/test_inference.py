@@ -95,10 +95,11 @@ def test_an_output_that_is_cut_off():
 
 
 def test_few_programs():
+    """One for each evaluated length, whose room for outputs encodings see."""
     loaded = load_run(trained("translation"))
     before = inference._decode._cache_size()
     translate(loaded, [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))], Beam(2))
-    assert inference._decode._cache_size() - before == 1
+    assert inference._decode._cache_size() - before == len(loaded.config.evaluation.lengths) == 3
 
 
 def documents():
@@ -234,5 +235,5 @@ def test_every_text_has_the_width_that_its_length_was_measured_at(evaluated, wid
     found = list(inference._batches(config, inputs, Notes(), "translate"))
     assert len({len(batch) for _, batch in found}) == 1
     assert {number for _, batch in found for number in batch} == set(range(len(inputs)))
-    for bucket, batch in found:
-        assert {widths[len(inputs[number])] for number in batch} == {bucket.max_length}
+    for length, batch in found:
+        assert {widths[len(inputs[number])] for number in batch} == {length}

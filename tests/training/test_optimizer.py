@@ -18,13 +18,16 @@ from posenc_jax.training.optimizer import decays, schedule, trainable, transform
     ("config", "expected"),
     [
         (Optimizer(schedule="constant"), lambda t: 1.0),
-        (Optimizer(schedule="linear", final_fraction=0.1), lambda t: 1 - 0.9 * t / 100),
-        (Optimizer(schedule="cosine"), lambda t: 0.5 * (1 + math.cos(math.pi * t / 100))),
+        (Optimizer(schedule="linear", final_fraction=0.1), lambda t: 1 - 0.9 * t / 99),
+        (Optimizer(schedule="cosine"), lambda t: 0.5 * (1 + math.cos(math.pi * t / 99))),
         (
             Optimizer(schedule="cosine", warmup_steps=10),
-            lambda t: (t + 1) / 10 if t < 10 else 0.5 * (1 + math.cos(math.pi * (t - 10) / 90)),
+            lambda t: (t + 1) / 10 if t < 10 else 0.5 * (1 + math.cos(math.pi * (t - 9) / 90)),
         ),
-        (Optimizer(schedule="inverse_sqrt", warmup_steps=10), lambda t: (t + 1) / 10 if t < 10 else math.sqrt(10 / t)),
+        (
+            Optimizer(schedule="inverse_sqrt", warmup_steps=10),
+            lambda t: (t + 1) / 10 if t < 10 else math.sqrt(10 / (t + 1)),
+        ),
     ],
 )
 def test_schedules(config, expected):
@@ -33,6 +36,24 @@ def test_schedules(config, expected):
     got = [float(factor(t)) for t in range(100)]
     np.testing.assert_allclose(got, [expected(t) for t in range(100)], atol=2e-6)
     assert max(got) <= 1.0
+
+
+@pytest.mark.parametrize("kind", ["linear", "cosine"])
+@pytest.mark.parametrize("warmup", [0, 1, 4])
+@pytest.mark.parametrize("final", [0.0, 0.25])
+def test_schedules_end_at_their_final_fraction(kind, warmup, final):
+    """To the bit, at the last of the updates; the last one of the warm-up has rate 1."""
+    factor = schedule(Optimizer(schedule=kind, warmup_steps=warmup, final_fraction=final), 10)
+    got = [float(factor(t)) for t in range(10)]
+    assert got[9] == final
+    assert got[max(warmup - 1, 0)] == 1.0
+    assert got[:warmup] == sorted(got[:warmup])
+    assert (np.diff(got[max(warmup - 1, 0) :]) < 0).all()
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_schedule_without_room_to_decay_ends_at_its_peak(steps):
+    assert float(schedule(Optimizer(schedule="linear", warmup_steps=4 * (steps > 1)), steps)(steps - 1)) == 1.0
 
 
 def test_updates_are_adamw_with_clipping():

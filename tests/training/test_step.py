@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 
 import jax
 import numpy as np
 import pytest
 from registry_slots import AllowingTypes, slots_of_registry
 
+from posenc_jax.cli.scores import score_table
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS, Task
+from posenc_jax.data.text import Classification, LanguageModel
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE
 from posenc_jax.models import Transformer
+from posenc_jax.runs.files import dumps
 from posenc_jax.training import step as step_module
 from posenc_jax.training.replicas import over_replicas, stack
 from posenc_jax.training.step import init_params, init_state, train_call, train_step
@@ -221,6 +225,25 @@ def test_a_diverged_replica_never_comes_back(group):
     for part in ("params", "opt"):
         assert equal(replica(start[part], 0), replica(end[part], 0))
         assert not equal(replica(start[part], 1), replica(end[part], 1))
+
+
+def test_a_mean_of_nothing_is_no_score():
+    """In results and tables of a length without a test example; never loss 0 or perplexity 1, the best there are."""
+    sums = dict.fromkeys(("loss_sum", "correct_sum", "weight_sum", "exact_sum", "example_count"), np.float32(0))
+    own = {
+        LanguageModel(): {"range_loss": np.zeros(18, np.float32), "range_weight": np.zeros(18, np.float32)},
+        Classification(): {"confusion": np.zeros((9, 9), np.float32)},
+        TASK: {},
+    }
+    for task, more in own.items():
+        means = jax.tree.map(np.asarray, step_module.means({**sums, **more}))
+        row = json.loads(dumps(task.results(means)))
+        assert row["count"] == 0
+        for name in {"loss", "accuracy", "exact_match", "perplexity", "macro_f1"} & row.keys():
+            assert row[name] is None, (task.name, name)
+        config = run_with(task=task, evaluation=Evaluation(lengths=(7,)), model=Transformer())
+        table = score_table(config, [{"seed": 0, "learning_rate": 1.0, "evaluation": [{"length": 7, **row}]}])
+        assert table.splitlines()[-1].split() == ["0", "1", "-"]
 
 
 @pytest.mark.parametrize("task", TASKS.values())

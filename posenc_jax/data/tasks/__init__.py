@@ -1,6 +1,6 @@
 """The generated tasks. This list is the registry."""
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task
+from posenc_jax.data.tasks.base import Example, Split, Task
 from posenc_jax.data.tasks.chomsky import (
     BucketSort,
     CycleNavigation,
@@ -13,8 +13,9 @@ from posenc_jax.data.tasks.chomsky import (
     ReverseString,
 )
 from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.data.tasks.positions import PositionOf, TokenAt, TokenBack
+from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.scan import Scan
+from posenc_jax.model_kind import ModelKind
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

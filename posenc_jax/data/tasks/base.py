@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -13,9 +12,13 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
+from posenc_jax.model_kind import ModelKind
 
-ModelKind = Literal["decoder_only", "encoder_only", "encoder_decoder"]
 Split = Literal["train", "test"]
+Range = Literal["within", "mixed", "beyond"]
+
+SMALLEST = 32
+"""Places below which a narrower program saves nothing."""
 
 
 @functools.partial(
@@ -46,11 +49,13 @@ class Example:
         encoder-decoder; ``[1]``, a class, for a model that pools).
       weights: of the shape of ``targets``, float32, 1 where loss, accuracy and exact match count, else 0. All zero: the
         example does not exist and counts nowhere.
-      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right.
+      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right. In a packed row
+        ``[S]``, for every token the length of its own sequence, 0 for padding.
       segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
-      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens, or None.
+      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens
+        (``[T]`` in a packed row), or None.
       decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
-        sequences, each a segment with positions from 0 (``length`` is then that of the longest); else None.
+        sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
     """
 
@@ -120,13 +125,26 @@ class Task(Value):
         """Score -> how exactly it is computed: numbers with equal ones compare."""
         return {}
 
-    def range_of(self, length: int) -> str:
-        """Temporary."""
-        return "within" if length <= max(self.train_lengths) else "beyond"
+    def lengths_of(self, length: int) -> tuple[int, int]:
+        """The shortest and the longest example that an evaluated length stands for: itself, or those of a bucket."""
+        return (length, length)
 
     def length_name(self, length: int) -> str:
-        """An evaluated length in words."""
-        return str(length)
+        """An evaluated length in words, ``17-32`` for a bucket."""
+        first, last = self.lengths_of(length)
+        return str(last) if first == last else f"{first}-{last}"
+
+    def range_of(self, length: int) -> Range:
+        """Where an evaluated length lies, compared with the shortest and the longest of training.
+
+        "within": no example that it stands for is shorter or longer than those. "beyond": every one is. "mixed": some
+        are, so a mean over it says nothing of either; it belongs to no average of the one kind or the other.
+        """
+        first, last = self.lengths_of(length)
+        shortest, longest = min(self.train_lengths), max(self.train_lengths)
+        if shortest <= first and last <= longest:
+            return "within"
+        return "beyond" if last < shortest or longest < first else "mixed"
 
     @property
     def token_names(self) -> tuple[str, ...]:
@@ -152,6 +170,30 @@ class Task(Value):
     def width(self, max_length: int) -> int:
         """Positions that ``inputs`` need for every length up to ``max_length``."""
         raise NotImplementedError
+
+    def padded_length(self, length: int) -> int:
+        """The length that test examples of this one are padded for: the next of those that are 1, 2, 4, ... times the
+        longest of training, or a half, a quarter, ... of it down to 32 places.
+
+        It depends on nothing else that is asked for, so neither do the numbers of a length, to the bit; and lengths
+        share few programs.
+        """
+        padded = max(self.train_lengths)
+        while padded < length:
+            padded *= 2
+        while length <= (half := -(-padded // 2)) < padded and self.width(half) >= SMALLEST:
+            padded = half
+        return padded
+
+    def num_positions(self, lengths: tuple[int, ...]) -> int:
+        """Positions, on the wider side, of the widest row of training and of evaluation at ``lengths``; padding too
+        stands at positions.
+        """
+        longest = max((*self.train_lengths, *map(self.padded_length, lengths)))
+        sides = [self.width(longest)]
+        if self.model_kind == "encoder_decoder":
+            sides.append(self.decoder_width(longest))
+        return max(sides)
 
     def decoder_width(self, max_length: int) -> int:
         """Positions that ``decoder_inputs`` need (encoder-decoder only)."""
@@ -182,16 +224,6 @@ class Task(Value):
         # The length is folded in too: else the strings of one length would begin like those of the next.
         key = jax.random.fold_in(jax.random.fold_in(key, length), index)
         return self.example(key, length, max_length, "test")
-
-    def check(self) -> None:
-        """Refuses (ValueError) what the fields alone cannot tell, before anything is written or compiled."""
-        from posenc_jax.data.tasks.vocabulary import check_vocabulary
-
-        check_vocabulary(self)
-
-    def load(self, note: Callable[[str], None] = lambda text: None) -> Any:
-        """What batches are made of besides keys, read from files (see `posenc_jax.data.text`), or None: generated."""
-        return None
 
     def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
         """``[batch_size, ...]`` training examples, padded to the longest training length.

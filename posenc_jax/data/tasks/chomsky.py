@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
+from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 
 @dataclasses.dataclass(frozen=True)

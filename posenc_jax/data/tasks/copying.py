@@ -7,9 +7,10 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
+from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 NEXT, WITH, IN = range(NUM_SPECIAL, NUM_SPECIAL + 3)
 FIRST_SYMBOL = NUM_SPECIAL + 3

@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
+from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import PAD, SPECIAL_NAMES, prompted, translated
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 VERBS = ("walk", "look", "run", "jump")
 WORDS = (*VERBS, "turn", "left", "right", "opposite", "around", "twice", "thrice", "and", "after")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -11,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
-from posenc_jax.data.records import Records, rows
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import Example, Task
-from posenc_jax.data.text.streaming import Examples, Stream, Windows
-from posenc_jax.data.tokenizer import Tokenizer
+from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
+from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
 
@@ -60,8 +59,6 @@ class Data(Value):
     @property
     def num_tokens(self) -> int:
         """Size of the vocabulary."""
-        from posenc_jax.data.tokenizer import ByteTokenizer
-
         return self.vocab_size if self.tokenizer == "bpe" else ByteTokenizer().vocab_size
 
 
@@ -91,7 +88,7 @@ class TextData:
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
       sizes: ``[n]`` or ``[n, 2]`` places that the training examples take (none without the training split).
-      stream: the training examples where they are not in memory (and not in ``arrays``).
+      on_demand: the training examples where they are not in memory (and not in ``arrays``).
     """
 
     tokenizer: Tokenizer
@@ -99,7 +96,7 @@ class TextData:
     test_rows: list[Row]
     identity: dict[str, Any]
     sizes: np.ndarray
-    stream: Stream | None = None
+    on_demand: OnDemand | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +122,7 @@ class TextTask(Task):
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
     input_columns: ClassVar[tuple[str, ...]] = ()
-    stream: ClassVar[type[Examples] | type[Windows]] = Examples
+    on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
 
     def check_fields(self) -> None:
         """Refuses sizes that do not fit together."""
@@ -163,32 +160,19 @@ class TextTask(Task):
         """The shortest and the longest that training has."""
         return (1, self.max_length)
 
-    def length_name(self, length: int) -> str:
-        """The lengths that an evaluated one stands for, ``17-32``."""
-        first = length // 2 + 1
-        return f"{first}-{length}" if first < length else str(length)
+    def lengths_of(self, length: int) -> tuple[int, int]:
+        """The upper half of ``1 .. length``."""
+        return (length // 2 + 1, length)
+
+    def num_positions(self, lengths: tuple[int, ...]) -> int:
+        """Rows of training that hold one example each are ``row`` places wide."""
+        needed = super().num_positions(lengths)
+        return needed if self.batching == "packed" else max(needed, self.row)
 
     @property
     def validation_metric(self) -> str:
         """Right tokens (or classes) with the true past given."""
         return "accuracy"
-
-    def check(self) -> None:
-        """Refuses a corpus that is not there or has not the columns (DataError)."""
-        from posenc_jax.data.text.loading import check_source
-
-        check_source(self)
-
-    def load(
-        self,
-        note: Callable[[str], None] = lambda text: None,
-        tokenizer: Tokenizer | None = None,
-        splits: tuple[str, ...] = SPLITS,
-    ) -> TextData:
-        """The splits of the corpus, tokenized; with the given tokenizer, or one trained on the training split."""
-        from posenc_jax.data.text.loading import load
-
-        return load(self, note, tokenizer, splits)
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
         """Scores of decoded outputs (tasks that write text)."""
@@ -230,20 +214,20 @@ class TextTask(Task):
         """The examples that the plan chose for this step."""
         ids, records = (fed, data["train"]) if self.data.in_memory else (fed.ids, fed.records)
         width = self.row * batch_size // ids.shape[0]
-        return rows(records, ids, width, width)
+        return compose_rows(records, ids, width, width)
 
     def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
         """Batch ``index`` of the validation split; without weight beyond its end."""
         ids = data["validation_ids"]
         numbers = index * batch_size + jnp.arange(batch_size)
         chosen = jnp.where((numbers < len(ids))[:, None], ids[jnp.minimum(numbers, len(ids) - 1)], -1)
-        return rows(data["validation"], chosen, self.row, self.row)
+        return compose_rows(data["validation"], chosen, self.row, self.row)
 
     def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
         """Test examples of more than ``length // 2`` and up to ``length`` tokens, in a mixed order."""
         ids = test_ids(data["test_lengths"], length, indices)
         decoder_width = self.decoder_width(max_length) if self.model_kind == "encoder_decoder" else None
-        return rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
+        return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
 
 
 def test_ids(lengths: Array, length: Array, indices: Array) -> Array:

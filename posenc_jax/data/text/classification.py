@@ -12,10 +12,11 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.tasks.base import Example, ModelKind
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 HEADER, BODY, FOOTER = 1, 2, 3
 """Token types; 0 is padding."""
@@ -130,11 +131,10 @@ class Classification(TextTask):
         return {"confusion": true.T @ said}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With macro-F1, and the confusion matrix as counts."""
+        """With macro-F1, NaN without an example, and the confusion matrix as counts."""
         rest = {name: value for name, value in scores.items() if name != "confusion"}
         confusion = np.asarray(scores["confusion"])
-        # Of no documents, as of a length that the test split has not, all scores are 0.
-        f1 = macro_f1(confusion) if confusion.any() else 0.0
+        f1 = macro_f1(confusion) if confusion.any() else np.nan
         return {**rest, "macro_f1": f1, "confusion": confusion.astype(int).tolist()}
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
-from posenc_jax.data.tasks.base import Example, ModelKind
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, mixed
-from posenc_jax.data.text.streaming import Windows
+from posenc_jax.data.text.on_demand import Windows
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 RANGES = tuple(2**i for i in range(17))
 """Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged."""
@@ -39,7 +40,7 @@ class LanguageModel(TextTask):
     metric = "perplexity"
     length_unit = "tokens of a window"
     columns = ("text",)
-    stream = Windows
+    on_demand = Windows
 
     def check_fields(self) -> None:
         """Refuses batching that windows have no use for."""
@@ -57,9 +58,9 @@ class LanguageModel(TextTask):
         """A decoder-only model."""
         return "decoder_only"
 
-    def length_name(self, length: int) -> str:
+    def lengths_of(self, length: int) -> tuple[int, int]:
         """Windows have one length exactly."""
-        return str(length)
+        return (length, length)
 
     def width(self, max_length: int) -> int:
         """A window."""
@@ -107,7 +108,9 @@ class LanguageModel(TextTask):
         }
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the perplexity, and that of each range of positions: ``[[first, last, perplexity], ...]``."""
+        """With the perplexity, NaN without an example, and that of each range of positions:
+        ``[[first, last, perplexity], ...]``.
+        """
         rest = {name: value for name, value in scores.items() if not name.startswith("range_")}
         loss, weight = np.asarray(scores["range_loss"]), np.asarray(scores["range_weight"])
         first = (0, *RANGES)

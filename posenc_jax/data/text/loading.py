@@ -15,15 +15,15 @@ from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text.base import SPLITS, Encoded, Row, TextData, TextTask
-from posenc_jax.data.text.streaming import Stream
+from posenc_jax.data.text.on_demand import OnDemand
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
 
 TOKENIZER_EXAMPLES = 200_000
 """When training examples are read in turn, the tokenizer is trained on the first so many."""
 HELD_EXAMPLES = 10_000
 """And so many of the other splits are used."""
-_MEASURED = 1
-"""Of what streams measure; raised when a task encodes otherwise."""
+_MEASURED = 2
+"""Of what is measured; raised when a task encodes otherwise."""
 
 
 def check_source(task: TextTask, split: str = "train") -> None:
@@ -39,30 +39,33 @@ def check_source(task: TextTask, split: str = "train") -> None:
 
 
 def load(
-    task: TextTask, note: Callable[[str], None], tokenizer: Tokenizer | None = None, names: tuple[str, ...] = SPLITS
+    task: TextTask,
+    note: Callable[[str], None] = lambda text: None,
+    tokenizer: Tokenizer | None = None,
+    splits: tuple[str, ...] = SPLITS,
 ) -> TextData:
-    """The named splits of a task's corpus, tokenized.
+    """The splits of a task's corpus, tokenized; with the given tokenizer, or one trained on the training split.
 
     Raises:
       DataError: the corpus is not there, is damaged, or a split has no example that can be used.
     """
-    check_source(task, names[0])
-    opened = {name: Split(task, name) for name in names}
-    source = opened[names[0]].source
+    check_source(task, splits[0])
+    opened = {name: Split(task, name) for name in splits}
+    source = opened[splits[0]].source
     if source.held_out:
         missing = " and no ".join(source.held_out)
         note(f"{task.data.name} has no {missing} split: one in {HELD_OUT} rows of training is held out for it")
-    streamed = opened.pop("train") if "train" in opened and not task.data.in_memory else None
-    splits = {name: list(split) for name, split in opened.items()}
+    unread = opened.pop("train") if "train" in opened and not task.data.in_memory else None
+    texts = {name: list(split) for name, split in opened.items()}
     if tokenizer is None:
-        first = splits["train"] if streamed is None else itertools.islice(streamed, TOKENIZER_EXAMPLES)
+        first = texts["train"] if unread is None else itertools.islice(unread, TOKENIZER_EXAMPLES)
         tokenizer = make_tokenizer(task, first)
-    encoded = {name: task.encode(tokenizer, split, training=name != "test") for name, split in splits.items()}
-    used: dict[str, Encoded | Stream] = dict(encoded)
-    stream = None
-    if streamed is not None:
-        stream = open_stream(task, tokenizer, streamed, note)
-        used = {"train": stream, **used}
+    encoded = {name: task.encode(tokenizer, split, training=name != "test") for name, split in texts.items()}
+    used: dict[str, Encoded | OnDemand] = dict(encoded)
+    on_demand = None
+    if unread is not None:
+        on_demand = open_on_demand(task, tokenizer, unread, note)
+        used = {"train": on_demand, **used}
     for name, part in used.items():
         if not _count(part):
             raise DataError(
@@ -81,7 +84,7 @@ def load(
     if "test" in encoded:
         test = _sorted(encoded["test"])
         arrays |= {"test": test.records, "test_lengths": test.measure.astype(np.int32)}
-        rows = [splits["test"][i] for i in test.kept]
+        rows = [texts["test"][i] for i in test.kept]
     identity = {
         **_identity(task.data.name, source),
         "tokenizer": tokenizer.sha256,
@@ -92,11 +95,11 @@ def load(
     }
     sizes = np.zeros(0, np.int32)
     if "train" in used:
-        sizes = encoded["train"].records.sizes() if stream is None else stream.sizes
-    return TextData(tokenizer, arrays, rows, identity, sizes, stream)
+        sizes = encoded["train"].records.sizes() if on_demand is None else on_demand.sizes
+    return TextData(tokenizer, arrays, rows, identity, sizes, on_demand)
 
 
-def _count(part: Encoded | Stream) -> int:
+def _count(part: Encoded | OnDemand) -> int:
     return len(part.records) if isinstance(part, Encoded) else len(part)
 
 
@@ -108,14 +111,14 @@ def _identity(name: str, source: Source) -> dict[str, Any]:
     return {"name": name, "sha256": record["sha256"], "packages": record["packages"]}
 
 
-def open_stream(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> Stream:
+def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> OnDemand:
     """The training examples, to be read when their turn comes; measured by one pass unless that was done before."""
 
     def measure() -> dict[str, np.ndarray]:
         note(f"{task.data.name}: reading {len(split):,} training examples once, to measure them")
         return kind.measure(task, tokenizer, split, note)
 
-    kind = task.stream
+    kind = task.on_demand
     decides = (_MEASURED, _identity(task.data.name, split.source), len(split), tokenizer.sha256, task)
     return kind.of(task, tokenizer, split, derived(repr(decides), measure))
 
@@ -151,7 +154,8 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
     mixed = dict(row)
     for side, column in enumerate(task.input_columns):
         words = row[column].split()
-        draw = np.random.Philox(key=number, counter=side).random_raw(len(words))
+        # Keys, not counters: counters of one key are places in one stream, so nearby ones share their draws.
+        draw = np.random.Philox(key=np.array([number, side], np.uint64)).random_raw(len(words))
         mixed[column] = " ".join(words[i] for i in np.argsort(draw, kind="stable"))
     return mixed
 

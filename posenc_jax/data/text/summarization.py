@@ -9,9 +9,9 @@ import numpy as np
 from posenc_jax.data.metrics import rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.tasks.base import ModelKind
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
+from posenc_jax.model_kind import ModelKind
 
 
 @dataclasses.dataclass(frozen=True)

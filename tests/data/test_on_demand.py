@@ -16,9 +16,9 @@ from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
-from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, streaming
+from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, on_demand
 from posenc_jax.data.text.loading import check_source, load
-from posenc_jax.data.text.streaming import Feed
+from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import StoppedError
 
@@ -54,7 +54,7 @@ TASKS_AND_ROWS = {
 }
 
 
-def streamed(task):
+def read_on_demand(task):
     return dataclasses.replace(task, data=dataclasses.replace(task.data, in_memory=False))
 
 
@@ -65,20 +65,20 @@ def quiet(text):
 @pytest.mark.parametrize("name", TASKS_AND_ROWS)
 def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
     task, rows = TASKS_AND_ROWS[name]
-    monkeypatch.setattr(streaming, "CHUNK", 10)
-    monkeypatch.setattr(streaming, "REMEMBERED_TOKENS", 200)
+    monkeypatch.setattr(on_demand, "CHUNK", 10)
+    monkeypatch.setattr(on_demand, "REMEMBERED_TOKENS", 200)
     with small_corpus(task.data.name, rows, tmp_path):
-        whole, parts = load(task, quiet), load(streamed(task), quiet)
+        whole, parts = load(task, quiet), load(read_on_demand(task), quiet)
         assert "train" not in parts.arrays
         np.testing.assert_array_equal(parts.sizes, whole.sizes)
         assert parts.identity == whole.identity
         assert parts.identity["train"]["left_out"] or name not in ("translation", "plain translation")
         key = jax.random.key(0)
         of_whole = jax.jit(lambda data, ids: task.train_batch(data, ids, key, 4))
-        of_parts = jax.jit(lambda data, fed: streamed(task).train_batch(data, fed, key, 4))
+        of_parts = jax.jit(lambda data, fed: read_on_demand(task).train_batch(data, fed, key, 4))
         shapes = set()
         plan = task.plan(whole.sizes, 3, 4)
-        feed = Feed(parts.stream, plan, task.row, COUNT)
+        feed = Feed(parts.on_demand, plan, task.row, COUNT)
         with contextlib.closing(feed):
             # On into later epochs; back to the start; and from a later step, as a run that is resumed.
             for start, stop in ((0, 45), (0, 6), (30, 36)):
@@ -116,7 +116,7 @@ def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
 
     with small_corpus(config.task.data.name, rows, tmp_path), compiled_once():
         expected = run(config, tmp_path / "whole")
-        config = dataclasses.replace(config, task=streamed(config.task))
+        config = dataclasses.replace(config, task=read_on_demand(config.task))
         before = set(threading.enumerate())
         with pytest.raises(StoppedError, match="stopped at step 6 of 15"):
             run(config, tmp_path / "parts", stop=stop_at_second_call)
@@ -133,7 +133,7 @@ def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
 
 
 def test_examples_are_measured_once(tmp_path, monkeypatch):
-    task, rows = streamed(PAIRS), ROWS["translation"]
+    task, rows = read_on_demand(PAIRS), ROWS["translation"]
     notes: list[str] = []
     with small_corpus(task.data.name, rows, tmp_path):
         first = load(task, notes.append)
@@ -156,16 +156,16 @@ def test_examples_are_measured_once(tmp_path, monkeypatch):
 
 
 def test_text_that_changed_under_its_name_is_refused(tmp_path):
-    task, rows = streamed(PAIRS), ROWS["translation"]
+    task, rows = read_on_demand(PAIRS), ROWS["translation"]
     changed = {**rows, "train": [{**row, "de": row["de"] + "!"} for row in rows["train"]]}
     with small_corpus(task.data.name, rows, tmp_path / "one"):
-        stream = load(task, quiet).stream
+        stream = load(task, quiet).on_demand
     with small_corpus(task.data.name, changed, tmp_path / "other"):
-        stream = dataclasses.replace(stream, split=load(task, quiet).stream.split)
+        stream = dataclasses.replace(stream, split=load(task, quiet).on_demand.split)
         with pytest.raises(DataError, match=r"'help/en-de' have other lengths .* remove .*other/derived to have it"):
             stream[3]
     with small_corpus("python_docs", TEXT, tmp_path / "text"):
-        windows = load(streamed(WINDOWS), quiet).stream
+        windows = load(read_on_demand(WINDOWS), quiet).on_demand
         starts = windows.starts.copy()
         starts[1:] += 1
         with pytest.raises(DataError, match="'python_docs' have other lengths than"):
@@ -182,14 +182,14 @@ def test_what_is_used_of_a_large_corpus(tmp_path, monkeypatch):
     )
     task, rows = PAIRS, ROWS["translation"]
     with small_corpus(task.data.name, rows, tmp_path):
-        parts, whole = load(streamed(task), quiet), load(task, quiet)
+        parts, whole = load(read_on_demand(task), quiet), load(task, quiet)
         assert heard == [rows["train"][:48], rows["train"]]
         for data, count in ((parts, 8), (whole, 16)):
             for split in ("validation", "test"):
                 assert data.identity[split]["examples"] + data.identity[split]["left_out"] == count
-        assert len(parts.stream) == len(whole.arrays["train"])
-        only = load(streamed(task), quiet, parts.tokenizer, ("test",))
-        assert only.stream is None
+        assert len(parts.on_demand) == len(whole.arrays["train"])
+        only = load(read_on_demand(task), quiet, parts.tokenizer, ("test",))
+        assert only.on_demand is None
         assert {row["doc"] for row in only.test_rows} == {f"test{i}" for i in range(8)}
 
 
@@ -247,7 +247,7 @@ def test_splits_that_a_data_set_of_the_hub_has_not_are_held_out(hub):
     hub("train", "test")
     for in_memory in (True, False):
         notes = []
-        data = load(task if in_memory else streamed(task), notes.append)
+        data = load(task if in_memory else read_on_demand(task), notes.append)
         assert len(data.sizes) == 117
         assert data.identity["held_out"] == ["validation"]
         assert data.identity["validation"]["examples"] == 3
@@ -258,17 +258,17 @@ def test_splits_that_a_data_set_of_the_hub_has_not_are_held_out(hub):
         load_split("scan", "train")
 
 
-def test_a_data_set_of_the_hub_is_streamed(hub):
+def test_a_data_set_of_the_hub_is_read_on_demand(hub):
     hub("train", "validation", "test")
     task = Translation(
         Data(name="wmt14_translate/de-en", tokenizer="bytes"), source="de", target="en", max_length=400, row=700
     )
-    whole, parts = load(task, quiet), load(streamed(task), quiet)
+    whole, parts = load(task, quiet), load(read_on_demand(task), quiet)
     assert whole.identity == parts.identity
     assert whole.identity["train"]["examples"] == 120
     assert "held_out" not in whole.identity
     assert whole.identity["version"]
     for i in range(120):
-        source_tokens, target_tokens = parts.stream[i]
+        source_tokens, target_tokens = parts.on_demand[i]
         np.testing.assert_array_equal(source_tokens, whole.arrays["train"].inputs.row(i))
         np.testing.assert_array_equal(target_tokens, whole.arrays["train"].targets.row(i))

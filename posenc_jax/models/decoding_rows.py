@@ -13,11 +13,11 @@ from posenc_jax.encodings.base import Array, Sequence, at_least_float32
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
-from posenc_jax.models.streams import Streams
+from posenc_jax.models.randomness import Streams
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class DecodingRows:
     """R rows whose prompts are in a cache, all but the last token of each.
 
     Attributes:
@@ -64,7 +64,7 @@ class Rows:
             streams=self.streams,
         )
 
-    def repeat(self, times: int) -> Rows:
+    def repeat(self, times: int) -> DecodingRows:
         """Each row ``times`` times, one after another: its repetitions are the same example."""
         if times == 1:
             return self
@@ -90,7 +90,7 @@ def prefill(
     length: Array | None,
     example_ids: Array | None,
     streams: Streams,
-) -> tuple[Rows, Cache]:
+) -> tuple[DecodingRows, Cache]:
     """The rows of ``prompt [B, P]`` and a cache with room for ``max_new_tokens``, filled in one pass.
 
     The last token of each prompt is left to the first step: so no logits of a prompt are ever computed, and one program
@@ -109,9 +109,9 @@ def prefill(
     else:
         real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
         # Padding goes to the left: encodings that read tokens take what lies on both sides of padding for two texts.
-        columns = np.arange(width, dtype=np.int32)[None]
-        last = jnp.max(jnp.where(real == 1, columns, 0), axis=1, keepdims=True)
-        order = (columns + last + 1) % width
+        in_order = np.arange(width, dtype=np.int32)[None]
+        last = jnp.max(jnp.where(real == 1, in_order, 0), axis=1, keepdims=True)
+        order = (in_order + last + 1) % width
         prompt, real = (jnp.take_along_axis(x, order, axis=1) for x in (prompt, real))
         types = None if types is None else jnp.take_along_axis(types, order, axis=1)
         count = jnp.sum(real, axis=1, dtype=jnp.int32)
@@ -122,7 +122,7 @@ def prefill(
     if types is not None:
         last_type = types[:, -1]
         places["token_types"] = types[:, :-1]
-    rows = Rows(model, prompt[:, -1], count, last_type, length, ids, memory, streams)
+    rows = DecodingRows(model, prompt[:, -1], count, last_type, length, ids, memory, streams)
     if width > 1:
         _, cache = rows.extend(prompt[:, :-1], cache, **places)
     return rows, cache

@@ -77,7 +77,7 @@ class Examples:
     def measure(
         cls, task: Any, tokenizer: Tokenizer, split: Texts, note: Callable[[str], None]
     ) -> dict[str, np.ndarray]:
-        """What a stream needs to know of all rows, by one pass over them."""
+        """What must be known of all rows, by one pass over them."""
         kept, sizes, truncated = [], [], 0
         for start, rows in _chunks(split, note):
             part = task.encode(tokenizer, rows, training=True)
@@ -92,7 +92,7 @@ class Examples:
 
     @classmethod
     def of(cls, task: Any, tokenizer: Tokenizer, split: Texts, measured: dict[str, np.ndarray]) -> Examples:
-        """The stream, from what `measure` found."""
+        """These examples, from what `measure` found."""
         kept = measured["kept"]
         left_out, truncated = len(split) - len(kept), int(measured["truncated"])
         return cls(task, tokenizer, split, kept, measured["sizes"], left_out, truncated)
@@ -157,7 +157,7 @@ class Windows:
 
     @classmethod
     def of(cls, task: Any, tokenizer: Tokenizer, split: Texts, measured: dict[str, np.ndarray]) -> Windows:
-        """The stream, from what `measure` found."""
+        """These examples, from what `measure` found."""
         return cls(task, tokenizer, split, measured["starts"])
 
     @functools.cached_property
@@ -219,7 +219,7 @@ class _Recent:
                 self._room += len(self._documents.popitem(last=False)[1])
 
 
-Stream = Examples | Windows
+OnDemand = Examples | Windows
 
 
 class Feed:
@@ -229,9 +229,9 @@ class Feed:
     """
 
     def __init__(
-        self, stream: Stream, plan: Packing | Buckets | Plain, row: int, steps_per_call: int, num_threads: int = 2
+        self, examples: OnDemand, plan: Packing | Buckets | Plain, row: int, steps_per_call: int, num_threads: int = 2
     ) -> None:
-        fields = stream.fields
+        fields = examples.fields
         # One value each beside tokens, which is "extra" and takes no place; so is the token that a target is ahead.
         single = {"given", "labels"}
         ahead = {"targets", "given", "labels"} | ({"inputs"} if "given" in fields else set())
@@ -239,8 +239,8 @@ class Feed:
         self._fields = fields
         self._row = row
         self._reader = Reader(
-            stream,
-            tuple,  # an example of the stream is its sides already
+            examples,
+            tuple,  # each is its sides already
             plan,
             steps_per_call,
             # Of buckets it is the width.

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Example, ModelKind, Split, Task, integers
+from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.data.tasks.by_offset import SUMS, curves, place_sums, symbol_sums
 from posenc_jax.encodings.base import Array
+from posenc_jax.model_kind import ModelKind
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,8 @@ def sequence_of(
 ) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
-    Positions default to ``0 .. S-1``, known at trace time, the length to the number of real tokens.
+    Positions default to ``0 .. S-1``, known at trace time, the length to the number of real tokens: in each segment
+    those of its own.
     """
     size = tokens.shape[1]
     if positions is None:
@@ -33,8 +34,14 @@ def sequence_of(
     if length is None and segment_ids is None:
         length = np.full((1,), size, np.int32)
     elif length is None:
-        length = jnp.sum(segment_ids != 0, axis=1, dtype=jnp.int32)
+        length = segment_lengths(segment_ids)
     return Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
+
+
+def segment_lengths(segment_ids: Array) -> Array:
+    """``[#B, S]`` int32: how many tokens the segment of each has; 0 for padding, which is segment 0."""
+    same = segment_ids[:, :, None] == segment_ids[:, None, :]
+    return jnp.where(segment_ids != 0, jnp.sum(same, axis=2, dtype=jnp.int32), 0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether a task keeps to the vocabulary that it declares: beyond it an embedding would silently give its last row."""
+"""What the fields of a task alone cannot tell: asked before anything is written or compiled."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Array, Task
+from posenc_jax.data.tasks.base import Task
+from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.loading import check_source
+from posenc_jax.encodings.base import Array
 
 SAMPLE = 64
 """Examples looked at."""
 
 
+def check_task(task: Task) -> None:
+    """Refuses a task on text whose corpus is not there or lacks a column (DataError), and a generated one that leaves
+    its vocabulary (ValueError).
+    """
+    if isinstance(task, TextTask):
+        check_source(task)
+    else:
+        check_vocabulary(task)
+
+
 def check_vocabulary(task: Task) -> None:
-    """Refuses a task (ValueError) whose tokens or targets, in a sample of its training, are not ``0 .. size-1``."""
+    """Refuses a task (ValueError) whose tokens or targets, in a sample of its training, are not ``0 .. size-1``: beyond
+    it an embedding would silently give its last row.
+    """
     sample = np.asarray(_extremes(task))
     for (smallest, largest), (what, field) in zip(sample, (("token", "vocab_size"), ("target", "num_classes"))):
         size = getattr(task, field)
