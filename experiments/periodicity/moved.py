@@ -30,7 +30,7 @@ from posenc_jax.data.text import TextTask
 from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.models import Streams
 from posenc_jax.run_data import read_tokenizer
 from posenc_jax.statistics import mean_interval

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc_jax.analysis.kernels import ROUNDING, checked, kernel
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.phase import fixed_point
+from posenc_jax.encodings.shared.phase import fixed_point
 
 MAX_OFFSET = 2**40  # up to here phases are right to 2e-7 radians
 MOST_WORK = 2 * 10**8  # angles of one frequency at one interval: some five seconds

@@ -25,7 +25,7 @@ import numpy as np
 
 from posenc_jax.analysis.kernels import kernel, lobes
 from posenc_jax.encodings.frequency_designs import DIMENSIONS, LENGTHS, UNIT
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 BASES = range(2, 10001)
 ENOUGH = 1e-3  # a level below which a lower one is no better

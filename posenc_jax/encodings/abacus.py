@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import Per, draw_keys
-from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import Per, draw_keys
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,16 @@ class Abacus(PositionalEncoding):
         "McLeish, S., Bansal, A., Stein, A., Jain, N., Kirchenbauer, J., Bartoldson, B. R., Kailkhura, B., Bhatele, "
         "A., Geiping, J., Schwarzschild, A., Goldstein, T. (2024). Transformers Can Do Arithmetic with the Right "
         "Embeddings. NeurIPS 2024. arXiv:2405.17399."
+    )
+    methods = (
+        Method(
+            "positions",
+            "Abacus",
+            "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))|learned",
+            "McLeish et al. 2024",
+            paper,
+            "the token ids of the digits are those of the task",
+        ),
     )
     shift_invariant = True
     random = True

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 def alibi_slopes(num_heads: int) -> np.ndarray:
@@ -73,6 +74,12 @@ class ALiBi(PositionalEncoding):
     citation = (
         "Press, O., Smith, N. A., Lewis, M. (2022). Train Short, Test Long: Attention with Linear Biases Enables Input "
         "Length Extrapolation. ICLR. arXiv:2108.12409."
+    )
+    methods = (
+        Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper),
+        Method(
+            "additive", "ALiBi with learned slopes", "alibi(learned=True)", "Kazemnejad et al. 2023", "arXiv:2305.19466"
+        ),
     )
     shift_invariant = True
 

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 
 def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.ndarray, layout: Layout) -> Array:
@@ -53,6 +54,7 @@ class AxialRoPE(PositionalEncoding):
         "Heo, B., Park, S., Han, D., Yun, S. (2024). Rotary Position Embedding for Vision Transformer. ECCV. "
         "arXiv:2403.13298."
     )
+    methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
 
     @property
@@ -111,6 +113,7 @@ class MixedRoPE(PositionalEncoding):
     name = "mixed_rope"
     paper = "arXiv:2403.13298"
     citation = AxialRoPE.citation
+    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -183,6 +186,16 @@ class MRoPE(PositionalEncoding):
     citation = (
         "Wang, P., Bai, S., Tan, S., Wang, S., Fan, Z., Bai, J., ... Lin, J. (2024). Qwen2-VL: Enhancing "
         "Vision-Language Model's Perception of the World at Any Resolution. arXiv:2409.12191."
+    )
+    methods = (
+        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper),
+        Method(
+            "rotary",
+            "M-RoPE, interleaved",
+            "grid(width=4, height=4)|mrope(order='interleaved')",
+            "Qwen team 2025",
+            "https://github.com/QwenLM/Qwen3-VL",
+        ),
     )
     shift_invariant = True
 

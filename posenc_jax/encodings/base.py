@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import Value
 
 Array = Any  # a jax.Array, or a numpy.ndarray where a value is known at trace time
@@ -218,7 +219,8 @@ class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
     Class facts:
-      name: the word used in strings and tables. paper, citation: where it comes from.
+      name: the word used in strings and tables. paper, citation: where it comes from. methods: its rows of the
+        catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
       needs_token_types: refuses sequences without token types.
@@ -235,6 +237,7 @@ class PositionalEncoding(Value):
     name: ClassVar[str]
     paper: ClassVar[str]
     citation: ClassVar[str]
+    methods: ClassVar[tuple[Method, ...]] = ()
     shift_invariant: ClassVar[bool] = False
     causal_only: ClassVar[bool] = False
     integer_positions: ClassVar[bool] = False

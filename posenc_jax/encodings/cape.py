@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class CAPE(PositionalEncoding):
         "Likhomanenko, T., Xu, Q., Synnaeve, G., Collobert, R., Rogozhnikov, A. (2021). CAPE: Encoding Relative "
         "Positions with Continuous Augmented Positional Embeddings. NeurIPS 2021. arXiv:2106.03143."
     )
+    methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", paper),)
     integer_positions = True
     random = True
 

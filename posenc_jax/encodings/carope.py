@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.accumulated_phase import phase_scores
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.rope import Layout
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.accumulated_phase import phase_scores
+from posenc_jax.encodings.shared.rotation import Layout
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,7 @@ class CARoPE(PositionalEncoding):
     citation = (
         "Veisi, A., Fartoot, D., Amirzadeh, H. (2025). Context-aware Rotary Position Embedding. arXiv:2507.23083."
     )
+    methods = (Method("data-dependent", "CARoPE", "carope", "Veisi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,9 @@ class CoPE(PositionalEncoding):
     citation = (
         "Golovneva, O., Wang, T., Weston, J., Sukhbaatar, S. (2024). Contextual Position Encoding: Learning to Count "
         "What's Important. arXiv:2405.18719."
+    )
+    methods = (
+        Method("relative", "CoPE", "cope", "Golovneva et al. 2024", paper, "counts attended keys; reads no positions"),
     )
     shift_invariant = True
     causal_only = True

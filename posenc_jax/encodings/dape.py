@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _NO_BIAS = (
     "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', or set "
@@ -61,6 +62,10 @@ class DAPE(PositionalEncoding):
     citation = (
         "Zheng, C., Gao, Y., Shi, H., Huang, M., Li, J., Xiong, J., Ren, X., Ng, M., Jiang, X., Li, Z., Li, Y. (2024). "
         "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation. NeurIPS. arXiv:2405.14722."
+    )
+    methods = (
+        Method("additive", "DAPE", "kerple|dape", "Zheng et al. 2024", paper, "after ALiBi or FIRE as well"),
+        Method("additive", "DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
     )
     shift_invariant = True
     per_layer = True

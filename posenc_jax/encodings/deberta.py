@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick
 
 
@@ -105,6 +106,10 @@ class DeBERTa(PositionalEncoding):
     citation = (
         "He, P., Liu, X., Gao, J., Chen, W. (2021). DeBERTa: Decoding-enhanced BERT with Disentangled Attention. ICLR. "
         "arXiv:2006.03654."
+    )
+    methods = (
+        Method("relative", "DeBERTa", "deberta", "He et al. 2020", paper),
+        Method("relative", "DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", paper),
     )
     shift_invariant = True
     integer_positions = True

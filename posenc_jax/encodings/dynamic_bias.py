@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance, init_perceptron, perceptron
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,17 @@ class DynamicBias(PositionalEncoding):
     citation = (
         "Wang, W., Yao, L., Chen, L., Lin, B., Cai, D., He, X., Liu, W. (2022). CrossFormer: A Versatile Vision "
         "Transformer Hinging on Cross-scale Attention. ICLR. arXiv:2108.00154; in the form of x-transformers."
+    )
+    methods = (
+        Method("additive", "Dynamic position bias", "dynamic_bias", "Wang et al. 2021", paper, "as in x-transformers"),
+        Method(
+            "additive",
+            "Dynamic position bias of the log distance",
+            "dynamic_bias(log_distance=True)",
+            "Wang et al. 2021",
+            paper,
+            "as in x-transformers",
+        ),
     )
     shift_invariant = True
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import init_perceptron, perceptron, relative_on_device, row_blocks
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import init_perceptron, perceptron, relative_on_device, row_blocks
 
 EPSILON = 1e-6  # of the normaliser, in the paper's listing
 
@@ -50,6 +51,10 @@ class FIRE(PositionalEncoding):
         "Li, S., You, C., Guruganesh, G., Ainslie, J., Ontanon, S., Zaheer, M., Sanghai, S., Yang, Y., Kumar, S., "
         "Bhojanapalli, S. (2024). Functional Interpolation for Relative Positions Improves Long Context Transformers. "
         "ICLR. arXiv:2310.04418."
+    )
+    methods = (
+        Method("additive", "FIRE", "fire", "Li et al. 2023", paper),
+        Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),
     )
 
     def check_fields(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.method import Method
 
 _CHUNK = 32  # positions integrated at a time
 _QUERY, _KEY, _VALUE = range(3)
@@ -59,6 +60,16 @@ class FLOATER(PositionalEncoding):
     citation = (
         "Liu, X., Yu, H.-F., Dhillon, I., Hsieh, C.-J. (2020). Learning to Encode Position for Transformer with "
         "Continuous Dynamical Model. ICML 2020. arXiv:2003.09229."
+    )
+    methods = (
+        Method(
+            "absolute",
+            "FLOATER",
+            "floater",
+            "Liu et al. 2020",
+            paper,
+            "solved position by position: slow; the authors add it to a model with sinusoidal positions",
+        ),
     )
     per_layer = True
     breaks = frozenset({"precision"})

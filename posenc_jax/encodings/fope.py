@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import turn
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import turn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +59,7 @@ class FoPE(PositionalEncoding):
         "Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization. ICML 2025. "
         "arXiv:2412.17739."
     )
+    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025", paper),)
     per_layer = True
 
     @property

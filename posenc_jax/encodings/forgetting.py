@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,19 @@ class FoX(PositionalEncoding):
     citation = (
         "Lin, Z., Nikishin, E., He, X. O., Courville, A. (2025). Forgetting Transformer: Softmax Attention with a "
         "Forget Gate. ICLR. arXiv:2503.02130."
+    )
+    methods = (
+        Method(
+            "additive",
+            "CABLE",
+            "fox",
+            "Veisi et al. 2025",
+            "arXiv:2503.08067",
+            "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z), as in the code of the paper's "
+            "first version; that code does not divide q . k by sqrt(D)",
+        ),
+        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", paper),
+        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", paper),
     )
     shift_invariant = True
     causal_only = True

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.alibi import alibi_slopes
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
 from posenc_jax.encodings.grape_m import GRAPEM
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,7 @@ class GRAPEA(PositionalEncoding):
     name = "grape_a"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-A", "grape_a", "Zhang et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -12,8 +12,9 @@ import numpy as np
 from posenc_jax.encodings.alibi import alibi_slopes
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.grape_m import GRAPEM
-from posenc_jax.encodings.rope import rotate
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.rotation import rotate
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,7 @@ class GRAPEAP(PositionalEncoding):
     name = "grape_ap"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-AP", "grape_ap", "Zhang et al. 2025", paper),)
     causal_only = True
     per_layer = True
     breaks = frozenset({"blocks"})  # the sum needs all tokens between query and key

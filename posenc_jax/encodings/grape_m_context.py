@@ -11,9 +11,10 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.grape_m import GRAPEM, check_planes
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,7 @@ class GRAPEMContext(PositionalEncoding):
     name = "grape_m_context"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-M, contextual phase", "grape_m_context", "Zhang et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True

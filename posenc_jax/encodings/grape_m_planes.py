@@ -10,7 +10,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.grape_m import GRAPEM, check_planes
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,7 @@ class GRAPEMPlanes(PositionalEncoding):
     name = "grape_m_planes"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import clipped_distances, occurring, pick
 
 
@@ -41,6 +42,7 @@ class Huang(PositionalEncoding):
         "Huang, Z., Liang, D., Xu, P., Xiang, B. (2020). Improve Transformer Models with Better Relative Position "
         "Embeddings. Findings of EMNLP. arXiv:2009.13658."
     )
+    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Learned(PositionalEncoding):
         "Gehring, J., Auli, M., Grangier, D., Yarats, D., Dauphin, Y. N. (2017). Convolutional Sequence to Sequence "
         "Learning. ICML 2017. arXiv:1705.03122."
     )
+    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
     extrapolates = False
 
     def check_fields(self) -> None:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 def fourier_features(positions: Array, frequencies: Array) -> Array:
@@ -50,6 +51,11 @@ class LearnedFourier(PositionalEncoding):
     citation = (
         "Li, Y., Si, S., Li, G., Hsieh, C.-J., Bengio, S. (2021). Learnable Fourier Features for Multi-Dimensional "
         "Spatial Positional Encoding. NeurIPS 2021. arXiv:2106.02795."
+    )
+    methods = (
+        Method(
+            "absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", paper
+        ),
     )
 
     @property

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance, perceptron
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance, perceptron
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,9 @@ class LogCPB(PositionalEncoding):
     citation = (
         "Liu, Z., Hu, H., Lin, Y., Yao, Z., Xie, Z., Wei, Y., Ning, J., Cao, Y., Zhang, Z., Dong, L., Wei, F., Guo, B. "
         "(2022). Swin Transformer V2: Scaling Up Capacity and Resolution. CVPR. arXiv:2111.09883."
+    )
+    methods = (
+        Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", paper),
     )
     shift_invariant = True
     per_layer = True

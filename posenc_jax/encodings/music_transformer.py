@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
 
 
@@ -82,6 +83,7 @@ class MusicTransformer(PositionalEncoding):
         "M. D., Dinculescu, M., Eck, D. (2019). Music Transformer: Generating Music with Long-Term Structure. ICLR. "
         "arXiv:1809.04281."
     )
+    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

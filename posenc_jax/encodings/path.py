@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _BLOCK = 64  # keys at a time: about the head dimension, where the costs of the two kinds of products meet
 _EPSILON = 1e-6  # of the authors' L2 norm
@@ -48,6 +49,17 @@ class PaTH(PositionalEncoding):
     citation = (
         "Yang, S., Shen, Y., Wen, K., Tan, S., Mishra, M., Ren, L., Panda, R., Kim, Y. (2025). PaTH Attention: "
         "Position Encoding via Accumulating Householder Transformations. NeurIPS. arXiv:2505.16381."
+    )
+    methods = (
+        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper),
+        Method(
+            "data-dependent",
+            "PaTH-FoX",
+            "fox|path",
+            "Yang et al. 2025",
+            paper,
+            "the authors' code divides the gates by sqrt(D) too: fox(scaled=True)",
+        ),
     )
     shift_invariant = True
     causal_only = True

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
 
 def clipped_phase(phase: Array) -> Array:
@@ -58,6 +59,7 @@ class PoPE(PositionalEncoding):
         'Gopalakrishnan, A., Csordás, R., Schmidhuber, J., Mozer, M. C. (2025). Decoupling the "What" and "Where" '
         "With Polar Coordinate Positional Embeddings. arXiv:2509.10534."
     )
+    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,7 @@ class PoSE(PositionalEncoding):
         "Zhu, D., Yang, N., Wang, L., Song, Y., Wu, W., Wei, F., Li, S. (2023). PoSE: Efficient Context Window "
         "Extension of LLMs via Positional Skip-wise Training. ICLR 2024. arXiv:2309.10400."
     )
+    methods = (Method("positions", "PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", paper),)
     random = True
 
     def check_fields(self) -> None:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import Per, draw_keys
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import Per, draw_keys
 
 
 def random_positions(key: Array, length: Array, max_position: int) -> Array:
@@ -65,6 +66,7 @@ class Randomized(PositionalEncoding):
         "Ruoss, A., Deletang, G., Genewein, T., Grau-Moya, J., Csordas, R., Bennani, M., Legg, S., Veness, J. (2023). "
         "Randomized Positional Encodings Boost Length Generalization of Transformers. ACL 2023. arXiv:2305.16843."
     )
+    methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", paper),)
     integer_positions = True
     random = True
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_near: Array) -> Array:
@@ -50,6 +51,24 @@ class ReRoPE(PositionalEncoding):
     paper = "https://kexue.fm/archives/9708"
     citation = (
         "Su, J. (2023). Rectified Rotary Position Embeddings. https://kexue.fm/archives/9708, github.com/bojone/rerope."
+    )
+    methods = (
+        Method(
+            "rotary",
+            "ReRoPE",
+            "log_scaling(training_length=64)|rerope(window=4)",
+            "Su 2023",
+            paper,
+            "a window of 512 and a training length of 4096 in the author's code",
+        ),
+        Method(
+            "rotary",
+            "Leaky ReRoPE",
+            "log_scaling(training_length=64)|rerope(window=4, factor=16)",
+            "Su 2023",
+            paper,
+            "a window of 512 and a training length of 4096 in the author's code",
+        ),
     )
     shift_invariant = True
     causal_only = True

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance
-from posenc_jax.encodings.phase import sincos
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance
+from posenc_jax.encodings.shared.phase import sincos
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Sandwich(PositionalEncoding):
         "Chi, T.-C., Fan, T.-H., Rudnicky, A. I., Ramadge, P. J. (2023). Dissecting Transformer Length Extrapolation "
         "via the Lens of Receptive Field Analysis. ACL. arXiv:2212.10356."
     )
+    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
     shift_invariant = True
 
     def check_fields(self) -> None:

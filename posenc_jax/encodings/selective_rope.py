@@ -7,10 +7,11 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.accumulated_phase import phase_scores
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.accumulated_phase import phase_scores
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _EPSILON = 1e-6  # of the authors' L2 norm
 
@@ -52,6 +53,7 @@ class SelectiveRoPE(PositionalEncoding):
         "Movahedi, S., Carstensen, T., Afzal, A., Hutter, F., Orvieto, A., Cevher, V. (2026). Selective Rotary "
         "Position Embedding. ICLR. arXiv:2511.17388."
     )
+    methods = (Method("data-dependent", "Selective RoPE", "selective_rope", "Movahedi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -6,9 +6,10 @@ import dataclasses
 from typing import Literal
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,16 @@ class SelfExtend(PositionalEncoding):
     citation = (
         "Jin, H., Han, X., Yang, J., Jiang, Z., Liu, Z., Chang, C.-Y., Chen, H., Hu, X. (2024). LLM Maybe LongLM: "
         "Self-Extend LLM Context Window Without Tuning. ICML. arXiv:2401.01325."
+    )
+    methods = (
+        Method(
+            "rotary",
+            "SelfExtend",
+            "self_extend(group_size=2, window=4)",
+            "Jin et al. 2024",
+            paper,
+            "groups of 8 and a window of 1024 in the authors' code",
+        ),
     )
     causal_only = True
 

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,7 @@ class SHAPE(PositionalEncoding):
         "Kiyono, S., Kobayashi, S., Suzuki, J., Inui, K. (2021). SHAPE: Shifted Absolute Position Embedding for "
         "Transformers. EMNLP 2021. arXiv:2109.05644."
     )
+    methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", paper),)
     shift_invariant = True
     random = True
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 def check_whole(relative: Array, reader: str) -> None:
@@ -86,6 +87,7 @@ class Shaw(PositionalEncoding):
         "Shaw, P., Uszkoreit, J., Vaswani, A. (2018). Self-Attention with Relative Position Representations. "
         "NAACL-HLT. arXiv:1803.02155."
     )
+    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

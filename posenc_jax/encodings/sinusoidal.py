@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
-from posenc_jax.encodings.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.frequency_designs import FrequencyDesign
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
 
-Frequencies = tuple[float, ...] | LowSideLobes | CosineDensity | Literal["vaswani", "tensor2tensor"]
+Frequencies = tuple[float, ...] | FrequencyDesign | Literal["vaswani", "tensor2tensor"]
 Layout = Literal["interleaved", "half"]
 Odd = Literal["error", "pad", "zero"]
 
@@ -31,7 +32,7 @@ def sinusoidal_frequencies(dim: int, base: float = 10000.0, frequencies: Frequen
         return vaswani_frequencies(dim, base)
     if frequencies == "tensor2tensor":
         return tensor2tensor_frequencies(dim, 1.0, base)
-    if isinstance(frequencies, LowSideLobes | CosineDensity):
+    if isinstance(frequencies, FrequencyDesign):
         return frequencies.frequencies(base, dim)
     if len(frequencies) != dim // 2:
         raise ValueError(
@@ -119,6 +120,16 @@ class Sinusoidal(PositionalEncoding):
     citation = (
         "Vaswani, A., Shazeer, N., Parmar, N., Uszkoreit, J., Jones, L., Gomez, A. N., Kaiser, L., Polosukhin, I. "
         "(2017). Attention Is All You Need. NeurIPS 2017. arXiv:1706.03762."
+    )
+    methods = (
+        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper),
+        Method(
+            "absolute",
+            "Sinusoidal, tensor2tensor's form",
+            "sinusoidal(frequencies='tensor2tensor', layout='half', odd='zero')",
+            "Vaswani et al. 2018",
+            "arXiv:1803.07416",
+        ),
     )
 
     def check_fields(self) -> None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.sinusoidal import sinusoidal
 
 
@@ -61,6 +62,16 @@ class SinusoidalAxes(PositionalEncoding):
     citation = (
         "Wang, Z., Liu, J.-C. (2019). Translating Math Formula Images to LaTeX Sequences Using Deep Neural Networks "
         "with Sequence-level Training. arXiv:1908.11415."
+    )
+    methods = (
+        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper),
+        Method(
+            "absolute",
+            "3-D sinusoidal",
+            "grid(width=4, height=4)|sinusoidal_axes(axes=3)",
+            "tatp22 2020",
+            "https://github.com/tatp22/multidim-positional-encoding",
+        ),
     )
 
     @property

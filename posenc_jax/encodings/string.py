@@ -6,9 +6,10 @@ import dataclasses
 import math
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +45,16 @@ class String(PositionalEncoding):
     citation = (
         "An, C., Zhang, J., Zhong, M., Li, L., Gong, S., Luo, Y., Xu, J., Kong, L. (2025). Why Does the Effective "
         "Context Length of LLMs Fall Short? ICLR. arXiv:2410.18745."
+    )
+    methods = (
+        Method(
+            "rotary",
+            "STRING",
+            "string(shift=4, window=2)",
+            "An et al. 2024",
+            paper,
+            "a third of the training length and a window of 128 in the paper",
+        ),
     )
     shift_invariant = True
     causal_only = True

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance
 
 
 def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
@@ -108,6 +109,7 @@ class T5Bias(PositionalEncoding):
         "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer. JMLR 21(140). "
         "arXiv:1910.10683."
     )
+    methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper),)
     shift_invariant = True
 
     def check_fields(self) -> None:

@@ -9,7 +9,8 @@ from typing import Literal
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,7 @@ class TAPA(PositionalEncoding):
         "Wang, Y., Shen, S., Munos, R., Zhan, H., Tian, Y. (2025). Positional Encoding via Token-Aware Phase "
         "Attention. arXiv:2509.12635."
     )
+    methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
     shift_invariant = True
 
     def check_fields(self) -> None:

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
 
 def sinusoid_products(x: Array, q_positions: Array, k_positions: Array, base: float = 10000.0) -> Array:
@@ -65,6 +66,7 @@ class TransformerXL(PositionalEncoding):
         "Dai, Z., Yang, Z., Yang, Y., Carbonell, J., Le, Q. V., Salakhutdinov, R. (2019). Transformer-XL: Attentive "
         "Language Models beyond a Fixed-Length Context. ACL. arXiv:1901.02860."
     )
+    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
 

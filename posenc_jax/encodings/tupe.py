@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.deberta import layer_norm
 from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.t5 import T5Bias
 
 
@@ -55,6 +56,10 @@ class TUPE(PositionalEncoding):
     citation = (
         "Ke, G., He, D., Liu, T.-Y. (2021). Rethinking Positional Encoding in Language Pre-training. ICLR. "
         "arXiv:2006.15595."
+    )
+    methods = (
+        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper),
+        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper),
     )
     extrapolates = False
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.transformer_xl import sinusoid_products
 
 
@@ -61,6 +62,7 @@ class XLNet(PositionalEncoding):
         "Yang, Z., Dai, Z., Yang, Y., Carbonell, J., Salakhutdinov, R., Le, Q. V. (2019). XLNet: Generalized "
         "Autoregressive Pretraining for Language Understanding. NeurIPS. arXiv:1906.08237."
     )
+    methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
 

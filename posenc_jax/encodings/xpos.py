@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 _LARGEST_EXPONENT = 80.0  # float32 and bfloat16 end at exp(88.7): a factor of 6000 is left for the values themselves
 
@@ -55,6 +56,7 @@ class XPos(PositionalEncoding):
         "Sun, Y., Dong, L., Patra, B., Ma, S., Huang, S., Benhaim, A., Chaudhary, V., Song, X., Wei, F. (2023). A "
         "Length-Extrapolatable Transformer. ACL. arXiv:2212.10554."
     )
+    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper),)
     shift_invariant = True
     causal_only = True
 
