@@ -17,8 +17,6 @@ from posenc_jax.analysis.kernels import ROUNDING, checked, distances, kernel
 from posenc_jax.analysis.similarities import MEASURED, Similarity, closed_form, of_frequencies, similarities
 from posenc_jax.encodings import (
     Resonance,
-    RoPE,
-    Sinusoidal,
     for_layer,
     spec,
     tensor2tensor_frequencies,
@@ -205,7 +203,7 @@ def _changes(asked: Any, similarity: Similarity) -> Iterator[str]:
     widths: list[Any] = [(w, {}, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
     groups.append(("head_dim" if of_head else "d_model", _cases(asked, element, widths, width)))
     groups.append(("precision", _precisions(asked, similarity, width)))
-    if closed and isinstance(element, Sinusoidal | RoPE):
+    if closed and hasattr(element, "base"):
         groups.append(("frequencies", _choices(asked, similarity, element.base)))
     here, apart = asked.pair[0], asked.apart
     yield from ("", "What changes it, one at a time (* as above):", "")

@@ -77,11 +77,18 @@ class AxialRoPE(PositionalEncoding):
                 f"{dims.head_dim} must be a multiple of {2 * self.axes}"
             )
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``, the last axis first, as its planes."""
+        return self._frequencies(dims.head_dim)
+
+    def _frequencies(self, head_dim: int) -> np.ndarray:
+        return np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
+
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, rotated by ``positions [#B, S, axes]``."""
-        share = q.shape[-1] // self.axes
-        axes = np.repeat(np.arange(self.axes)[::-1], share // 2)
-        return turn_by_axes(q, positions, axes, np.tile(vaswani_frequencies(share, self.base), self.axes), self.layout)
+        head_dim = q.shape[-1]
+        axes = np.repeat(np.arange(self.axes)[::-1], head_dim // self.axes // 2)
+        return turn_by_axes(q, positions, axes, self._frequencies(head_dim), self.layout)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
         """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, axes]``."""
@@ -214,6 +221,10 @@ class MRoPE(PositionalEncoding):
     def check(self, dims: Dims) -> None:
         """Refuses sections that do not make up the planes of a head."""
         self.axes(dims.head_dim)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``, of each plane, whatever its axis."""
+        return vaswani_frequencies(dims.head_dim, self.base)
 
     def axes(self, head_dim: int) -> np.ndarray:
         """The axis of each plane, ``[head_dim / 2]``.

@@ -300,6 +300,14 @@ class PositionalEncoding(Value):
         """The ``max_len`` that later elements of the slot see, given that of this one."""
         return max_len
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
+        """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
+        the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);
+        None without any, and where contents or training decide them. In the order of dimensions; of several axes those
+        of each axis. Views, aliases and closed forms are made from it.
+        """
+        return None
+
     def init(self, key: Array, dims: Dims) -> Params:
         """The parameters, a dict of float32 arrays (empty when there are none)."""
         return {}

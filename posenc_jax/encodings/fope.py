@@ -89,14 +89,18 @@ class FoPE(PositionalEncoding):
                 "and at least 4"
             )
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[F]`` radians per position, float64: those that complete a turn within the original length."""
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[F]``: those that complete a turn within the original length."""
+        return self._kept(dims.head_dim)
+
+    def _kept(self, head_dim: int) -> np.ndarray:
+        """theta."""
         every = vaswani_frequencies(head_dim, self.base)
         return every[every >= math.tau / self.original_length]
 
     def init(self, key: Array, dims: Dims) -> Params:
         """``sin``, ``cos``: ``[Hkv, F, G]``."""
-        count = len(self.frequencies(dims.head_dim))
+        count = len(self._kept(dims.head_dim))
         planes = min(count, dims.head_dim // 4)
         identity = np.zeros((count, planes), np.float32)
         kept = np.arange(0, count, math.ceil(count / planes))[:planes]
@@ -118,7 +122,7 @@ class FoPE(PositionalEncoding):
 
     def _encode(self, params: Params, x: Array, positions: Array) -> Array:
         dtype = at_least_float32(x)
-        sin, cos = sincos(positions, self.frequencies(x.shape[-1]), dtype)
+        sin, cos = sincos(positions, self._kept(x.shape[-1]), dtype)
 
         def series(wave: Array, matrices: Array, rest: float) -> Array:
             """``[B, H, S, D/2]``."""

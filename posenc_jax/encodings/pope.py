@@ -75,9 +75,9 @@ class PoPE(PositionalEncoding):
             return {"delta": jnp.zeros(shape, jnp.float32)}
         return {"delta": jax.random.uniform(key, shape, jnp.float32, minval=-2 * math.pi, maxval=0.0)}
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[head_dim]``, one of each component of a vector, radians per position, float64."""
-        return vaswani_frequencies(2 * head_dim, self.base)
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim]``, one for each component of a vector."""
+        return vaswani_frequencies(2 * dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, 2D]``."""
@@ -89,7 +89,7 @@ class PoPE(PositionalEncoding):
 
     def _encode(self, x: Array, positions: Array, delta: Array | None) -> Array:
         dim, dtype = x.shape[-1], at_least_float32(x)
-        sin, cos = (a[:, None] for a in sincos(positions, self.frequencies(dim), dtype))
+        sin, cos = (a[:, None] for a in sincos(positions, vaswani_frequencies(2 * dim, self.base), dtype))
         if delta is not None:  # the exact phase of the position, turned back by delta
             delta = clipped_phase(delta.astype(at_least_float32(x, delta)))[None, :, None]
             turned = jnp.sin(delta).astype(dtype), jnp.cos(delta).astype(dtype)

@@ -87,6 +87,10 @@ class ReRoPE(PositionalEncoding):
         """As the rotation."""
         self.rope.check(dims)
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
+
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``, see the class."""
         q_positions, k_positions, length = geometry.q_positions, geometry.k_positions, geometry.length

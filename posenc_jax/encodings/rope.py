@@ -105,18 +105,14 @@ class RoPE(PositionalEncoding):
 
     def check(self, dims: Dims) -> None:
         """Refuses a number of rotated dimensions that is odd or exceeds head_dim."""
-        self.frequencies(dims.head_dim)
+        self.frequencies_for(dims)
 
-    def frequencies(self, head_dim: int, length: int | None = None) -> np.ndarray:
-        """Radians per position of each plane, ``[r/2]``, float64, in a sequence of real length ``length`` (of which
-        only some scalings know; None: a short one).
-        """
-        r = self._rotated(head_dim)
-        return (
-            vaswani_frequencies(r, self.base)
-            if self.scaling is None
-            else self.scaling.frequencies(self.base, r, length)
-        )
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[r/2]``, of each plane that turns; only some scalings look at ``length``."""
+        r = self._rotated(dims.head_dim)
+        if self.scaling is None:
+            return vaswani_frequencies(r, self.base)
+        return self.scaling.frequencies(self.base, r, length)
 
     def _rotated(self, head_dim: int) -> int:
         """r."""

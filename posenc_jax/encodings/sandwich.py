@@ -7,7 +7,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shared.phase import sincos
@@ -57,10 +57,17 @@ class Sandwich(PositionalEncoding):
         if self.base <= 0:
             raise ValueError(f"Sandwich.base = {self.base} must be positive: the paper has 10000.0")
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[width/2]``, whatever the model."""
+        return self._frequencies()
+
+    def _frequencies(self) -> np.ndarray:
+        return self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
+
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``, in float32, or float64 where 64-bit types are enabled."""
         dtype = jnp.result_type(float)
-        frequencies = self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
+        frequencies = self._frequencies()
         sides = geometry.q_positions, geometry.k_positions
         if geometry.contiguous or all(isinstance(positions, np.ndarray) for positions in sides):
 

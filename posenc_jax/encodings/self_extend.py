@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
+import numpy as np
+
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
@@ -65,6 +67,10 @@ class SelfExtend(PositionalEncoding):
     def check(self, dims: Dims) -> None:
         """As the rotation."""
         self.rope.check(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
         """``[B, H, Q, K]``, see the class."""

@@ -149,7 +149,11 @@ class Sinusoidal(PositionalEncoding):
         """Refuses an odd d_model unless ``odd`` names a policy, and one that the frequencies do not fit."""
         if dims.d_model % 2 and self.odd == "error":
             raise ValueError(_odd_message(dims.d_model))
-        sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
+        self.frequencies_for(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """One for each sine and cosine; of an odd d_model for those of the even one that is computed."""
+        return sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the scaled vectors, summed in at least float32, in the dtype of x."""

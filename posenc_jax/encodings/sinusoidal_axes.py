@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.sinusoidal import sinusoidal
 
 
@@ -94,6 +95,11 @@ class SinusoidalAxes(PositionalEncoding):
                 f"SinusoidalAxes gives each of {self.axes} axes {channels} channels, but d_model = {dims.d_model} ends "
                 f"before the last: choose a d_model that {2 * self.axes} divides, or fewer axes"
             )
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[ceil(d_model/2)]``, those of each axis after those of the one before it."""
+        every = np.tile(vaswani_frequencies(channels_per_axis(dims.d_model, self.axes), self.base), self.axes)
+        return every[: -(-dims.d_model // 2)]
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
@@ -74,6 +76,10 @@ class String(PositionalEncoding):
     def check(self, dims: Dims) -> None:
         """As the rotation."""
         self.rope.check(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
 
     @property
     def offset(self) -> int:

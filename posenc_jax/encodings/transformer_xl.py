@@ -6,6 +6,7 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
@@ -81,6 +82,10 @@ class TransformerXL(PositionalEncoding):
             raise ValueError(
                 f"TransformerXL splits d_model = {dims.d_model} into sines and cosines: use an even d_model"
             )
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[d_model/2]``, of the sinusoid of the distance."""
+        return vaswani_frequencies(dims.d_model, self.base)
 
     def init(self, key: Array, dims: Dims) -> Params:
         """``u``, ``v``: ``[H, D]``; ``projection``: ``[H, D, d_model]``."""

@@ -78,6 +78,10 @@ class XLNet(PositionalEncoding):
         if dims.d_model % 2:
             raise ValueError(f"XLNet splits d_model = {dims.d_model} into sines and cosines: use an even d_model")
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[d_model/2]``, of the sinusoid of the distance."""
+        return vaswani_frequencies(dims.d_model, 10000.0)
+
     def init(self, key: Array, dims: Dims) -> Params:
         """See the class."""
         heads = (dims.num_heads, dims.head_dim)

@@ -79,9 +79,9 @@ class XPos(PositionalEncoding):
                 f"{dims.max_len // 2}, or a larger scale_base"
             )
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[head_dim/2]`` of its planes, radians per position, float64."""
-        return vaswani_frequencies(head_dim, self.base)
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``."""
+        return vaswani_frequencies(dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, rotated and scaled by ``positions [#B, S]``."""
@@ -95,5 +95,5 @@ class XPos(PositionalEncoding):
         dim, dtype = x.shape[-1], at_least_float32(x)
         logs = (np.log(decay_bases(dim, self.gamma)) * (sign / self.scale_base)).astype(dtype)
         factors = jnp.exp(jnp.asarray(positions - self.center).astype(dtype)[..., None] * logs[None, None])
-        sin, cos = sincos(positions, self.frequencies(dim), dtype)
+        sin, cos = sincos(positions, vaswani_frequencies(dim, self.base), dtype)
         return turn(x, (sin * factors)[:, None], (cos * factors)[:, None], self.layout)

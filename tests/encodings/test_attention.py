@@ -19,8 +19,6 @@ from posenc_jax.encodings import (
     position_bias,
 )
 
-RANDOM = np.random.default_rng(0)
-
 
 @dataclasses.dataclass(frozen=True)
 class Table(PositionalEncoding):
@@ -45,9 +43,9 @@ class Content(PositionalEncoding):
         return jnp.repeat(weights[..., :1], params["d"], axis=-1)
 
 
-def inputs(batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
-    q = RANDOM.normal(size=(batch, heads, num_q, dim))
-    k, v = (RANDOM.normal(size=(batch, kv_heads, num_k, dim)) for _ in "kv")
+def inputs(random, batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
+    q = random.normal(size=(batch, heads, num_q, dim))
+    k, v = (random.normal(size=(batch, kv_heads, num_k, dim)) for _ in "kv")
     return q, k, v
 
 
@@ -85,9 +83,9 @@ def plain(q, k, v, bias, visible):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("packed", [False, True])
-def test_attention_is_the_plain_loop(causal, packed):
-    q, k, v = inputs()
-    table = RANDOM.normal(size=(21, 4))
+def test_attention_is_the_plain_loop(random, causal, packed):
+    q, k, v = inputs(random)
+    table = random.normal(size=(21, 4))
     geometry = geometry_of(causal, packed)
 
     def visible(b, i, j):
@@ -106,9 +104,9 @@ def test_attention_is_the_plain_loop(causal, packed):
     assert np.isfinite(got).all()  # also rows that see nothing
 
 
-def test_several_encodings_add_up_and_act_at_their_hooks():
-    q, k, v = inputs(heads=2)
-    table = RANDOM.normal(size=(2, 21, 2))
+def test_several_encodings_add_up_and_act_at_their_hooks(random):
+    q, k, v = inputs(random, heads=2)
+    table = random.normal(size=(2, 21, 2))
     geometry = dataclasses.replace(geometry_of(False, False), num_heads=2)
     encodings = (Table(), RoPE(), Content())
     with jax.enable_x64(True):
@@ -144,14 +142,14 @@ def test_several_encodings_add_up_and_act_at_their_hooks():
         ((RoPE(), Table()), True, True),
     ],
 )
-def test_fused_agrees_with_the_reference_with_gradients(slot, causal, packed):
-    q, k, v = (x.astype(np.float32) for x in inputs())
-    table = {"t": RANDOM.normal(size=(21, 4)).astype(np.float32)}
+def test_fused_agrees_with_the_reference_with_gradients(random, slot, causal, packed):
+    q, k, v = (x.astype(np.float32) for x in inputs(random))
+    table = {"t": random.normal(size=(21, 4)).astype(np.float32)}
     params = tuple(table if isinstance(e, Table) else {} for e in slot)
     geometry = geometry_of(causal, packed)
     # Rows that see no key are padding: what they hold is nobody's business.
     real = 1.0 if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(np.float32)
-    cotangent = real * RANDOM.normal(size=q.shape).astype(np.float32)
+    cotangent = real * random.normal(size=q.shape).astype(np.float32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def value_and_gradient(implementation, q, k, v, params):
@@ -187,11 +185,11 @@ def test_bfloat16_keeps_its_dtype_and_a_float32_bias(implementation):
     np.testing.assert_allclose(out[0, 0, 0, :2].astype(np.float32), want, atol=4e-3)
 
 
-def test_errors():
-    q, k, v = inputs()
+def test_errors(random):
+    q, k, v = inputs(random)
     geometry = geometry_of(False, False)
     with pytest.raises(ValueError, match=r"4 query heads cannot share 3 key heads: .* must be a multiple"):
-        attend(q, *(RANDOM.normal(size=(2, 3, 7, 6)) for _ in "kv"), (), (), geometry)
+        attend(q, *(random.normal(size=(2, 3, 7, 6)) for _ in "kv"), (), (), geometry)
     with pytest.raises(ValueError, match=r"2 encodings need as many parameter sets and geometries, got 1 and 2"):
         attend(q, k, v, (RoPE(), RoPE()), ({},), geometry)
     with pytest.raises(ValueError, match=r"1 encodings need as many parameter sets and geometries, got 1 and 2"):
