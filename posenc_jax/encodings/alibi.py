@@ -83,6 +83,11 @@ class ALiBi(PositionalEncoding):
     )
     shift_invariant = True
 
+    @property
+    def unsigned(self) -> bool:  # type: ignore[override]
+        """Unless the past is nearer."""
+        return self.past_offset == 0
+
     def check_fields(self) -> None:
         """Refuses an offset that would bring the nearest past key closer than the token itself."""
         if not 0 <= self.past_offset <= 1:

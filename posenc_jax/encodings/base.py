@@ -222,6 +222,8 @@ class PositionalEncoding(Value):
       name: the word used in strings and tables. paper, citation: where it comes from. methods: its rows of the
         catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
+      unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a
+        field decides, a property, as for all facts.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
       needs_token_types: refuses sequences without token types.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
@@ -239,6 +241,7 @@ class PositionalEncoding(Value):
     citation: ClassVar[str]
     methods: ClassVar[tuple[Method, ...]] = ()
     shift_invariant: ClassVar[bool] = False
+    unsigned: ClassVar[bool] = False
     causal_only: ClassVar[bool] = False
     integer_positions: ClassVar[bool] = False
     needs_token_types: ClassVar[bool] = False

@@ -72,6 +72,11 @@ class DAPE(PositionalEncoding):
 
     position_axes = "any"
 
+    @property
+    def unsigned(self) -> bool:  # type: ignore[override]
+        """Neighbours have a left and a right."""
+        return self.kernel_size == 1
+
     def check_fields(self) -> None:
         """Refuses an even or empty neighbourhood and a perceptron without hidden units."""
         if self.kernel_size < 1 or self.kernel_size % 2 == 0:

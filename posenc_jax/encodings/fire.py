@@ -56,6 +56,7 @@ class FIRE(PositionalEncoding):
         Method("additive", "FIRE", "fire", "Li et al. 2023", paper),
         Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),
     )
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a threshold that is not positive and a perceptron without hidden units."""

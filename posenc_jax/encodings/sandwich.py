@@ -46,6 +46,7 @@ class Sandwich(PositionalEncoding):
     )
     methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
     shift_invariant = True
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a width without sines and cosines in pairs, and a base that is not positive."""

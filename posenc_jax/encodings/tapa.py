@@ -42,6 +42,7 @@ class TAPA(PositionalEncoding):
     )
     methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
     shift_invariant = True
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a share that leaves one part empty, and an exponent that is not positive."""

@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -200,6 +201,31 @@ def test_errors(random):
         attend(q, k, v, (Content(),), ({},), geometry, implementation="fused")
     with pytest.raises(ValueError, match=r"no logits or weights for return_weights"):
         attend(q, k, v, (), (), geometry, implementation="fused", return_weights=True)
+
+
+def test_a_layout_with_heads_behind_the_sequence_is_refused(random):
+    """Wherever the geometry tells the two apart; a wrong layout can give outputs without any error otherwise."""
+    q, k, v = inputs(random)  # 4 and 2 heads, 5 queries, 7 keys
+    geometry = geometry_of(False, False)
+
+    def swapped(x):
+        return jnp.swapaxes(x, 1, 2)
+
+    for wrong, name in (((swapped(q), k, v), "q"), ((q, swapped(k), v), "k"), ((q, k, swapped(v)), "v")):
+        shape = re.escape(str(wrong["qkv".index(name)].shape))
+        length = 5 if name == "q" else 7
+        message = (
+            rf"^{name} has the shape {shape}, with the {length} positions .* axis 1, .*: pass jnp.swapaxes\({name}"
+        )
+        for encodings, params in (((), ()), ((RoPE(),), ({},))):
+            with pytest.raises(ValueError, match=message):
+                attend(*wrong, encodings, params, geometry)
+    one = swapped(random.normal(size=(2, 4, 1, 6)))  # a step of decoding
+    with pytest.raises(ValueError, match=r"q has the shape \(2, 1, 4, 6\), with the 1 positions"):
+        attend(one, k, v, (), (), geometry_of(False, False, num_q=1))
+    # As many tokens as heads: nothing to tell them apart by.
+    same = random.normal(size=(1, 4, 4, 6)).astype(np.float32)
+    attend(same, same, same, (), (), Geometry.of_length(4, num_heads=4))
 
 
 @pytest.mark.parametrize("text", ["alibi", "t5", "shaw", "transformer_xl", "rope", "fire"])
