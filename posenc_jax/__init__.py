@@ -12,14 +12,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from posenc_jax import encodings
-    from posenc_jax.ablation import ablate
     from posenc_jax.analysis import check_contract
-    from posenc_jax.cell import run
     from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
     from posenc_jax.data import tasks, text
     from posenc_jax.encodings import attend, parse, spec
-    from posenc_jax.evaluation import evaluate
     from posenc_jax.models.config import Transformer
+    from posenc_jax.runs.ablation import ablate
+    from posenc_jax.runs.cell import run
+    from posenc_jax.runs.evaluation import evaluate
 
 # Where each public name is found; None for a module. Modules have nouns for names: none is hidden by a function.
 _FROM: dict[str, tuple[str, str | None]] = {
@@ -31,13 +31,13 @@ _FROM: dict[str, tuple[str, str | None]] = {
     "Run": ("posenc_jax.config", "Run"),
     "Training": ("posenc_jax.config", "Training"),
     "Transformer": ("posenc_jax.models.config", "Transformer"),
-    "ablate": ("posenc_jax.ablation", "ablate"),
+    "ablate": ("posenc_jax.runs.ablation", "ablate"),
     "attend": ("posenc_jax.encodings", "attend"),
     "check_contract": ("posenc_jax.analysis", "check_contract"),
     "encodings": ("posenc_jax.encodings", None),
-    "evaluate": ("posenc_jax.evaluation", "evaluate"),
+    "evaluate": ("posenc_jax.runs.evaluation", "evaluate"),
     "parse": ("posenc_jax.encodings", "parse"),
-    "run": ("posenc_jax.cell", "run"),
+    "run": ("posenc_jax.runs.cell", "run"),
     "spec": ("posenc_jax.encodings", "spec"),
     "tasks": ("posenc_jax.data.tasks", None),
     "text": ("posenc_jax.data.text", None),

@@ -173,7 +173,7 @@ def test_the_checker_finds(path, source, problem):
         ("data/corpora/x.py", "def f(path):\n    import tensorflow_datasets\n    return open(path)"),
         ("training/checkpoint.py", "def f(path):\n    from orbax.checkpoint import v1\n    path.mkdir()"),
         ("report/x.py", "from posenc_jax.statistics import Interval\ndef f():\n    import plotly"),
-        ("cli/x.py", "import time\nfrom posenc_jax.cell import run\ntime.monotonic()"),
+        ("cli/x.py", "import time\nfrom posenc_jax.runs.cell import run\ntime.monotonic()"),
         ("__init__.py", "import importlib\nif TYPE_CHECKING:\n    from posenc_jax.config import Run"),
     ],
 )

@@ -45,7 +45,7 @@ def test_every_public_name_is_found():
 
 def test_functions_are_not_hidden_by_modules():
     """Whatever is imported first: a submodule that is imported becomes an attribute of its package."""
-    modules = "import posenc_jax.ablation, posenc_jax.cell, posenc_jax.evaluation, posenc_jax.models.building"
+    modules = "import posenc_jax.runs.ablation, posenc_jax.runs.evaluation, posenc_jax.models.building"
     code = f"""
 {modules}
 import posenc_jax.cli.train, posenc_jax.cli.ablate, posenc_jax.cli.evaluate

@@ -11,13 +11,13 @@ import text_runs
 from trained_runs import compiled_once
 
 from posenc_jax import Run, evaluate, run
-from posenc_jax.cell import Reporter, StoppedError
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.data.text.loading import shuffled
-from posenc_jax.directories import RefusedError
 from posenc_jax.encodings import Sinusoidal
-from posenc_jax.evaluation import changed_config
+from posenc_jax.runs.errors import RefusedError, StoppedError
+from posenc_jax.runs.evaluation import changed_config
+from posenc_jax.runs.reporter import Reporter
 
 KINDS = ("translation", "summarization", "classification")
 

@@ -15,7 +15,6 @@ from unittest import mock
 
 from trained_runs import compiled_once
 
-from posenc_jax.cell import run
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import Rows
@@ -23,6 +22,7 @@ from posenc_jax.data.corpora.store import prepare
 from posenc_jax.data.text import Classification, Data, Summarization, Translation
 from posenc_jax.encodings import LogScaling, Sinusoidal
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.cell import run
 
 WORDS = ("red", "sun", "owl", "ice")
 LABELS = ("bird", "star")

@@ -23,9 +23,11 @@ from posenc_jax import Run
 from posenc_jax.analysis.kernels import kernel, lobes
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.config import from_json
-from posenc_jax.directories import RefusedError, read_json, results
 from posenc_jax.encodings import Sinusoidal, elements
 from posenc_jax.report.audit_table import grid
+from posenc_jax.runs.directory import results
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
 from posenc_jax.statistics import Interval, mean_interval
 
 HOME, ALIAS = 5, 68

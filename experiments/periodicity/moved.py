@@ -27,14 +27,15 @@ from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
-from posenc_jax.directories import RefusedError, load_config
 from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.models import Streams
-from posenc_jax.run_data import read_tokenizer
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.statistics import mean_interval
-from posenc_jax.surgery import replica_params, surviving_seeds
 from posenc_jax.training.step import model_of
 
 HOME = 5

@@ -31,11 +31,13 @@ from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
-from posenc_jax.directories import RefusedError, load_config, read_json
 from posenc_jax.models import Streams
 from posenc_jax.report.audit_table import grid
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.statistics import mean_interval
-from posenc_jax.surgery import replica_params, surviving_seeds
 from posenc_jax.training.step import model_of
 
 HOME, ALIAS = 5, 68

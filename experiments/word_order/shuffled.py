@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from posenc_jax import evaluate
-from posenc_jax.cell import Reporter
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
-from posenc_jax.directories import load_config, read_json
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import mean_interval
 
 

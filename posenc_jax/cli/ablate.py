@@ -35,8 +35,8 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
         config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = directory or Path("runs") / config.name
     prepare_jax()
-    from posenc_jax.ablation import ablate
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.runs.ablation import ablate
 
     with TerminalReporter() as reporter, stoppable() as stop:
         directory = ablate(config, directory, reporter=reporter, stop=stop)

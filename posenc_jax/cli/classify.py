@@ -36,7 +36,7 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     text = read_file(options.file)
     document = document_of_json(text, options.file) if options.file.suffix == ".json" else document_of_text(text)
     loaded = load(options, reporter)
-    from posenc_jax.inference import classify
+    from posenc_jax.runs.inference import classify
 
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter

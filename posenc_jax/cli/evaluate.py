@@ -55,8 +55,8 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     import_from_here()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
-    from posenc_jax.directories import load_config
-    from posenc_jax.evaluation import changed_config, evaluate
+    from posenc_jax.runs.directory import load_config
+    from posenc_jax.runs.evaluation import changed_config, evaluate
 
     run_directory = at_home(Path(directory))
     config = load_config(run_directory)
@@ -68,7 +68,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         raise UsageError(str(error)) from None
     prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(run_directory, changed.evaluation.lengths, posenc, **other, reporter=reporter, stop=stop)
+        path, rows = evaluate(run_directory, lengths, posenc, **other, reporter=reporter, stop=stop)
     replicas: dict[tuple[int, float], list[dict]] = {}
     for row in rows:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)

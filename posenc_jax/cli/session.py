@@ -92,7 +92,7 @@ def prepare_jax() -> None:
     """One host device per core, and a persistent compilation cache without thresholds; before a device is touched."""
     import jax
 
-    from posenc_jax.environment import threads
+    from posenc_jax.runs.environment import threads
 
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         jax.config.update("jax_num_cpu_devices", threads())

@@ -37,8 +37,8 @@ def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> tupl
     """The config of a finished run, the parameters of one seed (default: the first that did not diverge), and the
     seed.
     """
-    from posenc_jax.directories import load_config
-    from posenc_jax.surgery import replica_params, surviving_seeds
+    from posenc_jax.runs.directory import load_config
+    from posenc_jax.runs.state import replica_params, surviving_seeds
 
     config = load_config(directory.expanduser().absolute())
     alive = surviving_seeds(directory.expanduser().absolute())
@@ -94,8 +94,8 @@ def input_of(config: Any, directory: Path, text: str | None) -> Tokens:
 def _of_text(config: Any, directory: Path, text: str) -> Tokens:
     from posenc_jax.data.text.classification import SECTIONS
     from posenc_jax.data.tokenizer import BOS, EOS, SEP
-    from posenc_jax.inference import load_run, translate
-    from posenc_jax.run_data import read_tokenizer
+    from posenc_jax.runs.inference import load_run, translate
+    from posenc_jax.runs.supply import read_tokenizer
 
     tokenizer = read_tokenizer(directory.expanduser().absolute())
     ids, kind = tokenizer.encode(text), config.task.name

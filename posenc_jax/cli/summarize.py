@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
 def _summarize(options: argparse.Namespace, reporter: Any) -> None:
     decoding, document = decoding_of(options), read_file(options.file).strip()
     loaded = load(options, reporter)
-    from posenc_jax.inference import summarize
+    from posenc_jax.runs.inference import summarize
 
     outputs = summarize(
         loaded,

@@ -14,7 +14,7 @@ from posenc_jax.cli.session import import_from_here, prepare_jax
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
-    from posenc_jax.inference import Output
+    from posenc_jax.runs.inference import Output
 
 
 class Parser(argparse.ArgumentParser):
@@ -105,7 +105,7 @@ def load(options: argparse.Namespace, reporter: Any) -> Any:
     """The replica that the options name."""
     import_from_here()
     prepare_jax()
-    from posenc_jax.inference import load_run
+    from posenc_jax.runs.inference import load_run
 
     return load_run(options.run, options.seed, reporter=reporter)
 

@@ -33,8 +33,8 @@ def _train(config_file: str, overrides: list[str]) -> int:
         config, directory = override_run(default, overrides, f"posenc train {config_file}", DESCRIPTION)
     directory = directory or Path("runs") / config.directory_name
     prepare_jax()
-    from posenc_jax.cell import run
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.runs.cell import run
 
     with TerminalReporter() as reporter, stoppable() as stop:
         results = run(config, directory, reporter=reporter, stop=stop)

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
 def _translate(options: argparse.Namespace, reporter: Any) -> None:
     decoding, texts = decoding_of(options), options.texts or _lines()
     loaded = load(options, reporter)
-    from posenc_jax.inference import Output, translate
+    from posenc_jax.runs.inference import Output, translate
 
     # Empty arguments are mistakes; empty lines part paragraphs.
     wanted = options.texts or [text for text in texts if text.strip()]

@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 def _export(options: argparse.Namespace) -> int:
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import import_from_here
-    from posenc_jax.weights import export_weights
+    from posenc_jax.runs.weights import export_weights
 
     import_from_here()
 
@@ -51,7 +51,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from posenc_jax.weights import read_shapes
+    from posenc_jax.runs.weights import read_shapes
 
     shapes, entries = read_shapes(options.file)
     print(table(shapes, entries))
@@ -59,7 +59,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> str:
-    """The lines that `posenc weights inspect` prints, for the result of `posenc_jax.weights.read_shapes`."""
+    """The lines that `posenc weights inspect` prints, for the result of `posenc_jax.runs.weights.read_shapes`."""
     rows = [(name, str(shapes[name][0]), shapes[name][1]) for name in sorted(shapes, key=_key)]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     lines = [f"{name:<{widths[0]}}  {shape:<{widths[1]}}  {dtype}" for name, shape, dtype in rows]

@@ -109,9 +109,9 @@ def prefill(
     else:
         real = jnp.broadcast_to(segment_ids != 0, (batch, width)).astype(jnp.int32)
         # Padding goes to the left: encodings that read tokens take what lies on both sides of padding for two texts.
-        places = np.arange(width, dtype=np.int32)[None]
-        last = jnp.max(jnp.where(real == 1, places, 0), axis=1, keepdims=True)
-        order = (places + last + 1) % width
+        columns = np.arange(width, dtype=np.int32)[None]
+        last = jnp.max(jnp.where(real == 1, columns, 0), axis=1, keepdims=True)
+        order = (columns + last + 1) % width
         prompt, real = (jnp.take_along_axis(x, order, axis=1) for x in (prompt, real))
         types = None if types is None else jnp.take_along_axis(types, order, axis=1)
         count = jnp.sum(real, axis=1, dtype=jnp.int32)

@@ -11,8 +11,8 @@ from text_runs import LABELS, trained
 
 from posenc_jax.cli import main, texts
 from posenc_jax.cli.classify import document_of_text
-from posenc_jax.inference import classify, load_run, summarize, translate
 from posenc_jax.models import Beam, Sampling
+from posenc_jax.runs.inference import classify, load_run, summarize, translate
 
 TEXT = "sun ice\n\nred sun\n\n\nice\nice\n\nend\n"
 LONG = "owl sun ice. " * 4

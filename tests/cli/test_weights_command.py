@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from posenc_jax.cli import main
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Slots, Transformer
-from posenc_jax.weights import model_metadata
+from posenc_jax.runs.weights import model_metadata
 
 INSPECTED = """\
 blocks.2.bias     [2]     F32

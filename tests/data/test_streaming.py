@@ -11,7 +11,6 @@ import tensorflow_datasets as tfds
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
 from trained_runs import compiled_once
 
-from posenc_jax.cell import StoppedError, run
 from posenc_jax.config import Evaluation
 from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
@@ -20,6 +19,8 @@ from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, streaming
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.streaming import Feed
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import StoppedError
 
 COUNT = 3
 READING = "grain"

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Transformer
-from posenc_jax.ablation import write_results
 from posenc_jax.cli.scores import score_table
 from posenc_jax.config import config_hash
 from posenc_jax.data.text import Data, LanguageModel, Translation
 from posenc_jax.report import load, summarise, tables
+from posenc_jax.runs.ablation import write_results
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
 TRANSLATION = Run(

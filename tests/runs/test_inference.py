@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
 
-from posenc_jax import inference
 from posenc_jax.config import to_json
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import Copying
 from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
-from posenc_jax.directories import RefusedError
-from posenc_jax.inference import Output, classify, load_run, summarize, translate
 from posenc_jax.models import Beam, Greedy, Sampling
-from posenc_jax.training.metrics import read_rows
+from posenc_jax.runs import inference
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_rows
+from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
 from posenc_jax.training.step import model_of
 
 SENTENCES = ["owl sun", "ice", "sun ice ice sun red", "red sun owl", "sun", "ice sun sun ice ice ice owl"]

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
 
-from posenc_jax import cell as cell_module
-from posenc_jax.cell import Cell, load_group_state, run
-from posenc_jax.directories import RefusedError
 from posenc_jax.encodings import Learned, RoPE, parse
-from posenc_jax.surgery import partners, replica_params, transplant
+from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs.cell import Cell, run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import load_group_state, replica_params
+from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.training.step import init_params
 
 

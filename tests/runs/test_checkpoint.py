@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.training.checkpoint import CheckpointError, Checkpoints, SaveError, digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.errors import CheckpointError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
 pytestmark = [
@@ -52,7 +53,7 @@ def copy(saved, tmp_path):
 
 
 def restored(directory, notes=None):
-    found = Checkpoints(directory, (notes if notes is not None else []).append).restore(like())
+    found = Checkpoints(directory, (notes if notes is not None else []).append).restore(like(), set_aside=True)
     return None if found is None else (found[0], digest(found[1]) == digest(state(found[0])))
 
 
@@ -68,7 +69,7 @@ def damaged_arrays(directory):
 def test_the_newest_two_steps_are_kept_and_come_back_to_the_bit(saved):
     assert Checkpoints(saved).steps() == [20, 30]
     assert restored(saved) == (30, True)
-    _, found = Checkpoints(saved).restore(state(0))
+    _, found = Checkpoints(saved).restore(state(0), set_aside=True)
     assert jax.tree.structure(found) == jax.tree.structure(state(30))
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(found))
 
@@ -89,7 +90,7 @@ def test_device_arrays_may_be_donated_while_they_are_written(tmp_path):
             for _ in range(5):
                 current = bump(current)
     for newest in (2, 1):
-        step, found = Checkpoints(tmp_path).restore({"x": np.zeros(1_000_000, np.float32)})
+        step, found = Checkpoints(tmp_path).restore({"x": np.zeros(1_000_000, np.float32)}, set_aside=True)
         assert step == newest
         assert digest(found) == wanted[step]
         shutil.rmtree(tmp_path / str(step))
@@ -197,15 +198,15 @@ def test_another_models_checkpoint_is_refused_by_leaf(copy):
         CheckpointError,
         match=r"params.kernel is float32\[2, 32, 16\] there and float32\[2, 32, 24\] in this config; use the config",
     ):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     other = like()
     other["step"] = jax.ShapeDtypeStruct((2,), np.float32)
     with pytest.raises(CheckpointError, match=r"step is int32\[2\] there and float32\[2\]"):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     other = like()
     other["params"]["extra"] = other["params"].pop("bias")
     with pytest.raises(CheckpointError, match=r"params.bias is float32\[2, 16\] there and absent in this config"):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     assert restored(copy) == (30, True), "a refused step is no damaged one"
 
 

@@ -13,15 +13,16 @@ import pytest
 from flax import nnx
 from trained_runs import CONFIG, compiled_once, contents, copy_of_the_run
 
-from posenc_jax.cell import load_group_state, run
 from posenc_jax.config import Evaluation, Run, Training
 from posenc_jax.data.tasks import Task
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
-from posenc_jax.directories import RefusedError
 from posenc_jax.encodings import Learned, Randomized, RoPE, parse
-from posenc_jax.evaluation import changed_config, evaluate
 from posenc_jax.models import Streams, Transformer, build, greedy
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.evaluation import changed_config, evaluate
+from posenc_jax.runs.state import load_group_state
 from posenc_jax.training import step as step_module
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params
 from posenc_jax.training.streams import stream

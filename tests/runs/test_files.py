@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from posenc_jax.training.metrics import append_rows, cut_back, dumps, read_rows, write_atomically
+from posenc_jax.runs.files import append_rows, cut_back, dumps, read_rows, write_atomically
 
 
 def rows(*steps):

@@ -12,17 +12,17 @@ from flax import nnx
 from safetensors.numpy import load_file, save_file
 from trained_runs import CONFIG, compiled_once, copy_of_the_run
 
-from posenc_jax.cell import load_group_state, run
 from posenc_jax.cli import main
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.directories import RefusedError
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias, parse
 from posenc_jax.models import DecoderOnly, Slots, Transformer
-from posenc_jax.preflight import check_run
-from posenc_jax.surgery import transplant
-from posenc_jax.training.step import init_params
-from posenc_jax.weights import (
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.state import load_group_state
+from posenc_jax.runs.transplant import transplant
+from posenc_jax.runs.weights import (
     export_weights,
     flat,
     load_model,
@@ -33,6 +33,7 @@ from posenc_jax.weights import (
     run_metadata,
     save_weights,
 )
+from posenc_jax.training.step import init_params
 
 MODEL = Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=12)
 SLOTS = Slots(encoder=(Learned(6), RoPE()), decoder=((T5Bias(),), (parse("fire")[0],)), cross=())
@@ -52,7 +53,7 @@ def source(tmp_path):
 
 def random_params(metadata=METADATA):
     """Float32 of all kinds: ordinary, negative zero, subnormal."""
-    from posenc_jax.weights import _expected
+    from posenc_jax.runs.weights import _expected
 
     rng = np.random.default_rng(5)
 

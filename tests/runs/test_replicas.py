@@ -8,7 +8,7 @@ import pytest
 # Every mode and grouping of one cell through `run`, in one process; prints {grouping: {seed: what is to be compared}}.
 PROGRAM = """
 import dataclasses, json, tempfile
-from posenc_jax.cell import run
+from posenc_jax.runs.cell import run
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import parse

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
 
-from posenc_jax import cell as cell_module
-from posenc_jax.cell import Cell, StoppedError, load_group_state, run
 from posenc_jax.config import Ablation, Execution, config_hash, to_json
-from posenc_jax.directories import RefusedError, complete, load_config, locked
-from posenc_jax.training.checkpoint import CheckpointError, digest
+from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.checkpoint import digest
+from posenc_jax.runs.directory import complete, load_config
+from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
+from posenc_jax.runs.files import locked
+from posenc_jax.runs.state import load_group_state
 
 WITH_FAST_RATE = dataclasses.replace(CONFIG, seeds=(0, 1, 2), learning_rates=(1e-2, 1e38))
 
@@ -237,7 +240,7 @@ def test_a_resume_elsewhere_is_marked(finished, monkeypatch):
     (group / "result.json").unlink()
     elsewhere = {**cell_module.environment(), "threads": 99}
     monkeypatch.setattr(cell_module, "environment", lambda: elsewhere)
-    monkeypatch.setattr(Cell, "_measure", lambda self, group, state: {"replicas": []})
+    monkeypatch.setattr(Engine, "_measure", lambda self, group, state: {"replicas": []})
     reporter = Notes()
     run(CONFIG, finished, reporter=reporter)
     assert json.loads((group / "result.json").read_text())["bit_exact"] is False
@@ -254,7 +257,7 @@ def test_stop_is_asked_while_lengths_are_measured(finished):
 
 
 def test_tokens_that_a_task_did_not_declare_are_refused():
-    cell = Cell(CONFIG, Notes(), lambda: None)
+    cell = Engine(CONFIG, Notes(), lambda: None)
     limit = CONFIG.task.vocab_size
     cell._refuse_foreign_tokens({"largest_token": np.array([limit - 1]), "largest_target": np.array([limit - 1])})
     with pytest.raises(ValueError, match=f"made largest token {limit}, beyond the {limit} that it declares"):
