@@ -96,7 +96,7 @@ def returns(frequency: float, max_offset: int) -> tuple[Return, ...]:
       ValueError: as `near_aliases`; a frequency that is not finite.
     """
     checked_offset(max_offset)
-    word = int(fixed_point(checked([frequency]))[0])
+    word = int(fixed_point(checked(np.array([frequency])))[0])
     turn, whole = Fraction(word, 2**64), round(frequency / math.tau - word / 2**64)
     found: list[Return] = []
     before, now, rest = (1, 0), (0, 1), turn  # convergents p / q

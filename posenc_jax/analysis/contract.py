@@ -14,7 +14,7 @@ import numpy as np
 
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
 from posenc_jax.encodings import ENCODINGS, RoPE, parse, spec, token_terms
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 
 Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
 
@@ -176,7 +176,7 @@ def dtype(layer: Layer) -> Findings:
                 yield math.inf, f"{hook} returns {result.dtype} for inputs of {jnp.dtype(kind)}"
 
 
-def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array) -> dict[str, Array]:
+def _hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
     """What each hook in use returns, by element and hook."""
     geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
     q, k = layer.heads(x, 0), layer.heads(x, 1)

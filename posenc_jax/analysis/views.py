@@ -135,6 +135,8 @@ def _logits(
     length: int,
 ) -> Array:
     """``[H, Q, K]``, unscaled, with ``content [D]`` at every query and key."""
+    q: Array
+    k: Array
     q, k = (
         jnp.broadcast_to(content[None, None, None], (1, heads, length, dims.head_dim))
         for heads in (dims.num_heads, dims.num_kv_heads)

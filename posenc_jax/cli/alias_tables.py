@@ -84,7 +84,7 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
         marks += ["neighbours"] * (k == 1)
         cells = [str(k), _number(similarity.most[k])]
         if closed and similarity.kind == "vectors":
-            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]
+            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]  # type: ignore[arg-type]
         if not alike:
             cells += [_number(similarity.values[k]), _number(row[to]) if to >= 0 else ""]
         rows.append([*cells, str(to) if to >= 0 else "", _bar(similarity.most[k]), ", ".join(marks)])

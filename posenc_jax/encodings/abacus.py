@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import Per, draw_keys
 from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
@@ -81,7 +81,7 @@ class Abacus(PositionalEncoding):
         """Places 0 .. max_len and the largest offset."""
         return max_len + 1 + self.max_offset
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("Abacus", sequence)
 

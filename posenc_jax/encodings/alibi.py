@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
 
@@ -96,7 +96,7 @@ class ALiBi(PositionalEncoding):
                 "than the token itself: use 0 for the paper's bias, 0.5 to break its symmetry"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``log_slopes [H]`` if they are learned."""
         return {"log_slopes": jnp.asarray(np.log(alibi_slopes(dims.num_heads)), jnp.float32)} if self.learned else {}
 

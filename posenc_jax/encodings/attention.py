@@ -7,7 +7,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
 
 Implementation = Literal["auto", "reference", "fused"]
@@ -23,7 +23,7 @@ def attend(
     encodings: tuple[PositionalEncoding, ...],
     params: tuple[Params, ...],
     geometry: Geometry | tuple[Geometry, ...],
-    terms: tuple[Params, ...] | None = None,
+    terms: tuple[Terms, ...] | None = None,
     *,
     implementation: Implementation = "auto",
     return_weights: bool = False,

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
@@ -142,7 +142,7 @@ class MixedRoPE(PositionalEncoding):
                 f"{dims.head_dim} must be a multiple of 4"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Perpendicular pairs in a random direction per head."""
         magnitude = vaswani_frequencies(dims.head_dim // 2, self.base)
         angle = jax.random.uniform(key, (dims.num_kv_heads, 1), jnp.float32, maxval=2 * math.pi)

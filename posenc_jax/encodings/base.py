@@ -23,8 +23,10 @@ import numpy as np
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import Value
 
-Array = Any  # a jax.Array, or a numpy.ndarray where a value is known at trace time
-Params = Any  # a pytree of arrays
+Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
+Key = jax.Array
+Params = dict[str, Any]  # of one encoding: arrays by name, at any depth
+Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 
 @functools.partial(
@@ -136,7 +138,7 @@ class Geometry:
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
-        def default(places, sequence):
+        def default(places: Array | None, sequence: Sequence) -> Array:
             return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
 
         return cls(
@@ -185,7 +187,7 @@ class Geometry:
     def block(self, q: slice, k: slice) -> Geometry:
         """The same call restricted to some queries and some keys."""
 
-        def cut(array, part):
+        def cut(array: Array | None, part: slice) -> Any:
             return None if array is None else array[:, part]
 
         return dataclasses.replace(
@@ -311,11 +313,11 @@ class PositionalEncoding(Value):
         """
         return None
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """The parameters, a dict of float32 arrays (empty when there are none)."""
         return {}
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become
         B; a method may add or drop the last axis A).
 
@@ -340,7 +342,7 @@ class PositionalEncoding(Value):
         """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling; a function of positions only."""
         return None
 
-    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """What attention will need of each token, computed from the block's input ``x [B, S, M]``, which is also what
         queries, keys and values are projected from.
 
@@ -349,13 +351,13 @@ class PositionalEncoding(Value):
         """
         return None
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]`` in place of the scaled product ``q . k / sqrt(D)``: it scales itself. ``q``, ``k``
         ``[B, H, S, D]`` as the elements of the slot encoded them. At most one element of a slot has it.
         """
         raise NotImplementedError
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array | None:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array | None:
         """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not
         scaled: it scales itself.
         """

@@ -7,7 +7,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_after
 
@@ -76,7 +76,7 @@ class WithinSegment(_BySeparators):
         """``max_length`` at most."""
         return max_len if self.max_length is None else min(max_len, self.max_length)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("WithinSegment", sequence)
 
@@ -124,7 +124,7 @@ class SegmentIndex(_BySeparators):
         ),
     )
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("SegmentIndex", sequence)
 

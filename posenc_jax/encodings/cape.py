@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
 
@@ -72,7 +72,7 @@ class CAPE(PositionalEncoding):
         largest = max_len - 1 + self.max_global_shift + self.max_local_shift
         return math.ceil(largest * self.max_global_scaling) + 1
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Fractional positions, in training ``[B, S]``; in evaluation without ``zero_mean`` those given."""
         index = sequence.positions
         if not jnp.issubdtype(index.dtype, jnp.integer):
@@ -85,10 +85,10 @@ class CAPE(PositionalEncoding):
         keys = draw_keys(key, sequence, "example", "CAPE")
         index, positions = jnp.asarray(index), jnp.asarray(positions)
 
-        def symmetric(key: Array, limit: float) -> Array:
+        def symmetric(key: Key, limit: float) -> Array:
             return jax.random.uniform(key, (), jnp.float32, -limit, limit)
 
-        def draw(key: Array, row: Array) -> tuple[Array, Array, Array]:
+        def draw(key: Key, row: Array) -> tuple[Array, Array, Array]:
             shift, scaling, local = jax.random.split(key, 3)
             jitter = jax.vmap(lambda p: symmetric(jax.random.fold_in(local, p), self.max_local_shift))(row)
             return (

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder
 
@@ -92,7 +92,7 @@ class DAPE(PositionalEncoding):
         if self.with_bias and not any("bias" in e.acts_on for e in others):
             raise ValueError(_NO_BIAS)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Two layers, of ``kernel_size`` keys each."""
         params = {}
         sizes = ((1 + self.with_bias) * dims.num_heads, self.width, dims.num_heads)

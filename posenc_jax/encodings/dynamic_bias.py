@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
 
@@ -72,7 +72,7 @@ class DynamicBias(PositionalEncoding):
                 f"DynamicBias has d_model // 4 hidden units, and d_model = {dims.d_model}: use a model of at least 4"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """The perceptron."""
         return init_perceptron(key, (1, *(dims.d_model // 4,) * self.depth, dims.num_heads))
 

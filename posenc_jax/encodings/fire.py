@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import init_perceptron, perceptron, relative_on_device, row_blocks
 
@@ -68,7 +68,7 @@ class FIRE(PositionalEncoding):
         if self.width < 1:
             raise ValueError(f"FIRE.width = {self.width} must be at least 1: the paper has 32 hidden units")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``c``, ``multiplier`` and the perceptron."""
         scales = {"c": jnp.full((1,), 0.1, jnp.float32), "multiplier": jnp.ones((1,), jnp.float32)}
         return scales | init_perceptron(key, (1, self.width, dims.num_heads))

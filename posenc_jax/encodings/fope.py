@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import turn
@@ -98,7 +98,7 @@ class FoPE(PositionalEncoding):
         every = vaswani_frequencies(head_dim, self.base)
         return every[every >= math.tau / self.original_length]
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``sin``, ``cos``: ``[Hkv, F, G]``."""
         count = len(self._kept(dims.head_dim))
         planes = min(count, dims.head_dim // 4)

@@ -7,7 +7,17 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
@@ -59,7 +69,7 @@ class FoX(PositionalEncoding):
 
     position_axes = "any"
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``weight``: ``[d_model, H]``; ``bias``: ``[H]``."""
         return {
             "weight": 0.02 * jax.random.normal(key, (dims.d_model, dims.num_heads), jnp.float32),
@@ -72,7 +82,7 @@ class FoX(PositionalEncoding):
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
         return jax.nn.log_sigmoid(x.astype(dtype) @ weight + bias[None, None])
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``c_i - c_j``."""
         order = TokenOrder.of_keys(geometry)
         c = order.restore(order.sums(order.arrange(terms)))

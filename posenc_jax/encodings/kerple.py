@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 
@@ -84,7 +84,7 @@ class KERPLE(PositionalEncoding):
                 "leave it out, or choose kernel 'log' or 'power'"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``a`` and ``p``, for "nemo" also ``b``: ``[H]`` each."""
         if self.kernel == "nemo":
             ones = jnp.ones((dims.num_heads,), jnp.float32)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, perceptron
 
@@ -69,7 +69,7 @@ class LogCPB(PositionalEncoding):
         if self.width < 1:
             raise ValueError(f"LogCPB.width = {self.width} must be at least 1: the authors have 512 hidden units")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """The perceptron."""
         keys = jax.random.split(key)
         shapes = (len(self.window), self.width), (self.width, dims.num_heads)

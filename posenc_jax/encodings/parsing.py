@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from posenc_jax.encodings.base import PositionalEncoding
@@ -117,7 +117,7 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str, values:
             raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
         if field in given:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
-        inner = {_word(c): c for c in _values_in(field_types(cls)[field], values)}
+        inner = {_word(c): c for c in _values_in(field_types(cls)[field], values)}  # type: ignore[arg-type]
         given[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}", values)
     missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]
     if missing:
@@ -151,7 +151,7 @@ def _values_in(annotation: Any, values: Values) -> list[type[Value]]:
     return [cls for member in typing.get_args(annotation) for cls in _values_in(member, values)]
 
 
-def _nearest(word: str, words) -> str:
+def _nearest(word: str, words: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(words), n=1)
     return f": did you mean {near[0]!r}?" if near else ""
 

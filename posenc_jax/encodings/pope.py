@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
@@ -68,7 +68,7 @@ class PoPE(PositionalEncoding):
         if not self.base > 0:
             raise ValueError(f"PoPE.base = {self.base} must be positive: the paper has 10000.0")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Zeros, or uniform over [-2 pi, 0]."""
         shape = (dims.num_heads, dims.head_dim)
         if self.delta_init == "zero":

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
 
@@ -54,7 +54,7 @@ class PoSE(PositionalEncoding):
         """``target_length``, or ``max_len`` if that is larger."""
         return max(max_len, self.target_length)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Positions in their own type, in training ``[B, S]``."""
         positions = sequence.positions
         if not train:
@@ -67,7 +67,7 @@ class PoSE(PositionalEncoding):
         behind = positions >= cut[:, None].astype(positions.dtype)
         return positions + jnp.where(behind, skip[:, None], 0).astype(positions.dtype)
 
-    def _draw(self, key: Array, length: Array) -> tuple[Array, Array]:
+    def _draw(self, key: Key, length: Array) -> tuple[Array, Array]:
         """Length of the first chunk and width of the gap."""
         for_cut, for_skip = jax.random.split(key)
         half = jnp.maximum((length + 1) // 2, 1)

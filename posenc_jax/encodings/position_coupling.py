@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
 from posenc_jax.encodings.shared.runs import (
@@ -108,7 +108,7 @@ class PositionCoupling(PositionalEncoding):
         """Positions 0 .. max_position in training, 0 .. max_len + 1 for a line of digits."""
         return max(self.max_position + 1, max_len + 2)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("PositionCoupling", sequence)
 

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import Per, draw_keys
 
 
-def random_positions(key: Array, length: Array, max_position: int) -> Array:
+def random_positions(key: Key, length: Array, max_position: int) -> Array:
     """Uniformly random subsets of ``0 .. max_position-1``: the first ``length [B]`` of each row ``[B, max_position]``.
 
     Ascending; what follows has no meaning. Every candidate draws a 32-bit score; the ``length`` lowest are chosen, so
@@ -87,7 +87,7 @@ class Randomized(PositionalEncoding):
         """``max_position``: any position below it may occur."""
         return self.max_position
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The drawn positions, int32, shaped like ``sequence.positions`` (a leading 1 becomes B where rows differ)."""
         keys = draw_keys(key, sequence, self.per, "Randomized")
         positions = jnp.asarray(sequence.positions)

@@ -7,7 +7,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.shared.distances import relative_on_device
@@ -18,7 +18,7 @@ def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_nea
     other elsewhere; computed in at least float32. No vector per pair of tokens exists.
     """
 
-    def product(q, k):
+    def product(q: Array, k: Array) -> Array:
         scale = q.shape[-1] ** -0.5
         return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
 
@@ -91,9 +91,11 @@ class ReRoPE(PositionalEncoding):
         """Those of the rotation."""
         return self.rope.frequencies_for(dims, length)
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         q_positions, k_positions, length = geometry.q_positions, geometry.k_positions, geometry.length
+        q_far: Array
+        k_far: Array
         if self.factor is None:
             q_far, k_far = np.full((1, 1), self.window), np.zeros((1, 1), np.int64)
         else:

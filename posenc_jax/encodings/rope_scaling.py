@@ -62,8 +62,11 @@ class RoPEScaling(Value):
 
 def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
     """Integers, so that both choices stay exact."""
-    pairs = zip(chosen, otherwise, strict=True)
-    return Turns(*(jnp.where(condition, *(a[None, None] if a.ndim == 1 else a for a in pair)) for pair in pairs))
+
+    def by_row(x: Array) -> Array:
+        return x[None, None] if x.ndim == 1 else x
+
+    return Turns(*(jnp.where(condition, by_row(a), by_row(b)) for a, b in zip(chosen, otherwise, strict=True)))
 
 
 def check_factor(scaling: Any) -> None:

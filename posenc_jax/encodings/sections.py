@@ -8,7 +8,7 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import place_after
 
@@ -68,7 +68,7 @@ class WithinSection(_BySections):
         ),
     )
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S]`` int32."""
         _check_types("WithinSection", sequence)
 
@@ -131,7 +131,7 @@ class SectionIndex(_BySections):
         """The number of types."""
         return self.token_types
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S]`` int32."""
         return _check_types("SectionIndex", sequence).astype(np.int32)
 

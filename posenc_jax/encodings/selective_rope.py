@@ -7,7 +7,17 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
@@ -81,7 +91,7 @@ class SelectiveRoPE(PositionalEncoding):
                 "d_model must be a multiple of num_heads"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``down``, ``up``, ``kernel`` and what ``offset`` and ``gate`` need; see the class."""
         angles = (dims.num_heads, dims.head_dim // 2)
         shapes: dict[str, tuple[int, ...]] = {
@@ -100,7 +110,7 @@ class SelectiveRoPE(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         } | {name: jnp.zeros(shape, jnp.float32) for name, shape in zeros.items()}
 
-    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """``projected`` ``[B, S, H, D/2]``, the angles before the convolution, and ``gate`` ``[B, S, H]``."""
         dtype = at_least_float32(x)
         p = {name: a.astype(dtype) for name, a in params.items()}
@@ -112,7 +122,7 @@ class SelectiveRoPE(PositionalEncoding):
             terms["gate"] = jax.nn.sigmoid(x @ p["gate_weight"] + p["gate_bias"][None, None])
         return terms
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)
         order = TokenOrder.of_keys(geometry)

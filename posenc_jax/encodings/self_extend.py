@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
@@ -72,7 +72,7 @@ class SelfExtend(PositionalEncoding):
         """Those of the rotation."""
         return self.rope.frequencies_for(dims, length)
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         g, w, length = self.group_size, self.window, geometry.length
         shift = w - (w // g if self.shift == "floor" or w % g == 0 else w / g)

@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
 
@@ -58,7 +58,7 @@ class SHAPE(PositionalEncoding):
         """The largest offset more."""
         return max_len + (self.max_shift if self.evaluation == "max_shift" else self.max_shift - 1)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The positions plus the offset; in training ``[B, S]``. In evaluation known positions stay known."""
         positions = sequence.positions
         if not train:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +50,7 @@ def sinusoidal(
     frequencies: Frequencies = "vaswani",
     layout: Layout = "interleaved",
     odd: Odd = "error",
-    dtype=jnp.float32,
+    dtype: Any = jnp.float32,
 ) -> Array:
     """Sinusoidal position vectors of shape ``positions.shape + (dim,)``.
 

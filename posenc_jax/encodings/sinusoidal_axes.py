@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,7 @@ def channels_per_axis(dim: int, axes: int) -> int:
     return 2 * -(-dim // (2 * axes))
 
 
-def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype=jnp.float32) -> Array:
+def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype: Any = jnp.float32) -> Array:
     """Vectors ``[..., dim]`` of positions ``[..., A]``: the sinusoidal vectors of the axes, one after the other.
 
     Each axis has `channels_per_axis` channels and Vaswani's frequencies for that many; what exceeds ``dim`` is cut off

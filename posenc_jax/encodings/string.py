@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
@@ -86,7 +86,7 @@ class String(PositionalEncoding):
         """S, the first distance that is shortened."""
         return int(0.33 * self.training_length) if self.shift is None else self.shift
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         at_q, length = geometry.q_positions, geometry.length
         keys = self.rope.encode_keys(params, k, geometry.k_positions, length)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
 
@@ -60,7 +60,7 @@ class TAPA(PositionalEncoding):
                 "number above 0 and below head_dim, as half of an even head_dim is"
             )
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         split = round(self.theta * q.shape[-1])

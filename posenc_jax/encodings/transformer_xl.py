@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
@@ -87,7 +87,7 @@ class TransformerXL(PositionalEncoding):
         """``[d_model/2]``, of the sinusoid of the distance."""
         return vaswani_frequencies(dims.d_model, self.base)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``u``, ``v``: ``[H, D]``; ``projection``: ``[H, D, d_model]``."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "projection": (*heads, dims.d_model)}
@@ -96,7 +96,7 @@ class TransformerXL(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``(u . k_j + (q_i + v) . W_R R(i - j)) / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         u, v, projection = (params[name].astype(dtype) for name in ("u", "v", "projection"))

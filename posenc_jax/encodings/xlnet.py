@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.transformer_xl import sinusoid_products
@@ -82,7 +82,7 @@ class XLNet(PositionalEncoding):
         """``[d_model/2]``, of the sinusoid of the distance."""
         return vaswani_frequencies(dims.d_model, 10000.0)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "w": heads, "projection": (*heads, dims.d_model), "segments": (2, *heads)}
@@ -91,7 +91,7 @@ class XLNet(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: everything but ``q_i . k_j / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         q, k = q.astype(dtype), k.astype(dtype)

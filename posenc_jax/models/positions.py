@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc_jax.encodings import slots
 from posenc_jax.encodings.attention import position_bias
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import Slot
 
 
@@ -58,7 +58,7 @@ def layer_encodings(
     keys: Sequence,
     *,
     num_layers: int,
-    key: Array | None,
+    key: Key | None,
     train: bool,
     **call: Any,
 ) -> tuple[LayerEncodings, ...]:
