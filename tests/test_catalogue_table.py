@@ -94,7 +94,7 @@ def test_learned_parameters(lines):
         assert cells[6] == f"{total:,}", f"{method.name}: {REGENERATE}"
 
 
-def test_the_script_writes_what_is_there(script):
+def test_the_script_writes_what_is_there(script, committed):
     readme, audit = (ROOT / "README.md").read_text(), json.loads(script.AUDIT.read_text())
     assert script.replaced(readme, script.table(audit)) == readme, REGENERATE
     with pytest.raises(ValueError, match=r"README.md has no place for the table: put it between"):
