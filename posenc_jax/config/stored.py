@@ -84,6 +84,8 @@ def difference(old: Any, new: Any, path: str = "") -> list[str]:
         for field in [*old, *(name for name in new if name not in old)]:
             lines += difference(old.get(field), new.get(field), f"{path}.{field}" if path else field)
         return lines
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [line for i, pair in enumerate(zip(old, new)) for line in difference(*pair, f"{path}[{i}]")]
     return [] if old == new else [f"{path}: {_short(old)} -> {_short(new)}"]
 
 

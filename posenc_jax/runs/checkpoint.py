@@ -251,7 +251,7 @@ def _record_digest(record: dict) -> str:
 def _digest(array: np.ndarray) -> str:
     array = np.ascontiguousarray(array)
     total = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
-    total.update(memoryview(array.reshape(-1).view(np.uint8)))  # no copy
+    total.update(array.reshape(-1).view(np.uint8).data)  # no copy
     return total.hexdigest()
 
 

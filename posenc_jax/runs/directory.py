@@ -87,7 +87,7 @@ def finished(group: Path) -> dict:
     if not path.exists():
         raise RefusedError(f"{group} is not finished: run it to the end first")
     result = read_json(path)
-    replicas = _group_of(group).replicas
+    replicas = read_group(group).replicas
     if replicas_of(result) != replicas:
         raise RefusedError(
             f"{path} is of other replicas ({_listed(replicas_of(result))}) than {group / 'config.json'} has "
@@ -136,10 +136,10 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
             "another directory"
         )
     if lines := _config_differences(stored.config, config):
-        holds = "an ablation with other settings" if not isinstance(config, Run) else "another config"
+        holds = "a run" if isinstance(config, Run) else "an ablation"
         raise RefusedError(
-            f"{directory} holds {holds}; choose another directory, or go back to them. Differences:\n  "
-            + "\n  ".join(lines)
+            f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
+            "Differences:\n  " + "\n  ".join(lines)
         )
     if not accept_changed_code:
         refuse_changed_code(directory, changed_code(directory, own_code.digests(config)))
@@ -252,21 +252,17 @@ def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
 
 
-def _group_of(directory: Path) -> Group:
-    """The replicas of a group, whatever its config."""
-    data = _checked(directory / "config.json")
+def read_group(directory: Path) -> Group:
+    """The group in a directory, whatever its config; RefusedError when there is none."""
+    path = directory / "config.json"
+    if not path.exists():
+        raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
+    data = _checked(path)
     try:
         replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
         return Group(directory, replicas, int(data["group_size"]))
     except (KeyError, TypeError, ValueError):
-        raise RefusedError(f"{directory / 'config.json'} is no group's: restore it") from None
-
-
-def read_group(directory: Path) -> Group:
-    """The group in a directory; RefusedError when there is none."""
-    if not (directory / "config.json").exists():
-        raise RefusedError(f"{directory} is no group: it has no config.json")
-    return _group_of(directory)
+        raise RefusedError(f"{path} is no group's: restore it") from None
 
 
 def _checked(path: Path) -> dict:

@@ -20,7 +20,7 @@ from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
-from posenc_jax.runs.directory import finished, group_directories, load_config, refuse_changed_code
+from posenc_jax.runs.directory import code_in, finished, group_directories, load_config, refuse_changed_code
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.own_code import Digests, changed_here, changes, load_here
