@@ -6,6 +6,9 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Slot, elements, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
+# What a test says when a file that follows from the catalogue does not follow from it.
+REGENERATE = "a file that is made from the catalogue is not of this catalogue: run scripts/regenerate"
+
 
 @dataclasses.dataclass(frozen=True)
 class AllowingTypes(Copying):

@@ -1,4 +1,4 @@
-"""The README's table of encodings says what the code and the committed audit say."""
+"""The README's table of encodings says what the code and the committed audit say; what scripts/regenerate writes."""
 
 import importlib.util
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
 from posenc_jax.encodings import check_slot, elements, init_slot, parse
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("make_catalogue_table", ROOT / "scripts" / "make_catalogue_table.py")
+    spec = importlib.util.spec_from_file_location("regenerate", ROOT / "scripts" / "regenerate.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -25,7 +26,9 @@ def script():
 @pytest.fixture(scope="module")
 def committed():
     audit = json.loads((ROOT / "scripts" / "catalogue_audit.json").read_text())
-    return {(record["name"], record["spec"]): record for record in audit["encodings"]}
+    records = {(record["name"], record["spec"]): record for record in audit["encodings"]}
+    assert list(records) == [(m.name, m.spec) for _, m in rows()], REGENERATE
+    return records
 
 
 @pytest.fixture(scope="module")
@@ -36,43 +39,38 @@ def lines(script):
     assert shown[0] == "| " + " | ".join(script.COLUMNS) + " |"
     # A bar inside a spec is written as backslash and bar.
     cells = [[c.strip().replace("\0", "|") for c in line.replace("\\|", "\0").strip("|").split("|")] for line in shown]
+    assert [row[:3] for row in cells[2:]] == [[m.name, f"`{m.spec}`", family] for family, m in rows()], REGENERATE
     return cells[2:]
-
-
-def test_every_row_of_the_catalogue_is_there(lines):
-    wanted = [[m.name, f"`{m.spec}`", family] for family, m in rows()]
-    assert [cells[:3] for cells in lines] == wanted
 
 
 def test_what_the_code_says(lines):
     for cells, (_, method) in zip(lines, rows(), strict=True):
         encodings = elements(parse(method.spec))
-        assert method.paper in cells[3]
-        assert method.link.removeprefix("arXiv:") in cells[3]
+        assert method.paper in cells[3], REGENERATE
+        assert method.link.removeprefix("arXiv:") in cells[3], REGENERATE
         acts_on = frozenset().union(*(e.acts_on for e in encodings))
         words = [] if cells[4] == "-" else cells[4].split(", ")
-        assert len(words) == len(acts_on - {"token_terms"})
+        assert len(words) == len(acts_on - {"token_terms"}), REGENERATE
         for hook, word in (
             ("embed", "input embeddings"),
             ("bias", "logits (by position)"),
             ("map_positions", "positions"),
         ):
-            assert (word in words) == (hook in acts_on)
-        assert cells[5] == ("yes" if all(e.extrapolates for e in encodings) else "no")
+            assert (word in words) == (hook in acts_on), REGENERATE
+        assert cells[5] == ("yes" if all(e.extrapolates for e in encodings) else "no"), REGENERATE
 
 
 def test_the_audit_is_of_these_encodings(lines, committed):
     """Whoever changes a hook or a parameter makes the audit anew."""
-    assert list(committed) == [(m.name, m.spec) for _, m in rows()]
     for cells, (_, method) in zip(lines, rows(), strict=True):
         record = committed[method.name, method.spec]
         encodings = elements(parse(method.spec))
-        assert cells[7] == record["verdict"]
+        assert cells[7] == record["verdict"], REGENERATE
         assert cells[7] in ("nothing to keep",) or cells[7].startswith("kept (")
         assert record["problems"] == []
-        assert set(record["acts_on"]) == frozenset().union(*(e.acts_on for e in encodings))
-        assert cells[6] == f"{record['parameters']['learned']:,}"
-        assert record["shift_invariant"] == all(e.shift_invariant for e in encodings)
+        assert set(record["acts_on"]) == frozenset().union(*(e.acts_on for e in encodings)), REGENERATE
+        assert cells[6] == f"{record['parameters']['learned']:,}", REGENERATE
+        assert record["shift_invariant"] == all(e.shift_invariant for e in encodings), REGENERATE
 
 
 def test_learned_parameters(lines):
@@ -93,10 +91,63 @@ def test_learned_parameters(lines):
                 if name not in e.frozen
                 for a in jax.tree.leaves(value)
             )
-        assert cells[6] == f"{total:,}", method.name
+        assert cells[6] == f"{total:,}", f"{method.name}: {REGENERATE}"
 
 
-def test_the_script_writes_what_is_there(script):
+def test_the_script_writes_what_is_there(script, committed):
     readme, audit = (ROOT / "README.md").read_text(), json.loads(script.AUDIT.read_text())
-    assert script.replaced(readme, script.table(audit)) == readme
-    assert script.replaced("no place", "table") is None
+    assert script.replaced(readme, script.table(audit)) == readme, REGENERATE
+    with pytest.raises(ValueError, match=r"README.md has no place for the table: put it between"):
+        script.replaced("no place", "table")
+
+
+def row(name, values=(1.0, None), seen=None, **facts):
+    return {
+        "name": name,
+        "spec": name,
+        "parameters": {},
+        "positions_seen": seen,
+        "outputs": {"q": [list(values)]},
+    } | facts
+
+
+def test_a_golden_value_that_is_there_stays_as_it_is(script):
+    old, new = row("a", (1.0, None), paper="old"), row("a", (1.0 + 1e-12, None), paper="new")
+    assert script.merged([old], [row("b"), new], []) == ([row("b"), row("a", (1.0, None), paper="new")], [])
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        (row("a", (1.0 + 1e-8, None)), "q"),
+        (row("a", (None, 1.0)), "q"),
+        (row("a", (1.0,)), "q"),
+        (row("a", outputs={"q": [[1.0, None]], "k": [[1.0]]}), "k"),
+        (row("a", outputs={}), "q"),
+        (row("a", parameters={"0.a.table": [1]}), "parameters"),
+        (row("a", seen=[[0], [1]]), "positions of element 0, positions of element 1"),
+    ],
+)
+def test_a_changed_golden_value_is_a_changed_encoding(script, new, what):
+    assert script.merged([row("a")], [new], ["b"])[1] == [f"a: {what} changed"]
+    assert script.merged([row("a")], [new], ["a"]) == ([new], [])
+
+
+def test_a_row_goes_only_where_it_is_meant_to(script):
+    assert script.merged([row("a"), row("b")], [row("b")], []) == ([row("b")], ["a: a is gone"])
+    assert script.merged([row("a"), row("b")], [row("b")], ["a"]) == ([row("b")], [])
+
+
+def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monkeypatch, capsys):
+    files = {path: path.read_bytes() for path in (script.GOLDEN, script.AUDIT, script.README)}
+    kept = json.loads(files[script.GOLDEN])
+    changed = json.loads(files[script.GOLDEN])
+    changed["rows"][2]["outputs"]["rows"][0][0] += 0.5
+    monkeypatch.setattr("posenc_jax.analysis.golden.document", lambda: changed)
+    assert script.main([]) == 1
+    name = kept["rows"][2]["name"]
+    message = capsys.readouterr().err
+    assert f"{name}: rows changed\na changed golden value is a changed encoding: if it is meant, --changed" in message
+    assert script.main(["--changed", "Sinusoidl"]) == 1
+    assert "--changed 'Sinusoidl' is no row of the catalogue: did you mean 'Sinusoidal'?" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in files} == files

@@ -30,7 +30,7 @@ from posenc_jax.data.text import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings import PositionalEncoding
 from posenc_jax.encodings.base import at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc_jax.analysis.kernels import ROUNDING, checked, kernel
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.phase import fixed_point
+from posenc_jax.encodings.shared.phase import fixed_point
 
 MAX_OFFSET = 2**40  # up to here phases are right to 2e-7 radians
 MOST_WORK = 2 * 10**8  # angles of one frequency at one interval: some five seconds
@@ -96,7 +96,7 @@ def returns(frequency: float, max_offset: int) -> tuple[Return, ...]:
       ValueError: as `near_aliases`; a frequency that is not finite.
     """
     checked_offset(max_offset)
-    word = int(fixed_point(checked([frequency]))[0])
+    word = int(fixed_point(checked(np.array([frequency])))[0])
     turn, whole = Fraction(word, 2**64), round(frequency / math.tau - word / 2**64)
     found: list[Return] = []
     before, now, rest = (1, 0), (0, 1), turn  # convergents p / q

@@ -6,15 +6,16 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
-from posenc_jax.encodings import ENCODINGS, RoPE, parse, spec, token_terms
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings import REGISTERED, RoPE, parse, spec, token_terms
+from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.value import Value
 
 Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
 
@@ -147,8 +148,18 @@ def value(layer: Layer) -> Findings:
         copy = dataclasses.replace(e)  # type: ignore[type-var]
         if e != copy or hash(e) != hash(copy):
             yield math.inf, f"{e} is not equal to its copy, or hashes differently"
-        if ENCODINGS.get(getattr(type(e), "name", "")) is type(e) and parse(spec(e)) != (e,):
+        if _has_words(e) and parse(spec(e)) != (e,):
             yield math.inf, f"{spec(e)!r} reads back as {parse(spec(e))}"
+
+
+def _has_words(value: Any) -> bool:
+    """Whether strings can name a value and all values in it: those of the registry."""
+    if isinstance(value, tuple):
+        return all(map(_has_words, value))
+    if not isinstance(value, Value):
+        return True
+    fields = dataclasses.fields(value)  # type: ignore[arg-type]
+    return type(value) in REGISTERED and all(_has_words(getattr(value, field.name)) for field in fields)
 
 
 def parameters(layer: Layer) -> Findings:
@@ -177,7 +188,7 @@ def dtype(layer: Layer) -> Findings:
                 yield math.inf, f"{hook} returns {result.dtype} for inputs of {jnp.dtype(kind)}"
 
 
-def _hooks(layer: Layer, queries: Sequence, params: Params, x: Array, key: Array) -> dict[str, Array]:
+def _hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
     """What each hook in use returns, by element and hook."""
     geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
     q, k = layer.heads(x, 0), layer.heads(x, 1)

@@ -13,13 +13,14 @@ import numpy as np
 
 from posenc_jax.analysis.layer import Layer, noise
 from posenc_jax.encodings import Dims, Slot, attend, elements, embed, geometries, token_terms
-from posenc_jax.encodings.base import Array, Geometry, Params, Sequence
+from posenc_jax.encodings.base import Array, Geometry, Key, Params, Sequence
+from posenc_jax.encodings.slots import SlotParams
 
 BATCH, LENGTH = 2, 128
 REPETITIONS, PATIENCE = 15, 1.0  # of timed calls: at most so many, and seconds
 
 
-def num_parameters(slot: Slot, shapes: tuple[Params, ...]) -> tuple[int, int]:
+def num_parameters(slot: Slot, shapes: SlotParams) -> tuple[int, int]:
     """Learned and frozen parameters, from the shapes of what `init_slot` makes."""
     learned = frozen = 0
     for element, own in zip(elements(slot), shapes, strict=True):
@@ -56,12 +57,12 @@ def attention_call(layer: Layer | None, dims: Dims, shapes: tuple[Params, ...]) 
     if layer is not None:
         tokens = dataclasses.replace(layer.sequence(np.asarray(x), arange, ones, length), segment_ids=None)
 
-    def call(params: tuple[Params, ...], x: Array, q: Array, k: Array, v: Array, key: Array) -> tuple[Array, Array]:
+    def call(params: tuple[Params, ...], x: Array, q: Array, k: Array, v: Array, key: Key) -> tuple[Array, Array]:
         x = embed(encodings, params, x, tokens, key=key)
         heads = dims.num_heads
         seen: Geometry | tuple[Geometry, ...]
         seen = geometries(encodings, tokens, tokens, num_heads=heads, causal=True, contiguous=True, key=key)
-        return x, attend(q, k, v, encodings, params, seen, token_terms(encodings, params, x, tokens))
+        return x, attend(q, k, v, encodings, params, seen, token_terms(encodings, params, x, tokens))  # type: ignore[return-value]
 
     arguments = (params, x, q, k, v, jax.random.key(0))
     program = jax.jit(call).lower(*arguments).compile()

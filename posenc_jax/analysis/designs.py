@@ -25,7 +25,7 @@ import numpy as np
 
 from posenc_jax.analysis.kernels import kernel, lobes
 from posenc_jax.encodings.frequency_designs import DIMENSIONS, LENGTHS, UNIT
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 BASES = range(2, 10001)
 ENOUGH = 1e-3  # a level below which a lower one is no better
@@ -117,7 +117,7 @@ def lower_bound(d_model: int, length: int, degree: int = 8) -> float:
     _check(d_model, length)
     neighbours, main_lobe = resolution(d_model)
     powers, near = np.arange(degree + 1), np.arange(1, main_lobe)
-    moments = _moments(d_model // 2, degree)
+    moments = torus_moments(d_model // 2, degree)
     excess = length * moments - 1 - 2 * (1 - near / length).sum() * neighbours**powers
     nodes = (1 - np.cos(np.linspace(0, np.pi, 400))) / 2
 
@@ -141,8 +141,10 @@ def lower_bound(d_model: int, length: int, degree: int = 8) -> float:
     return low
 
 
-def _moments(count: int, degree: int) -> np.ndarray:
-    """E[X^n] for n = 0 .. degree: n! times the coefficients of ``I_0(t / count)^count``, exact until the end."""
+def torus_moments(count: int, degree: int) -> np.ndarray:
+    """``E[X^n]`` for n = 0 .. degree, X the mean of ``count`` cosines of independent phases: n! times the coefficients
+    of ``I_0(t / count)^count``, exact until the end.
+    """
     half = degree // 2
     one = [Fraction(1, 4**m * math.factorial(m) ** 2 * count ** (2 * m)) for m in range(half + 1)]
     power = [Fraction(1)]

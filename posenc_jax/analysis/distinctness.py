@@ -90,6 +90,8 @@ def _vectors(encodings: Encodings, dims: Dims) -> Callable | None:
     def encoded(tokens: Sequence, params: tuple[Params, ...], dtype: str) -> tuple[Array, Array]:
         seen = geometries(encodings, tokens, tokens, num_heads=dims.num_heads)
         identity = np.eye(dims.head_dim)[:, None, None]
+        q: Array
+        k: Array
         q, k = (
             jnp.broadcast_to(identity, (dims.head_dim, heads, POSITIONS, dims.head_dim)).astype(dtype)
             for heads in (dims.num_heads, dims.num_kv_heads)

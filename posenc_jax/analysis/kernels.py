@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.phase import sincos
+from posenc_jax.encodings.shared.phase import sincos
 
 ROUNDING = 1e-12  # of a similarity in float64: what differs by less is equal
 _AT_ONCE = 2**20  # cosines in memory

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, by_token
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms, by_token
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
@@ -109,7 +109,7 @@ class Layer:
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
         return x, queries, fill(places, PLACES), cache
 
-    def plain(self, causal: bool, x: Array, tokens: Sequence, params: Params) -> Array:
+    def plain(self, causal: bool, x: Array, tokens: Sequence, params: tuple[Params, ...]) -> Array:
         """Self-attention without a cache, over positions that grow by one: ``[B, S, H*D]``."""
         x = embed(self.encodings, params, x, tokens, key=self.key)
         seen = seen_by(self.encodings, tokens, tokens, causal, self.key, contiguous=True)
@@ -120,12 +120,12 @@ class Layer:
         self,
         encodings: Encodings,
         causal: bool,
-        params: Params,
+        params: tuple[Params, ...],
         x: Array,
         queries: Sequence,
         places: Array,
         cache: Cache,
-        key: Array,
+        key: Key,
         train: bool = False,
     ) -> tuple[Array, Cache]:
         """Takes tokens into the cache, at ``places [B, S]``, and lets them attend to it: ``[B, S, H*D]``, new cache.
@@ -142,7 +142,7 @@ class Layer:
         keys = dataclasses.replace(queries, **{name: cache[name] for name in _CACHED})
         queries = dataclasses.replace(queries, context=keys, places=places)
         x = embed(encodings, params, x, queries, key=key, train=train)
-        new = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
+        new: Cache = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
         new["terms"] = token_terms(encodings, params, x, queries)
         cache = cache | jax.tree.map(write, {name: cache[name] for name in new}, new)
         sides = {"q_places": places, "k_places": np.arange(PLACES)[None]}
@@ -151,7 +151,7 @@ class Layer:
         return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
 
     def run(
-        self, causal: bool, *tokens: Array, cache: Cache | None = None, encodings=None, params=None, **options
+        self, causal: bool, *tokens: np.ndarray, cache: Cache | None = None, encodings=None, params=None, **options
     ) -> tuple[np.ndarray, Cache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
         x, queries, places, empty = self.arguments(*tokens, **options)
@@ -163,7 +163,7 @@ class Layer:
 
 
 def seen_by(
-    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Array, **options
+    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Key, **options
 ) -> tuple[Geometry, ...]:
     """The call as each of the encodings (one at least) sees it."""
     seen = geometries(encodings, queries, keys, num_heads=DIMS.num_heads, causal=causal, key=key, **options)
@@ -172,7 +172,13 @@ def seen_by(
 
 
 def _attend(
-    encodings: Encodings, q: Array, k: Array, v: Array, params: Params, seen: tuple[Geometry, ...], terms: Params
+    encodings: Encodings,
+    q: Array,
+    k: Array,
+    v: Array,
+    params: tuple[Params, ...],
+    seen: tuple[Geometry, ...],
+    terms: tuple[Terms, ...],
 ) -> Array:
     """``[B, S, H*D]``."""
     out = attend(q, k, v, encodings, params, seen, terms, implementation="reference")

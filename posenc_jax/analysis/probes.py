@@ -259,6 +259,7 @@ def compare(first: tuple[Array, Any], second: tuple[Array, Any], real: Mapping[s
     """
     maps, other_maps = attention_maps(first[1]), attention_maps(second[1])
     old, new = (jax.nn.log_softmax(call[0], axis=-1) for call in (first, second))
+    weights: Array
     if old.ndim == 2:
         old, new, weights = old[:, None], new[:, None], jnp.ones((len(old), 1), old.dtype)
     else:

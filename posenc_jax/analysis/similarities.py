@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.kernels import ROUNDING, Lobes, by_offset, cosines, kernel, lobes
-from posenc_jax.encodings import Dims, RoPE, Sinusoidal, Slot, check_slot, for_layer
-from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies
+from posenc_jax.encodings import Dims, Slot, check_slot, for_layer
 
 MEASURED = 2048  # positions of which all pairs are kept
 _COMPARED = 64  # positions at which a closed form is compared with the encoding
@@ -99,21 +97,25 @@ def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") ->
 
 
 def closed_form(slot: Slot, dims: Dims, length: int) -> Similarity | None:
-    """The similarity of a lone `Sinusoidal`, or `RoPE` without a magnitude, as the `kernel` of its frequencies; None
-    for others. Planes that RoPE leaves alone have frequency 0.
+    """The similarity of a lone encoding as the `kernel` of its frequencies, if it has them and acts on the embeddings
+    only, by one for each pair of dimensions, or on queries and keys only; None for others. Planes that do not turn have
+    frequency 0.
 
-    What `similarities` gives it has compared with the encoding; this is the formula alone. ValueError where the slot
-    cannot serve the model.
+    It holds where vectors are sines and cosines of one size and where planes are turned and nothing else, as by
+    `Sinusoidal` and by `RoPE` without a magnitude: what `similarities` gives it has compared with the encoding; this is
+    the formula alone. ValueError where the slot cannot serve the model.
     """
     check_slot(slot, dims)
     encodings = for_layer(slot, 0)
-    element: Any = encodings[0] if len(encodings) == 1 else None
-    if isinstance(element, Sinusoidal) and dims.d_model % 2 == 0:
-        frequencies = sinusoidal_frequencies(dims.d_model, element.base, element.frequencies)
+    frequencies = encodings[0].frequencies_for(dims, length) if len(encodings) == 1 else None
+    if frequencies is None:
+        return None
+    acts_on = encodings[0].acts_on
+    if acts_on == {"embed"} and 2 * len(frequencies) == dims.d_model:
         return of_frequencies("vectors", frequencies, length)
-    if isinstance(element, RoPE) and dims.head_dim % 2 == 0:
-        turned = element.frequencies(dims.head_dim, length)
-        return of_frequencies("content_logits", np.append(turned, np.zeros(dims.head_dim // 2 - len(turned))), length)
+    still = dims.head_dim // 2 - len(frequencies)
+    if acts_on == {"encode_queries", "encode_keys"} and dims.head_dim % 2 == 0 and still >= 0:
+        return of_frequencies("content_logits", np.append(frequencies, np.zeros(still)), length)
     return None
 
 

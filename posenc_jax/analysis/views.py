@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -19,7 +19,6 @@ from posenc_jax.encodings import (
     Dims,
     Geometry,
     Sequence,
-    Sinusoidal,
     Slot,
     check_slot,
     embed,
@@ -33,7 +32,6 @@ from posenc_jax.encodings import (
     spec,
 )
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding
-from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies
 
 Encodings = tuple[PositionalEncoding, ...]
 
@@ -63,7 +61,7 @@ def available(slot: Slot, dims: Dims) -> tuple[str, ...]:
         "content_logits": not _scored_by_tokens(encodings)
         and (by_score or {"encode_queries", "encode_keys"} <= acts_on),
         "bias": "bias" in acts_on,
-        "frequencies": any(_rates(e) is not None for e in encodings),
+        "frequencies": any(e.frequencies_for(dims) is not None for e in encodings),
     }
     return tuple(name for name, there in found.items() if there)
 
@@ -137,6 +135,8 @@ def _logits(
     length: int,
 ) -> Array:
     """``[H, Q, K]``, unscaled, with ``content [D]`` at every query and key."""
+    q: Array
+    k: Array
     q, k = (
         jnp.broadcast_to(content[None, None, None], (1, heads, length, dims.head_dim))
         for heads in (dims.num_heads, dims.num_kv_heads)
@@ -174,11 +174,11 @@ def bias(
 
 
 def frequencies(slot: Slot, dims: Dims) -> np.ndarray:
-    """``[F]`` float64, radians per position, of the first encoding of the slot that has frequencies: those of its sines
-    and cosines, or of the planes that it turns. The wavelength of one is ``2 pi / frequency`` positions.
+    """``[F]`` float64, radians per position, of the first encoding of the slot that has frequencies: see
+    `PositionalEncoding.frequencies_for`. The wavelength of one is ``2 pi / frequency`` positions.
     """
     _require("frequencies", slot, dims)
-    return next(rates(dims) for e in for_layer(slot, 0) if (rates := _rates(e)) is not None)
+    return next(found for e in for_layer(slot, 0) if (found := e.frequencies_for(dims)) is not None)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -310,20 +310,6 @@ def _tokens_decide(encodings: Encodings) -> bool:
 
 def _scored_by_tokens(encodings: Encodings) -> bool:
     return any({"score", "token_terms"} <= e.acts_on for e in encodings)
-
-
-def _rates(element: PositionalEncoding) -> Callable[[Dims], np.ndarray] | None:
-    """The frequencies of an encoding in a model, or None where it has none."""
-    if isinstance(element, Sinusoidal):
-        return lambda dims: sinusoidal_frequencies(
-            dims.d_model + {"pad": 1, "zero": -1}.get(element.odd, 0) * (dims.d_model % 2),
-            element.base,
-            element.frequencies,
-        )
-    of_head: Any = getattr(element, "frequencies", None)
-    if callable(of_head):
-        return lambda dims: np.asarray(of_head(dims.head_dim), np.float64)
-    return None
 
 
 def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool | None) -> tuple[Geometry, ...]:

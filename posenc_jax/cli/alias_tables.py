@@ -17,8 +17,6 @@ from posenc_jax.analysis.kernels import ROUNDING, checked, distances, kernel
 from posenc_jax.analysis.similarities import MEASURED, Similarity, closed_form, of_frequencies, similarities
 from posenc_jax.encodings import (
     Resonance,
-    RoPE,
-    Sinusoidal,
     for_layer,
     spec,
     tensor2tensor_frequencies,
@@ -86,7 +84,7 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
         marks += ["neighbours"] * (k == 1)
         cells = [str(k), _number(similarity.most[k])]
         if closed and similarity.kind == "vectors":
-            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]
+            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]  # type: ignore[arg-type]
         if not alike:
             cells += [_number(similarity.values[k]), _number(row[to]) if to >= 0 else ""]
         rows.append([*cells, str(to) if to >= 0 else "", _bar(similarity.most[k]), ", ".join(marks)])
@@ -205,7 +203,7 @@ def _changes(asked: Any, similarity: Similarity) -> Iterator[str]:
     widths: list[Any] = [(w, {}, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
     groups.append(("head_dim" if of_head else "d_model", _cases(asked, element, widths, width)))
     groups.append(("precision", _precisions(asked, similarity, width)))
-    if closed and isinstance(element, Sinusoidal | RoPE):
+    if closed and hasattr(element, "base"):
         groups.append(("frequencies", _choices(asked, similarity, element.base)))
     here, apart = asked.pair[0], asked.apart
     yield from ("", "What changes it, one at a time (* as above):", "")

@@ -100,7 +100,7 @@ def catalogue_rows() -> list[Row]:
     """Every row of the catalogue, in its order."""
     from posenc_jax.encodings.catalogue import CATALOGUE
 
-    return [Row(family, **dataclasses.asdict(method)) for family, methods in CATALOGUE.items() for method in methods]
+    return [Row(**dataclasses.asdict(method)) for methods in CATALOGUE.values() for method in methods]
 
 
 def row_of(text: str) -> Row:

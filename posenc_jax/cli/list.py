@@ -40,11 +40,10 @@ def main(arguments: list[str]) -> int:
         return 0
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
-    from posenc_jax.encodings import ENCODINGS
+    from posenc_jax.encodings import ENCODINGS, SCALINGS
     from posenc_jax.encodings.catalogue import CATALOGUE
 
-    values = {word: cls for word, cls in _values(ENCODINGS.values()).items() if word not in ENCODINGS}
-    words: dict[str, Any] = {**values, **TASKS, **TEXT_TASKS, **ENCODINGS}
+    words: dict[str, Any] = {**SCALINGS, **TASKS, **TEXT_TASKS, **ENCODINGS}
     methods = {method.name: method for family in CATALOGUE.values() for method in family}
     asked = arguments[0] if arguments else ""
     if asked in words and len(arguments) == 1:
@@ -68,8 +67,7 @@ def main(arguments: list[str]) -> int:
             if rows:
                 print(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
         print("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
-        if values:
-            print("\nand the values of their fields:\n" + _wrap(", ".join(sorted(values)), "  "))
+        print("\nand the values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
     if not asked:
         print()
     if asked != "encodings":
@@ -97,24 +95,6 @@ def _method_details(method: Any, words: dict[str, Any]) -> str:
 def _words_of(spec: str) -> list[str]:
     """The words of a spec that may name encodings and values, each once; strings in it aside."""
     return list(dict.fromkeys(re.findall(r"[a-z_]\w*(?!\w|=)", re.sub(r"'[^']*'", "", spec))))
-
-
-def _values(classes: typing.Iterable[Any]) -> dict[str, Any]:
-    """The values that fields of encodings take, by word, values of values too."""
-    found: dict[str, Any] = {}
-    for cls in classes:
-        for kind in typing.get_type_hints(cls).values():
-            inner = {c.name: c for c in _members(kind) if hasattr(c, "name") and c.name not in found}
-            found |= inner
-            found |= {word: c for word, c in _values(inner.values()).items() if word not in found}
-    return found
-
-
-def _members(annotation: Any) -> list[type]:
-    """The value classes that an annotation allows, at any depth."""
-    if isinstance(annotation, type):
-        return [annotation] if dataclasses.is_dataclass(annotation) else []
-    return [cls for member in typing.get_args(annotation) for cls in _members(member)]
 
 
 def _entry(cls: Any, facts: str) -> str:
@@ -188,6 +168,8 @@ def _fields(cls: Any) -> str:
 
 def _type(kind: Any) -> str:
     """An annotation as a user writes its values."""
+    from posenc_jax.encodings import SCALINGS
+
     origin, members = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
         return " or ".join(map(repr, members))
@@ -197,6 +179,8 @@ def _type(kind: Any) -> str:
         return f"tuple of {_type(members[0])}" if Ellipsis in members else f"({', '.join(map(_type, members))})"
     if kind is type(None):
         return "None"
+    if isinstance(kind, type) and (scalings := [word for word, cls in SCALINGS.items() if issubclass(cls, kind)]):
+        return " or ".join(scalings)
     return str(getattr(kind, "name", None) or getattr(kind, "__name__", kind))
 
 

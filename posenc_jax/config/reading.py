@@ -11,8 +11,7 @@ from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Trainin
 from posenc_jax.config.stored import type_name
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS, Data
-from posenc_jax.encodings import ENCODINGS
-from posenc_jax.encodings.rope import SCALINGS
+from posenc_jax.encodings import ENCODINGS, SCALINGS
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.decoding_config import Beam, Greedy, Sampling

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,7 @@ class Records:
 
     def sizes(self) -> np.ndarray:
         """``[n]`` or, with targets, ``[n, 2]``: places that each example takes in a row."""
-        inputs = self.inputs.lengths - (self.given is not None)
+        inputs = np.asarray(self.inputs.lengths) - (self.given is not None)
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
 
@@ -65,7 +66,7 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
     shift = int(records.given is not None)
     side = _packed(records.inputs, members, width, shift)
     inputs = jnp.where(side.real, records.inputs.tokens[side.index], 0)
-    common = dict(
+    common: dict[str, Any] = dict(
         inputs=inputs,
         length=side.lengths if many else side.size,
         segment_ids=side.segment_ids,

@@ -1,247 +1,145 @@
 """Positional encodings behind one small pure interface.
 
-The import lines of the classes below are the registry: `ENCODINGS` maps the word used in strings and tables
-to the class.
+The first lines below are the registry, one per encoding and one per scaling of RoPE, in the order of tables: what they
+import can be written in strings, is in the catalogue (with the ``methods`` of the class) and is tested. After adding
+one, ``scripts/regenerate`` writes what is kept of it in files.
 """
 
-from posenc_jax.encodings.abacus import Abacus
-from posenc_jax.encodings.alibi import ALiBi, alibi_bias, alibi_slopes
-from posenc_jax.encodings.attention import attend, position_bias
-from posenc_jax.encodings.axial_rope import AxialRoPE, MixedRoPE, MRoPE
-from posenc_jax.encodings.base import Dims, Geometry, PositionalEncoding, Sequence
-from posenc_jax.encodings.bipe import SegmentIndex, WithinSegment
-from posenc_jax.encodings.cape import CAPE
-from posenc_jax.encodings.carope import CARoPE
-from posenc_jax.encodings.cope import CoPE
-from posenc_jax.encodings.dape import DAPE
-from posenc_jax.encodings.deberta import DeBERTa
-from posenc_jax.encodings.dynamic_bias import DynamicBias
-from posenc_jax.encodings.fire import FIRE
-from posenc_jax.encodings.floater import FLOATER
-from posenc_jax.encodings.fope import FoPE
-from posenc_jax.encodings.forgetting import FoX
-from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
-from posenc_jax.encodings.grape_a import GRAPEA
-from posenc_jax.encodings.grape_ap import GRAPEAP
-from posenc_jax.encodings.grape_m import GRAPEM
-from posenc_jax.encodings.grape_m_context import GRAPEMContext
-from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes
-from posenc_jax.encodings.grid import Grid
-from posenc_jax.encodings.huang import Huang
-from posenc_jax.encodings.interpolated import Interpolated
-from posenc_jax.encodings.kerple import KERPLE
-from posenc_jax.encodings.learned import Learned
-from posenc_jax.encodings.learned_fourier import LearnedFourier
-from posenc_jax.encodings.log_cpb import LogCPB
-from posenc_jax.encodings.log_scaling import LogScaling
-from posenc_jax.encodings.music_transformer import MusicTransformer
-from posenc_jax.encodings.parsing import parse, spec
-from posenc_jax.encodings.path import PaTH
-from posenc_jax.encodings.phase import fixed_point, sincos, tensor2tensor_frequencies, vaswani_frequencies
-from posenc_jax.encodings.pope import PoPE
-from posenc_jax.encodings.pose import PoSE
-from posenc_jax.encodings.position_coupling import PositionCoupling
-from posenc_jax.encodings.randomized import Randomized, random_positions
-from posenc_jax.encodings.rerope import ReRoPE
-from posenc_jax.encodings.rope import SCALINGS, RoPE, convert_layout, half_permutation, rotate
-from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
-from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
-from posenc_jax.encodings.sandwich import Sandwich
-from posenc_jax.encodings.sections import SectionIndex, WithinSection
-from posenc_jax.encodings.selective_rope import SelectiveRoPE
-from posenc_jax.encodings.self_extend import SelfExtend
-from posenc_jax.encodings.shape import SHAPE
-from posenc_jax.encodings.shaw import Shaw
-from posenc_jax.encodings.sinusoidal import Sinusoidal, sinusoidal, sinusoidal_frequencies
-from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes, sinusoidal_axes
-from posenc_jax.encodings.slots import (
-    Slot,
-    check_slot,
-    elements,
-    embed,
-    for_layer,
-    geometries,
-    init_slot,
-    is_pattern,
-    layer_params,
-    map_slot,
-    token_terms,
+from collections.abc import Mapping
+
+# isort: off
+from posenc_jax.encodings.sinusoidal import Sinusoidal as Sinusoidal
+from posenc_jax.encodings.learned import Learned as Learned
+from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes as SinusoidalAxes
+from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
+from posenc_jax.encodings.floater import FLOATER as FLOATER
+from posenc_jax.encodings.rope import RoPE as RoPE
+from posenc_jax.encodings.rope_scaling import PositionInterpolation as PositionInterpolation
+from posenc_jax.encodings.rope_scaling import NTK as NTK
+from posenc_jax.encodings.rope_scaling import DynamicNTK as DynamicNTK
+from posenc_jax.encodings.yarn import NTKByParts as NTKByParts
+from posenc_jax.encodings.yarn import YaRN as YaRN
+from posenc_jax.encodings.rope_scaling import LongRoPE as LongRoPE
+from posenc_jax.encodings.rope_scaling import Llama3 as Llama3
+from posenc_jax.encodings.rope_selection import Resonance as Resonance
+from posenc_jax.encodings.rope_selection import PRoPE as PRoPE
+from posenc_jax.encodings.rope_selection import HoPE as HoPE
+from posenc_jax.encodings.fope import FoPE as FoPE
+from posenc_jax.encodings.xpos import XPos as XPos
+from posenc_jax.encodings.rerope import ReRoPE as ReRoPE
+from posenc_jax.encodings.self_extend import SelfExtend as SelfExtend
+from posenc_jax.encodings.string import String as String
+from posenc_jax.encodings.log_scaling import LogScaling as LogScaling
+from posenc_jax.encodings.pope import PoPE as PoPE
+from posenc_jax.encodings.tapa import TAPA as TAPA
+from posenc_jax.encodings.axial_rope import AxialRoPE as AxialRoPE
+from posenc_jax.encodings.axial_rope import MixedRoPE as MixedRoPE
+from posenc_jax.encodings.axial_rope import MRoPE as MRoPE
+from posenc_jax.encodings.grape_m import GRAPEM as GRAPEM
+from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes as GRAPEMPlanes
+from posenc_jax.encodings.grape_m_context import GRAPEMContext as GRAPEMContext
+from posenc_jax.encodings.grape_a import GRAPEA as GRAPEA
+from posenc_jax.encodings.grape_ap import GRAPEAP as GRAPEAP
+from posenc_jax.encodings.alibi import ALiBi as ALiBi
+from posenc_jax.encodings.t5 import T5Bias as T5Bias
+from posenc_jax.encodings.kerple import KERPLE as KERPLE
+from posenc_jax.encodings.sandwich import Sandwich as Sandwich
+from posenc_jax.encodings.fire import FIRE as FIRE
+from posenc_jax.encodings.dynamic_bias import DynamicBias as DynamicBias
+from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
+from posenc_jax.encodings.dape import DAPE as DAPE
+from posenc_jax.encodings.forgetting import FoX as FoX
+from posenc_jax.encodings.shaw import Shaw as Shaw
+from posenc_jax.encodings.music_transformer import MusicTransformer as MusicTransformer
+from posenc_jax.encodings.huang import Huang as Huang
+from posenc_jax.encodings.transformer_xl import TransformerXL as TransformerXL
+from posenc_jax.encodings.xlnet import XLNet as XLNet
+from posenc_jax.encodings.deberta import DeBERTa as DeBERTa
+from posenc_jax.encodings.tupe import TUPE as TUPE
+from posenc_jax.encodings.cope import CoPE as CoPE
+from posenc_jax.encodings.path import PaTH as PaTH
+from posenc_jax.encodings.carope import CARoPE as CARoPE
+from posenc_jax.encodings.selective_rope import SelectiveRoPE as SelectiveRoPE
+from posenc_jax.encodings.stick_breaking import StickBreaking as StickBreaking
+from posenc_jax.encodings.randomized import Randomized as Randomized
+from posenc_jax.encodings.shape import SHAPE as SHAPE
+from posenc_jax.encodings.cape import CAPE as CAPE
+from posenc_jax.encodings.interpolated import Interpolated as Interpolated
+from posenc_jax.encodings.pose import PoSE as PoSE
+from posenc_jax.encodings.grid import Grid as Grid
+from posenc_jax.encodings.abacus import Abacus as Abacus
+from posenc_jax.encodings.position_coupling import PositionCoupling as PositionCoupling
+from posenc_jax.encodings.bipe import WithinSegment as WithinSegment
+from posenc_jax.encodings.bipe import SegmentIndex as SegmentIndex
+from posenc_jax.encodings.sections import SectionIndex as SectionIndex
+from posenc_jax.encodings.sections import WithinSection as WithinSection
+from posenc_jax.encodings.frequency_designs import LowSideLobes as LowSideLobes
+from posenc_jax.encodings.frequency_designs import CosineDensity as CosineDensity
+# isort: on
+
+from posenc_jax.encodings import parsing
+from posenc_jax.encodings.alibi import alibi_bias as alibi_bias
+from posenc_jax.encodings.alibi import alibi_slopes as alibi_slopes
+from posenc_jax.encodings.attention import attend as attend
+from posenc_jax.encodings.attention import position_bias as position_bias
+from posenc_jax.encodings.base import Dims as Dims
+from posenc_jax.encodings.base import Geometry as Geometry
+from posenc_jax.encodings.base import PositionalEncoding as PositionalEncoding
+from posenc_jax.encodings.base import Sequence as Sequence
+from posenc_jax.encodings.parsing import spec as spec
+from posenc_jax.encodings.randomized import random_positions as random_positions
+from posenc_jax.encodings.rope import convert_layout as convert_layout
+from posenc_jax.encodings.rope import half_permutation as half_permutation
+from posenc_jax.encodings.rope_scaling import RoPEScaling as RoPEScaling
+from posenc_jax.encodings.shared.phase import fixed_point as fixed_point
+from posenc_jax.encodings.shared.phase import sincos as sincos
+from posenc_jax.encodings.shared.phase import tensor2tensor_frequencies as tensor2tensor_frequencies
+from posenc_jax.encodings.shared.phase import vaswani_frequencies as vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import rotate as rotate
+from posenc_jax.encodings.sinusoidal import sinusoidal as sinusoidal
+from posenc_jax.encodings.sinusoidal import sinusoidal_frequencies as sinusoidal_frequencies
+from posenc_jax.encodings.sinusoidal_axes import sinusoidal_axes as sinusoidal_axes
+from posenc_jax.encodings.slots import Slot as Slot
+from posenc_jax.encodings.slots import check_slot as check_slot
+from posenc_jax.encodings.slots import elements as elements
+from posenc_jax.encodings.slots import embed as embed
+from posenc_jax.encodings.slots import for_layer as for_layer
+from posenc_jax.encodings.slots import geometries as geometries
+from posenc_jax.encodings.slots import init_slot as init_slot
+from posenc_jax.encodings.slots import is_pattern as is_pattern
+from posenc_jax.encodings.slots import layer_params as layer_params
+from posenc_jax.encodings.slots import map_slot as map_slot
+from posenc_jax.encodings.slots import token_terms as token_terms
+from posenc_jax.encodings.t5 import t5_buckets as t5_buckets
+from posenc_jax.encodings.value import Value as Value
+
+# The classes of the registry; `ENCODINGS` and `SCALINGS` have them by the word used in strings and tables.
+REGISTERED: tuple[type[PositionalEncoding] | type[RoPEScaling], ...] = tuple(
+    value
+    for value in tuple(globals().values())
+    if isinstance(value, type) and issubclass(value, PositionalEncoding | RoPEScaling) and hasattr(value, "name")
 )
-from posenc_jax.encodings.stick_breaking import StickBreaking
-from posenc_jax.encodings.string import String
-from posenc_jax.encodings.t5 import T5Bias, t5_buckets
-from posenc_jax.encodings.tapa import TAPA
-from posenc_jax.encodings.transformer_xl import TransformerXL
-from posenc_jax.encodings.tupe import TUPE
-from posenc_jax.encodings.value import Value
-from posenc_jax.encodings.xlnet import XLNet
-from posenc_jax.encodings.xpos import XPos
-from posenc_jax.encodings.yarn import NTKByParts, YaRN
+ENCODINGS: dict[str, type[PositionalEncoding]] = {c.name: c for c in REGISTERED if issubclass(c, PositionalEncoding)}
+SCALINGS: dict[str, type[RoPEScaling]] = {c.name: c for c in REGISTERED if issubclass(c, RoPEScaling)}
 
-ENCODINGS: dict[str, type[PositionalEncoding]] = {
-    cls.name: cls
-    for cls in (
-        Sinusoidal,
-        Learned,
-        RoPE,
-        XPos,
-        PoPE,
-        TAPA,
-        AxialRoPE,
-        MixedRoPE,
-        MRoPE,
-        GRAPEM,
-        GRAPEMPlanes,
-        GRAPEMContext,
-        GRAPEA,
-        GRAPEAP,
-        LogScaling,
-        ReRoPE,
-        SelfExtend,
-        String,
-        FoPE,
-        ALiBi,
-        T5Bias,
-        DynamicBias,
-        LogCPB,
-        DAPE,
-        FIRE,
-        Sandwich,
-        KERPLE,
-        Shaw,
-        MusicTransformer,
-        Huang,
-        TransformerXL,
-        XLNet,
-        DeBERTa,
-        CoPE,
-        TUPE,
-        CARoPE,
-        SelectiveRoPE,
-        FoX,
-        PaTH,
-        StickBreaking,
-        Randomized,
-        Grid,
-        SHAPE,
-        CAPE,
-        Interpolated,
-        PoSE,
-        Abacus,
-        WithinSegment,
-        SegmentIndex,
-        WithinSection,
-        SectionIndex,
-        PositionCoupling,
-        SinusoidalAxes,
-        LearnedFourier,
-        FLOATER,
-    )
-}
 
-__all__ = [
-    "CAPE",
-    "DAPE",
-    "ENCODINGS",
-    "FIRE",
-    "FLOATER",
-    "GRAPEA",
-    "GRAPEAP",
-    "GRAPEM",
-    "KERPLE",
-    "NTK",
-    "SCALINGS",
-    "SHAPE",
-    "TAPA",
-    "TUPE",
-    "ALiBi",
-    "Abacus",
-    "AxialRoPE",
-    "CARoPE",
-    "CoPE",
-    "CosineDensity",
-    "DeBERTa",
-    "Dims",
-    "DynamicBias",
-    "DynamicNTK",
-    "FoPE",
-    "FoX",
-    "GRAPEMContext",
-    "GRAPEMPlanes",
-    "Geometry",
-    "Grid",
-    "HoPE",
-    "Huang",
-    "Interpolated",
-    "Learned",
-    "LearnedFourier",
-    "Llama3",
-    "LogCPB",
-    "LogScaling",
-    "LongRoPE",
-    "LowSideLobes",
-    "MRoPE",
-    "MixedRoPE",
-    "MusicTransformer",
-    "NTKByParts",
-    "PRoPE",
-    "PaTH",
-    "PoPE",
-    "PoSE",
-    "PositionCoupling",
-    "PositionInterpolation",
-    "PositionalEncoding",
-    "Randomized",
-    "ReRoPE",
-    "Resonance",
-    "RoPE",
-    "RoPEScaling",
-    "Sandwich",
-    "SectionIndex",
-    "SegmentIndex",
-    "SelectiveRoPE",
-    "SelfExtend",
-    "Sequence",
-    "Shaw",
-    "Sinusoidal",
-    "SinusoidalAxes",
-    "Slot",
-    "StickBreaking",
-    "String",
-    "T5Bias",
-    "TransformerXL",
-    "Value",
-    "WithinSection",
-    "WithinSegment",
-    "XLNet",
-    "XPos",
-    "YaRN",
-    "alibi_bias",
-    "alibi_slopes",
-    "attend",
-    "check_slot",
-    "convert_layout",
-    "elements",
-    "embed",
-    "fixed_point",
-    "for_layer",
-    "geometries",
-    "half_permutation",
-    "init_slot",
-    "is_pattern",
-    "layer_params",
-    "map_slot",
-    "parse",
-    "position_bias",
-    "random_positions",
-    "rotate",
-    "sincos",
-    "sinusoidal",
-    "sinusoidal_axes",
-    "sinusoidal_frequencies",
-    "spec",
-    "t5_buckets",
-    "tensor2tensor_frequencies",
-    "token_terms",
-    "vaswani_frequencies",
-]
+def parse(text: str, known: Mapping[str, type[PositionalEncoding]] | None = None) -> Slot:
+    """The slot that a string describes.
+
+    Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order
+    in which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot.
+    Groups joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated, only the syntax tree read.
+
+    Args:
+      text: the string.
+      known: names and classes of encodings; by default the registry, `ENCODINGS`.
+
+    Raises:
+      ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
+
+    >>> parse("randomized(max_position=512) | learned(64)")[0]
+    Randomized(max_position=512, per='batch', redraw='forward')
+    >>> parse("rope/rope/rope/nope") == ((parse("rope"),) * 3 + ((),))
+    True
+    """
+    return parsing.parse(text, ENCODINGS if known is None else known, tuple(SCALINGS.values()))

@@ -8,9 +8,10 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import Per, draw_keys
-from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import Per, draw_keys
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,16 @@ class Abacus(PositionalEncoding):
         "A., Geiping, J., Schwarzschild, A., Goldstein, T. (2024). Transformers Can Do Arithmetic with the Right "
         "Embeddings. NeurIPS 2024. arXiv:2405.17399."
     )
+    methods = (
+        Method(
+            "positions",
+            "Abacus",
+            "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))|learned",
+            "McLeish et al. 2024",
+            paper,
+            "the token ids of the digits are those of the task",
+        ),
+    )
     shift_invariant = True
     random = True
 
@@ -70,7 +81,7 @@ class Abacus(PositionalEncoding):
         """Places 0 .. max_len and the largest offset."""
         return max_len + 1 + self.max_offset
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("Abacus", sequence)
 

@@ -8,8 +8,9 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 def alibi_slopes(num_heads: int) -> np.ndarray:
@@ -74,7 +75,18 @@ class ALiBi(PositionalEncoding):
         "Press, O., Smith, N. A., Lewis, M. (2022). Train Short, Test Long: Attention with Linear Biases Enables Input "
         "Length Extrapolation. ICLR. arXiv:2108.12409."
     )
+    methods = (
+        Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper),
+        Method(
+            "additive", "ALiBi with learned slopes", "alibi(learned=True)", "Kazemnejad et al. 2023", "arXiv:2305.19466"
+        ),
+    )
     shift_invariant = True
+
+    @property
+    def unsigned(self) -> bool:  # type: ignore[override]
+        """Unless the past is nearer."""
+        return self.past_offset == 0
 
     def check_fields(self) -> None:
         """Refuses an offset that would bring the nearest past key closer than the token itself."""
@@ -84,7 +96,7 @@ class ALiBi(PositionalEncoding):
                 "than the token itself: use 0 for the paper's bias, 0.5 to break its symmetry"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``log_slopes [H]`` if they are learned."""
         return {"log_slopes": jnp.asarray(np.log(alibi_slopes(dims.num_heads)), jnp.float32)} if self.learned else {}
 

@@ -7,7 +7,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
 
 Implementation = Literal["auto", "reference", "fused"]
@@ -23,7 +23,7 @@ def attend(
     encodings: tuple[PositionalEncoding, ...],
     params: tuple[Params, ...],
     geometry: Geometry | tuple[Geometry, ...],
-    terms: tuple[Params, ...] | None = None,
+    terms: tuple[Terms, ...] | None = None,
     *,
     implementation: Implementation = "auto",
     return_weights: bool = False,
@@ -42,8 +42,7 @@ def attend(
       geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
       terms: per encoding, its `token_terms` of all keys, ``[B, K, ...]``, or None.
       implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the
-        bias only; "auto" takes it where it
-        can, on accelerators (on CPU it is slower).
+        bias only; "auto" takes it where it can, on accelerators (on CPU it is slower).
       return_weights: also return the attention weights ``[B, H, Q, K]``.
       shared_bias: what `position_bias` returned for this geometry, when several layers share it.
 
@@ -52,7 +51,8 @@ def attend(
 
     Raises:
       ValueError: if "fused" is asked for and an encoding (or ``return_weights``) needs the logits or weights; if
-        positions have other axes than an encoding reads.
+        positions have other axes than an encoding reads; if the lengths of the geometry show that q, k or v have the
+        layout ``[B, S, H, D]``.
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     if len(params) != len(encodings) or len(per_element) != len(encodings):
@@ -62,7 +62,9 @@ def attend(
         )
     if not encodings and isinstance(geometry, tuple):
         raise ValueError("without encodings pass one Geometry, which holds the mask")
-    mask = (per_element[0] if per_element else geometry).mask  # type: ignore[union-attr]
+    first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
+    _check_layout(q, k, v, first)
+    mask = first.mask
     terms = (None,) * len(encodings) if terms is None else terms
     num_heads, head_dim = q.shape[1], q.shape[3]
     if num_heads % k.shape[1]:
@@ -139,6 +141,18 @@ def attend(
         if term is not None:
             out = out + term.astype(out.dtype)
     return (out, weights) if return_weights else out
+
+
+def _check_layout(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
+    """Refuses ``[B, S, H, D]`` where the lengths of the geometry show it."""
+    sides = (("q", q, geometry.q_positions), ("k", k, geometry.k_positions), ("v", v, geometry.k_positions))
+    for name, x, positions in sides:
+        length, heads_first = positions.shape[1], name == "q" and x.shape[1] == geometry.num_heads
+        if x.shape[1] == length != x.shape[2] and not heads_first:
+            raise ValueError(
+                f"{name} has the shape {x.shape}, with the {length} positions of the geometry in axis 1, but attend "
+                f"takes [batch, heads, sequence, head_dim]: pass jnp.swapaxes({name}, 1, 2)"
+            )
 
 
 def position_bias(

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 
 def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.ndarray, layout: Layout) -> Array:
@@ -53,6 +54,7 @@ class AxialRoPE(PositionalEncoding):
         "Heo, B., Park, S., Han, D., Yun, S. (2024). Rotary Position Embedding for Vision Transformer. ECCV. "
         "arXiv:2403.13298."
     )
+    methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
 
     @property
@@ -75,11 +77,18 @@ class AxialRoPE(PositionalEncoding):
                 f"{dims.head_dim} must be a multiple of {2 * self.axes}"
             )
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``, the last axis first, as its planes."""
+        return self._frequencies(dims.head_dim)
+
+    def _frequencies(self, head_dim: int) -> np.ndarray:
+        return np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
+
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, rotated by ``positions [#B, S, axes]``."""
-        share = q.shape[-1] // self.axes
-        axes = np.repeat(np.arange(self.axes)[::-1], share // 2)
-        return turn_by_axes(q, positions, axes, np.tile(vaswani_frequencies(share, self.base), self.axes), self.layout)
+        head_dim = q.shape[-1]
+        axes = np.repeat(np.arange(self.axes)[::-1], head_dim // self.axes // 2)
+        return turn_by_axes(q, positions, axes, self._frequencies(head_dim), self.layout)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
         """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, axes]``."""
@@ -111,6 +120,7 @@ class MixedRoPE(PositionalEncoding):
     name = "mixed_rope"
     paper = "arXiv:2403.13298"
     citation = AxialRoPE.citation
+    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -132,7 +142,7 @@ class MixedRoPE(PositionalEncoding):
                 f"{dims.head_dim} must be a multiple of 4"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Perpendicular pairs in a random direction per head."""
         magnitude = vaswani_frequencies(dims.head_dim // 2, self.base)
         angle = jax.random.uniform(key, (dims.num_kv_heads, 1), jnp.float32, maxval=2 * math.pi)
@@ -184,6 +194,16 @@ class MRoPE(PositionalEncoding):
         "Wang, P., Bai, S., Tan, S., Wang, S., Fan, Z., Bai, J., ... Lin, J. (2024). Qwen2-VL: Enhancing "
         "Vision-Language Model's Perception of the World at Any Resolution. arXiv:2409.12191."
     )
+    methods = (
+        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper),
+        Method(
+            "rotary",
+            "M-RoPE, interleaved",
+            "grid(width=4, height=4)|mrope(order='interleaved')",
+            "Qwen team 2025",
+            "https://github.com/QwenLM/Qwen3-VL",
+        ),
+    )
     shift_invariant = True
 
     @property
@@ -201,6 +221,10 @@ class MRoPE(PositionalEncoding):
     def check(self, dims: Dims) -> None:
         """Refuses sections that do not make up the planes of a head."""
         self.axes(dims.head_dim)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``, of each plane, whatever its axis."""
+        return vaswani_frequencies(dims.head_dim, self.base)
 
     def axes(self, head_dim: int) -> np.ndarray:
         """The axis of each plane, ``[head_dim / 2]``.

@@ -20,10 +20,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import Value
 
-Array = Any  # a jax.Array, or a numpy.ndarray where a value is known at trace time
-Params = Any  # a pytree of arrays
+Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
+Key = jax.Array
+Params = dict[str, Any]  # of one encoding: arrays by name, at any depth
+Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 
 @functools.partial(
@@ -146,7 +149,7 @@ class Geometry:
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
-        def default(places, sequence):
+        def default(places: Array | None, sequence: Sequence) -> Array:
             return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
 
         return cls(
@@ -196,7 +199,7 @@ class Geometry:
     def block(self, q: slice, k: slice) -> Geometry:
         """The same call restricted to some queries and some keys."""
 
-        def cut(array, part):
+        def cut(array: Array | None, part: slice) -> Any:
             return None if array is None else array[:, part]
 
         return dataclasses.replace(
@@ -244,8 +247,11 @@ class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
     Class facts:
-      name: the word used in strings and tables. paper, citation: where it comes from.
+      name: the word used in strings and tables. paper, citation: where it comes from. methods: its rows of the
+        catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
+      unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a
+        field decides, a property, as for all facts.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
       needs_token_types: refuses sequences without token types.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
@@ -261,7 +267,9 @@ class PositionalEncoding(Value):
     name: ClassVar[str]
     paper: ClassVar[str]
     citation: ClassVar[str]
+    methods: ClassVar[tuple[Method, ...]] = ()
     shift_invariant: ClassVar[bool] = False
+    unsigned: ClassVar[bool] = False
     causal_only: ClassVar[bool] = False
     integer_positions: ClassVar[bool] = False
     needs_token_types: ClassVar[bool] = False
@@ -323,11 +331,19 @@ class PositionalEncoding(Value):
         """The ``max_len`` that later elements of the slot see, given that of this one."""
         return max_len
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
+        """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
+        the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);
+        None without any, and where contents or training decide them. In the order of dimensions; of several axes those
+        of each axis. Views, aliases and closed forms are made from it.
+        """
+        return None
+
+    def init(self, key: Key, dims: Dims) -> Params:
         """The parameters, a dict of float32 arrays (empty when there are none)."""
         return {}
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become
         B; a method may add or drop the last axis A).
 
@@ -354,7 +370,7 @@ class PositionalEncoding(Value):
         """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling; a function of positions only."""
         return None
 
-    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """What attention will need of each token, computed from the block's input ``x [B, S, M]``, which is also what
         queries, keys and values are projected from.
 
@@ -363,13 +379,13 @@ class PositionalEncoding(Value):
         """
         return None
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]`` in place of the scaled product ``q . k / sqrt(D)``: it scales itself. ``q``, ``k``
         ``[B, H, S, D]`` as the elements of the slot encoded them. At most one element of a slot has it.
         """
         raise NotImplementedError
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array | None:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array | None:
         """``[B, H, Q, K]`` added to the logits. ``q``, ``k`` ``[B, H, S, D]`` are projected, not encoded and not
         scaled: it scales itself.
         """

@@ -7,8 +7,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
-from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_after
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_after
 
 
 class _BySeparators(PositionalEncoding):
@@ -75,7 +76,7 @@ class WithinSegment(_BySeparators):
         """``max_length`` at most."""
         return max_len if self.max_length is None else min(max_len, self.max_length)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("WithinSegment", sequence)
 
@@ -103,8 +104,27 @@ class SegmentIndex(_BySeparators):
     separators: tuple[int, ...]
 
     name = "segment_index"
+    methods = (
+        Method(
+            "positions",
+            "BiPE-RoPE",
+            "within_segment(separators=(1, 2))|learned|segment_index(separators=(1, 2))|rope",
+            "He et al. 2024",
+            "arXiv:2401.16421",
+            "the token ids of the separators are those of the tokenizer",
+        ),
+        Method(
+            "positions",
+            "BiPE-ALiBi",
+            "within_segment(separators=(1, 2))|learned|segment_index(separators=(1, 2))"
+            "|interpolated(factor=0.010416666666666666)|alibi",
+            "He et al. 2024",
+            "arXiv:2401.16421",
+            "the authors multiply the slopes by 96",
+        ),
+    )
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("SegmentIndex", sequence)
 

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32, by_token
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32, by_token
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class CAPE(PositionalEncoding):
         "Likhomanenko, T., Xu, Q., Synnaeve, G., Collobert, R., Rogozhnikov, A. (2021). CAPE: Encoding Relative "
         "Positions with Continuous Augmented Positional Embeddings. NeurIPS 2021. arXiv:2106.03143."
     )
+    methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", paper),)
     integer_positions = True
     random = True
 
@@ -70,7 +72,7 @@ class CAPE(PositionalEncoding):
         largest = max_len - 1 + self.max_global_shift + self.max_local_shift
         return math.ceil(largest * self.max_global_scaling) + 1
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Fractional positions, in training ``[B, S]``; in evaluation without ``zero_mean`` those given."""
         index = sequence.positions
         if not jnp.issubdtype(index.dtype, jnp.integer):
@@ -83,10 +85,10 @@ class CAPE(PositionalEncoding):
         keys = draw_keys(key, sequence, "example", "CAPE")
         index, positions = jnp.asarray(index), jnp.asarray(positions)
 
-        def symmetric(key: Array, limit: float) -> Array:
+        def symmetric(key: Key, limit: float) -> Array:
             return jax.random.uniform(key, (), jnp.float32, -limit, limit)
 
-        def draw(key: Array, row: Array) -> tuple[Array, Array, Array]:
+        def draw(key: Key, row: Array) -> tuple[Array, Array, Array]:
             shift, scaling, local = jax.random.split(key, 3)
             jitter = jax.vmap(lambda p: symmetric(jax.random.fold_in(local, p), self.max_local_shift))(row)
             return (

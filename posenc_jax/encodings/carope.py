@@ -8,10 +8,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.accumulated_phase import phase_scores
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.rope import Layout
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.accumulated_phase import phase_scores
+from posenc_jax.encodings.shared.rotation import Layout
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +53,7 @@ class CARoPE(PositionalEncoding):
     citation = (
         "Veisi, A., Fartoot, D., Amirzadeh, H. (2025). Context-aware Rotary Position Embedding. arXiv:2507.23083."
     )
+    methods = (Method("data-dependent", "CARoPE", "carope", "Veisi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -62,7 +74,7 @@ class CARoPE(PositionalEncoding):
                 f"{dims.head_dim}: make it even and at least 4"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``weight``: zeros ``[d_model, H]``; ``bias``: ``[H]``, the inverse of f at ``base^(-2/D)``."""
         step = self.base ** (2 / dims.head_dim) - 1  # softplus(b)
         bias = step + np.log(-np.expm1(-step))
@@ -77,7 +89,7 @@ class CARoPE(PositionalEncoding):
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
         return -jnp.log1p(jax.nn.softplus(x.astype(dtype) @ weight + bias[None, None]))
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""
         order = TokenOrder.of_keys(geometry)
         dtype = at_least_float32(q, k)

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +57,9 @@ class CoPE(PositionalEncoding):
         "Golovneva, O., Wang, T., Weston, J., Sukhbaatar, S. (2024). Contextual Position Encoding: Learning to Count "
         "What's Important. arXiv:2405.18719."
     )
+    methods = (
+        Method("relative", "CoPE", "cope", "Golovneva et al. 2024", paper, "counts attended keys; reads no positions"),
+    )
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -75,11 +79,11 @@ class CoPE(PositionalEncoding):
         """Positions are not read."""
         return "any"
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``table [num_positions, D]``."""
         return {"table": jnp.zeros((self.num_positions, dims.head_dim), jnp.float32)}
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``q_i . e[p_ij]``, scaled."""
         dtype = at_least_float32(q, k)
         q, k, table = q.astype(dtype), k.astype(dtype), params["table"].astype(dtype)

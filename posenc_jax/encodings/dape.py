@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _NO_BIAS = (
     "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', or set "
@@ -62,10 +63,19 @@ class DAPE(PositionalEncoding):
         "Zheng, C., Gao, Y., Shi, H., Huang, M., Li, J., Xiong, J., Ren, X., Ng, M., Jiang, X., Li, Z., Li, Y. (2024). "
         "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation. NeurIPS. arXiv:2405.14722."
     )
+    methods = (
+        Method("additive", "DAPE", "kerple|dape", "Zheng et al. 2024", paper, "after ALiBi or FIRE as well"),
+        Method("additive", "DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
+    )
     shift_invariant = True
     per_layer = True
 
     position_axes = "any"
+
+    @property
+    def unsigned(self) -> bool:  # type: ignore[override]
+        """Neighbours have a left and a right."""
+        return self.kernel_size == 1
 
     def check_fields(self) -> None:
         """Refuses an even or empty neighbourhood and a perceptron without hidden units."""
@@ -82,7 +92,7 @@ class DAPE(PositionalEncoding):
         if self.with_bias and not any("bias" in e.acts_on for e in others):
             raise ValueError(_NO_BIAS)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Two layers, of ``kernel_size`` keys each."""
         params = {}
         sizes = ((1 + self.with_bias) * dims.num_heads, self.width, dims.num_heads)

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick
 
 
@@ -106,6 +107,10 @@ class DeBERTa(PositionalEncoding):
         "He, P., Liu, X., Gao, J., Chen, W. (2021). DeBERTa: Decoding-enhanced BERT with Disentangled Attention. ICLR. "
         "arXiv:2006.03654."
     )
+    methods = (
+        Method("relative", "DeBERTa", "deberta", "He et al. 2020", paper),
+        Method("relative", "DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", paper),
+    )
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -133,7 +138,7 @@ class DeBERTa(PositionalEncoding):
         """What q . k / sqrt(D) is multiplied by: one over the root of the number of products."""
         return (3 if self.terms == "both" else 2) ** -0.5
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         heads = (dims.num_heads, dims.head_dim)
 
@@ -166,12 +171,12 @@ class DeBERTa(PositionalEncoding):
         """``[B, H, S, D]``: q over the root of the number of products."""
         return q * self.scale
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: the position terms over ``sqrt(D)`` and the root of the number of products."""
         dtype = at_least_float32(q, k)
         params = {name: p.astype(dtype) for name, p in params.items()}
         relative = geometry.relative
-        total: Array = 0
+        total: Array | float = 0.0
         if self.terms != "p2c":
             total = self._term(params, "key", q.astype(dtype), self.rows(-relative))
         if self.terms != "c2p":

@@ -7,8 +7,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance, init_perceptron, perceptron
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,17 @@ class DynamicBias(PositionalEncoding):
         "Wang, W., Yao, L., Chen, L., Lin, B., Cai, D., He, X., Liu, W. (2022). CrossFormer: A Versatile Vision "
         "Transformer Hinging on Cross-scale Attention. ICLR. arXiv:2108.00154; in the form of x-transformers."
     )
+    methods = (
+        Method("additive", "Dynamic position bias", "dynamic_bias", "Wang et al. 2021", paper, "as in x-transformers"),
+        Method(
+            "additive",
+            "Dynamic position bias of the log distance",
+            "dynamic_bias(log_distance=True)",
+            "Wang et al. 2021",
+            paper,
+            "as in x-transformers",
+        ),
+    )
     shift_invariant = True
 
     def check_fields(self) -> None:
@@ -60,7 +72,7 @@ class DynamicBias(PositionalEncoding):
                 f"DynamicBias has d_model // 4 hidden units, and d_model = {dims.d_model}: use a model of at least 4"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """The perceptron."""
         return init_perceptron(key, (1, *(dims.d_model // 4,) * self.depth, dims.num_heads))
 

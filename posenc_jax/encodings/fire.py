@@ -7,8 +7,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import init_perceptron, perceptron, relative_on_device, row_blocks
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import init_perceptron, perceptron, relative_on_device, row_blocks
 
 EPSILON = 1e-6  # of the normaliser, in the paper's listing
 
@@ -51,6 +52,11 @@ class FIRE(PositionalEncoding):
         "Bhojanapalli, S. (2024). Functional Interpolation for Relative Positions Improves Long Context Transformers. "
         "ICLR. arXiv:2310.04418."
     )
+    methods = (
+        Method("additive", "FIRE", "fire", "Li et al. 2023", paper),
+        Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),
+    )
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a threshold that is not positive and a perceptron without hidden units."""
@@ -62,7 +68,7 @@ class FIRE(PositionalEncoding):
         if self.width < 1:
             raise ValueError(f"FIRE.width = {self.width} must be at least 1: the paper has 32 hidden units")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``c``, ``multiplier`` and the perceptron."""
         scales = {"c": jnp.full((1,), 0.1, jnp.float32), "multiplier": jnp.ones((1,), jnp.float32)}
         return scales | init_perceptron(key, (1, self.width, dims.num_heads))

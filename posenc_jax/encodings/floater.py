@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.method import Method
 
 _CHUNK = 32  # positions integrated at a time
 _QUERY, _KEY, _VALUE = range(3)
@@ -60,6 +62,16 @@ class FLOATER(PositionalEncoding):
         "Liu, X., Yu, H.-F., Dhillon, I., Hsieh, C.-J. (2020). Learning to Encode Position for Transformer with "
         "Continuous Dynamical Model. ICML 2020. arXiv:2003.09229."
     )
+    methods = (
+        Method(
+            "absolute",
+            "FLOATER",
+            "floater",
+            "Liu et al. 2020",
+            paper,
+            "solved position by position: slow; the authors add it to a model with sinusoidal positions",
+        ),
+    )
     per_layer = True
     breaks = frozenset({"precision"})
 
@@ -78,7 +90,7 @@ class FLOATER(PositionalEncoding):
                 f"FLOATER.max_len = {self.max_len}, but {dims.max_len} positions occur: raise max_len to {dims.max_len}"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``start [3, H*D]``, the vectors p(0) of queries, keys and values; ``w_1``, ``w_2`` ``[H*D + 1, H*D]`` (the
         last row for the time) and ``b_1``, ``b_2`` ``[H*D]``. Initial values as in the authors' code.
         """
@@ -109,7 +121,7 @@ class FLOATER(PositionalEncoding):
         vectors = jnp.broadcast_to(vectors, (weights.shape[0], *vectors.shape[1:]))
         return jnp.einsum("bhqk,bkhd->bhqd", weights.astype(vectors.dtype), vectors, precision="highest")
 
-    def vectors(self, params: Params, positions: Array, which: int, dtype) -> Array:
+    def vectors(self, params: Params, positions: Array, which: int, dtype: Any) -> Array:
         """``[#B, S, H*D]``: the vectors of queries (0), keys (1) or values (2) at ``positions [#B, S]``."""
         params = {name: value.astype(at_least_float32(dtype, value)) for name, value in params.items()}
         known = isinstance(positions, np.ndarray)

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import turn
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import turn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +59,7 @@ class FoPE(PositionalEncoding):
         "Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization. ICML 2025. "
         "arXiv:2412.17739."
     )
+    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025", paper),)
     per_layer = True
 
     @property
@@ -87,14 +89,18 @@ class FoPE(PositionalEncoding):
                 "and at least 4"
             )
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[F]`` radians per position, float64: those that complete a turn within the original length."""
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[F]``: those that complete a turn within the original length."""
+        return self._kept(dims.head_dim)
+
+    def _kept(self, head_dim: int) -> np.ndarray:
+        """theta."""
         every = vaswani_frequencies(head_dim, self.base)
         return every[every >= math.tau / self.original_length]
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``sin``, ``cos``: ``[Hkv, F, G]``."""
-        count = len(self.frequencies(dims.head_dim))
+        count = len(self._kept(dims.head_dim))
         planes = min(count, dims.head_dim // 4)
         identity = np.zeros((count, planes), np.float32)
         kept = np.arange(0, count, math.ceil(count / planes))[:planes]
@@ -116,7 +122,7 @@ class FoPE(PositionalEncoding):
 
     def _encode(self, params: Params, x: Array, positions: Array) -> Array:
         dtype = at_least_float32(x)
-        sin, cos = sincos(positions, self.frequencies(x.shape[-1]), dtype)
+        sin, cos = sincos(positions, self._kept(x.shape[-1]), dtype)
 
         def series(wave: Array, matrices: Array, rest: float) -> Array:
             """``[B, H, S, D/2]``."""

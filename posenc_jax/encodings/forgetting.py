@@ -7,8 +7,19 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +49,19 @@ class FoX(PositionalEncoding):
         "Lin, Z., Nikishin, E., He, X. O., Courville, A. (2025). Forgetting Transformer: Softmax Attention with a "
         "Forget Gate. ICLR. arXiv:2503.02130."
     )
+    methods = (
+        Method(
+            "additive",
+            "CABLE",
+            "fox",
+            "Veisi et al. 2025",
+            "arXiv:2503.08067",
+            "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z), as in the code of the paper's "
+            "first version; that code does not divide q . k by sqrt(D)",
+        ),
+        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", paper),
+        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", paper),
+    )
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -45,7 +69,7 @@ class FoX(PositionalEncoding):
 
     position_axes = "any"
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``weight``: ``[d_model, H]``; ``bias``: ``[H]``."""
         return {
             "weight": 0.02 * jax.random.normal(key, (dims.d_model, dims.num_heads), jnp.float32),
@@ -58,7 +82,7 @@ class FoX(PositionalEncoding):
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
         return jax.nn.log_sigmoid(x.astype(dtype) @ weight + bias[None, None])
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``c_i - c_j``."""
         order = TokenOrder.of_keys(geometry)
         c = order.restore(order.sums(order.arrange(terms)))

@@ -17,16 +17,23 @@ from typing import Literal
 
 import numpy as np
 
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import RoPEScaling
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 UNIT = 1e-5  # radians per position, of the stored numbers
 LENGTHS = (128, 512)
 DIMENSIONS = (8, 16, 32, 64, 128, 256, 512)
 
+_OWN = ("this project", "posenc_jax/encodings/frequency_designs.py")
+
+
+class FrequencyDesign(RoPEScaling):
+    """Base class of scalings whose frequencies `Sinusoidal` takes as well."""
+
 
 @dataclasses.dataclass(frozen=True)
-class LowSideLobes(RoPEScaling):
+class LowSideLobes(FrequencyDesign):
     """Frequencies whose peak side-lobe level over ``length`` offsets is the lowest that a search found.
 
     The level is the largest K(k) for M <= k < length, M being the offset at which the main lobe of Vaswani's
@@ -48,6 +55,30 @@ class LowSideLobes(RoPEScaling):
     name = "low_side_lobes"
     paper = "this project"
     citation = "A design of this project, not a published method: peak side-lobe level minimised by search."
+    methods = (
+        Method(
+            "designs",
+            "Low side lobes, by base",
+            "sinusoidal(frequencies=low_side_lobes(search='base'))",
+            *_OWN,
+            "a design of this project, not a published method: the base found by search for each d_model and length",
+        ),
+        Method(
+            "designs",
+            "Low side lobes, by frequencies",
+            "sinusoidal(frequencies=low_side_lobes)",
+            *_OWN,
+            "a design of this project, not a published method: all frequencies found by search for each d_model and "
+            "length",
+        ),
+        Method(
+            "designs",
+            "RoPE with low side lobes, by frequencies",
+            "rope(scaling=low_side_lobes)",
+            *_OWN,
+            "a design of this project, not a published method: the same numbers for the dimensions of a head",
+        ),
+    )
 
     def check_fields(self) -> None:
         """Refuses a length that no search was made for."""
@@ -74,7 +105,7 @@ class LowSideLobes(RoPEScaling):
 
 
 @dataclasses.dataclass(frozen=True)
-class CosineDensity(RoPEScaling):
+class CosineDensity(FrequencyDesign):
     """The quantiles of a cosine-shaped density: irrational ratios, and smoothly fewer of the higher frequencies::
 
         w_j = W x_j,   x_j = (2 / pi) arcsin(j / F),   j = 1 .. F
@@ -101,6 +132,22 @@ class CosineDensity(RoPEScaling):
     name = "cosine_density"
     paper = "this project"
     citation = "A design of this project, not a published method: quantiles of a cosine-shaped spectral density."
+    methods = (
+        Method(
+            "designs",
+            "Cosine density",
+            "sinusoidal(frequencies=cosine_density)",
+            *_OWN,
+            "a design of this project, not a published method: frequencies of irrational ratios, by a formula",
+        ),
+        Method(
+            "designs",
+            "RoPE with a cosine density",
+            "rope(scaling=cosine_density)",
+            *_OWN,
+            "a design of this project, not a published method: the same formula for the dimensions of a head",
+        ),
+    )
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``, ascending; ValueError for a base below 1."""

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.grape_m import GRAPEM
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +40,12 @@ class GRAPEA(PositionalEncoding):
     name = "grape_a"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-A", "grape_a", "Zhang et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         params = {"omega": jnp.full((dims.num_heads,), math.log(math.expm1(1.0)), jnp.float32)}
         for index, side in enumerate(("query", "key")):
@@ -53,10 +55,10 @@ class GRAPEA(PositionalEncoding):
                 params[side] = vectors * dims.head_dim**-0.5
         return params
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
-        rate: Array = 0
+        rate: Array | float = 0.0
         for side, x in (("query", q), ("key", k)):
             if side in params:
                 direction = jnp.asarray(params[side]).astype(dtype)

@@ -10,10 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
 from posenc_jax.encodings.grape_m import GRAPEM
-from posenc_jax.encodings.rope import rotate
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.rotation import rotate
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +50,7 @@ class GRAPEAP(PositionalEncoding):
     name = "grape_ap"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-AP", "grape_ap", "Zhang et al. 2025", paper),)
     causal_only = True
     per_layer = True
     breaks = frozenset({"blocks"})  # the sum needs all tokens between query and key
@@ -51,7 +63,7 @@ class GRAPEAP(PositionalEncoding):
                 "authors' experiments have 8"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``weight``: ``[d_model, H, P]``."""
         shape = (dims.d_model, dims.num_heads, self.size)
         return {"weight": 0.5 * dims.d_model**-0.5 * jax.random.normal(key, shape, jnp.float32)}
@@ -62,7 +74,7 @@ class GRAPEAP(PositionalEncoding):
         weight = jnp.asarray(params["weight"]).astype(dtype)
         return jnp.einsum("bsm,mhp->bshp", x.astype(dtype), weight, precision="highest")
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         p = jnp.swapaxes(terms, 1, 2)
         mean = (p**2).mean(axis=-1, keepdims=True)
@@ -75,5 +87,5 @@ class GRAPEAP(PositionalEncoding):
         if geometry.mask is not None:
             edges = jnp.where(geometry.mask, edges, 0)
         order = TokenOrder.of_keys(geometry)
-        edges = order.arrange(edges, axis=3)
-        return order.restore(edges.sum(axis=-1, keepdims=True) - jnp.cumsum(edges, axis=-1), axis=3)
+        ordered = order.arrange(edges, axis=3)
+        return order.restore(ordered.sum(axis=-1, keepdims=True) - jnp.cumsum(ordered, axis=-1), axis=3)

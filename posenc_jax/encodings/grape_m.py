@@ -7,9 +7,10 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 
 def check_planes(encoding: PositionalEncoding, dims: Dims) -> None:
@@ -48,6 +49,7 @@ class GRAPEM(PositionalEncoding):
         "Zhang, Y., Chen, Z., Liu, Y., Qin, Z., Yuan, H., Xu, K., Yang, Y., Gu, Q., Yao, A. C.-C. (2026). Group "
         "Representational Position Encoding. ICLR. arXiv:2512.07805."
     )
+    methods = (Method("rotary", "GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -63,7 +65,7 @@ class GRAPEM(PositionalEncoding):
         """Refuses an odd head_dim."""
         check_planes(self, dims)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``log_frequencies``: ``[1, D/2]``, or ``[Hkv, D/2]``."""
         logs = self.scale * np.log(vaswani_frequencies(dims.head_dim, self.base))
         heads = 1 if self.shared else dims.num_kv_heads

@@ -9,11 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
 from posenc_jax.encodings.grape_m import GRAPEM, check_planes
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +51,7 @@ class GRAPEMContext(PositionalEncoding):
     name = "grape_m_context"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-M, contextual phase", "grape_m_context", "Zhang et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -59,7 +71,7 @@ class GRAPEMContext(PositionalEncoding):
         """Refuses an odd head_dim."""
         check_planes(self, dims)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         logs = np.log(vaswani_frequencies(dims.head_dim, self.base))
         return {
@@ -74,7 +86,7 @@ class GRAPEMContext(PositionalEncoding):
         weight, bias = (jnp.asarray(params[name]).astype(dtype) for name in ("weight", "bias"))
         return jax.nn.sigmoid((x.astype(dtype) @ weight + bias) / self.scale)
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         frequencies = jnp.exp(jnp.asarray(params["log_frequencies"]).astype(dtype))

@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.grape_m import GRAPEM, check_planes
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,7 @@ class GRAPEMPlanes(PositionalEncoding):
     name = "grape_m_planes"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
+    methods = (Method("rotary", "GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -55,7 +57,7 @@ class GRAPEMPlanes(PositionalEncoding):
                 f"{dims.head_dim}: at most {dims.head_dim // 2} planes fit"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """A random orthonormal frame per head."""
         planes = dims.head_dim // 2 if self.planes is None else self.planes
         shape = (dims.num_kv_heads, dims.head_dim, 2 * planes)

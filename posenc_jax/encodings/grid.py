@@ -7,7 +7,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Grid(PositionalEncoding):
         layer = self.width * (self.height or 1)
         return max(min(self.width, max_len), self.height or 1, -(-max_len // layer))
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S, 2]`` or ``[#B, S, 3]``, in the integer type of the positions."""
         positions = sequence.positions
         if not jnp.issubdtype(positions.dtype, jnp.integer):

@@ -7,7 +7,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import clipped_distances, occurring, pick
 
 
@@ -41,6 +42,7 @@ class Huang(PositionalEncoding):
         "Huang, Z., Liang, D., Xu, P., Xiang, B. (2020). Improve Transformer Models with Better Relative Position "
         "Embeddings. Findings of EMNLP. arXiv:2009.13658."
     )
+    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -53,12 +55,12 @@ class Huang(PositionalEncoding):
                 "model's max_len - 1"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``table [2 max_distance + 1, D]``."""
         longest = max(dims.max_len - 1, 1) if self.max_distance is None else self.max_distance
         return {"table": 0.02 * jax.random.normal(key, (2 * longest + 1, dims.head_dim), jnp.float32)}
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``(q_i . a + k_j . a) / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         num_rows = params["table"].shape[0]

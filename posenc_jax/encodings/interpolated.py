@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Interpolated(PositionalEncoding):
         "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
         "Positional Interpolation. arXiv:2306.15595."
     )
+    methods = (Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper),)
     shift_invariant = True
 
     @property
@@ -56,7 +58,7 @@ class Interpolated(PositionalEncoding):
         """One more than the largest position, rounded up."""
         return math.ceil((max_len - 1) / self.factor) + 1
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The quotients, fractional; known positions stay known."""
         positions = sequence.positions
         if isinstance(positions, np.ndarray):

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import by_distance
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance
 
 SMALLEST = 0.01  # of a and p in the authors' code
 LARGEST_POWER = 2.0  # above it the power is no kernel
@@ -67,7 +68,13 @@ class KERPLE(PositionalEncoding):
         "Chi, T.-C., Fan, T.-H., Ramadge, P. J., Rudnicky, A. I. (2022). KERPLE: Kernelized Relative Positional "
         "Embedding for Length Extrapolation. NeurIPS. arXiv:2205.09921."
     )
+    methods = (
+        Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", paper),
+        Method("additive", "KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", paper),
+        Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper),
+    )
     shift_invariant = True
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a constraint where the kernel has none."""
@@ -77,7 +84,7 @@ class KERPLE(PositionalEncoding):
                 "leave it out, or choose kernel 'log' or 'power'"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``a`` and ``p``, for "nemo" also ``b``: ``[H]`` each."""
         if self.kernel == "nemo":
             ones = jnp.ones((dims.num_heads,), jnp.float32)

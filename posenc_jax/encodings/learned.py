@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, by_token
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, by_token
+from posenc_jax.encodings.method import Method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Learned(PositionalEncoding):
         "Gehring, J., Auli, M., Grangier, D., Yarats, D., Dauphin, Y. N. (2017). Convolutional Sequence to Sequence "
         "Learning. ICML 2017. arXiv:1705.03122."
     )
+    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
     extrapolates = False
 
     def check_fields(self) -> None:
@@ -67,7 +69,7 @@ class Learned(PositionalEncoding):
                 f"raise max_len to {dims.max_len}, or name beyond='interpolate', 'clamp' or 'nan'"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``table``: ``[max_len, d_model]``."""
         shape = (dims.max_len if self.max_len is None else self.max_len, dims.d_model)
         return {"table": self.init_scale * jax.random.normal(key, shape, jnp.float32)}

@@ -7,7 +7,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 def fourier_features(positions: Array, frequencies: Array) -> Array:
@@ -51,6 +52,11 @@ class LearnedFourier(PositionalEncoding):
         "Li, Y., Si, S., Li, G., Hsieh, C.-J., Bengio, S. (2021). Learnable Fourier Features for Multi-Dimensional "
         "Spatial Positional Encoding. NeurIPS 2021. arXiv:2106.02795."
     )
+    methods = (
+        Method(
+            "absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", paper
+        ),
+    )
 
     @property
     def position_axes(self) -> int | None:
@@ -68,7 +74,7 @@ class LearnedFourier(PositionalEncoding):
         if not self.gamma > 0:
             raise ValueError(f"LearnedFourier.gamma = {self.gamma} must be positive: a distance between positions")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``w_r [F/2, A]``, ``w_1 [F, hidden]``, ``b_1 [hidden]``, ``w_2 [hidden, d_model]``, ``b_2 [d_model]``."""
         half = -(-dims.d_model // 2) if self.features is None else self.features // 2
         keys = jax.random.split(key, 3)

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance, perceptron
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance, perceptron
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,9 @@ class LogCPB(PositionalEncoding):
         "Liu, Z., Hu, H., Lin, Y., Yao, Z., Xie, Z., Wei, Y., Ning, J., Cao, Y., Zhang, Z., Dong, L., Wei, F., Guo, B. "
         "(2022). Swin Transformer V2: Scaling Up Capacity and Resolution. CVPR. arXiv:2111.09883."
     )
+    methods = (
+        Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", paper),
+    )
     shift_invariant = True
     per_layer = True
 
@@ -65,7 +69,7 @@ class LogCPB(PositionalEncoding):
         if self.width < 1:
             raise ValueError(f"LogCPB.width = {self.width} must be at least 1: the authors have 512 hidden units")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """The perceptron."""
         keys = jax.random.split(key)
         shapes = (len(self.window), self.width), (self.width, dims.num_heads)

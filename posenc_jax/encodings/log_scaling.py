@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32, by_token
+from posenc_jax.encodings.method import Method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,15 @@ class LogScaling(PositionalEncoding):
     citation = (
         "Su, J. (2021). Attention scale from the viewpoint of entropy invariance. kexue.fm/archives/8823. Chiang, D., "
         "Cholak, P. (2022). Overcoming a Theoretical Limitation of Self-Attention. ACL. arXiv:2202.12172."
+    )
+    methods = (
+        Method(
+            "rotary",
+            "Log-n scaling of queries",
+            "log_scaling(training_length=64)|rope",
+            "Su 2021; Chiang and Cholak 2022",
+            paper,
+        ),
     )
 
     @property

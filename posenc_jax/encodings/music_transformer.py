@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
 
 
@@ -82,6 +83,7 @@ class MusicTransformer(PositionalEncoding):
         "M. D., Dinculescu, M., Eck, D. (2019). Music Transformer: Generating Music with Long-Term Structure. ICLR. "
         "arXiv:1809.04281."
     )
+    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -99,7 +101,7 @@ class MusicTransformer(PositionalEncoding):
         """Without ``values`` nothing is added to the output."""
         return super().acts_on if self.values else super().acts_on - {"value_term"}
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``keys`` and, if asked for, ``values``: ``[H, 2 max_distance - 1, D]`` or, shared, without H."""
         rows = 2 * (dims.max_len if self.max_distance is None else self.max_distance) - 1
         shape = (rows, dims.head_dim) if self.shared else (dims.num_heads, rows, dims.head_dim)
@@ -108,7 +110,7 @@ class MusicTransformer(PositionalEncoding):
             for i, name in enumerate(("keys", "values") if self.values else ("keys",))
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``q_i . E / sqrt(D)``. By the skew, 0 for keys after the query."""
         dtype = at_least_float32(q)
         q, table = q.astype(dtype) * q.shape[-1] ** -0.5, params["keys"].astype(dtype)
@@ -150,4 +152,4 @@ def _read(table: Array, geometry: Geometry) -> tuple[Array, Array, Array]:
     check_whole(relative, "MusicTransformer")
     last = table.shape[-2] // 2
     part, rows = occurring((relative.clip(-last, last) + last).astype(np.int32), table.shape[-2])
-    return table[..., part, :], rows, abs(relative) <= last
+    return table[..., part, :], rows, (relative >= -last) & (relative <= last)

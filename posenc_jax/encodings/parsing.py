@@ -7,34 +7,19 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.value import Value, field_types
 
-Known = Mapping[str, type[PositionalEncoding]]
+Values = tuple[type[Value], ...]
 
 
-def parse(text: str, known: Known | None = None) -> Slot:
-    """The slot that a string describes.
-
-    Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order
-    in which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot.
-    Groups joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated, only the syntax tree read.
-
-    Args:
-      text: the string.
-      known: names and classes; by default the registry, ``posenc_jax.encodings.ENCODINGS``.
-
-    Raises:
-      ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
-
-    >>> parse("randomized(max_position=512) | learned(64)")[0]
-    Randomized(max_position=512, per='batch', redraw='forward')
-    >>> parse("rope/rope/rope/nope") == ((parse("rope"),) * 3 + ((),))
-    True
+def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Values) -> Slot:
+    """See `posenc_jax.encodings.parse`. ``values``: the classes that a field takes whose annotation names a base class
+    of theirs.
     """
     if not text.strip():
         return ()
@@ -50,7 +35,7 @@ def parse(text: str, known: Known | None = None) -> Slot:
         if isinstance(operator, ast.Div):
             groups.append([])
         if not (isinstance(leaf, ast.Name) and leaf.id.lower() == "nope"):
-            groups[-1].append(_call(leaf, _by_word(_registry() if known is None else known), "encoding"))
+            groups[-1].append(_call(leaf, _by_word(known), "encoding", values))
     slots = tuple(tuple(group) for group in groups)
     return slots if len(slots) > 1 else slots[0]
 
@@ -61,6 +46,7 @@ def spec(slot: Slot | Value) -> str:
     An encoding gives the string of the slot that holds it alone; floats are written by ``repr``. (A pattern of one
     group reads back as that group.)
 
+    >>> from posenc_jax.encodings import parse
     >>> spec(parse("rope(layout='interleaved', base=5e5) | nope"))
     'rope(base=500000.0)'
     """
@@ -86,12 +72,6 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _registry() -> Known:
-    from posenc_jax.encodings import ENCODINGS  # the registry imports this module
-
-    return ENCODINGS
-
-
 def _word(cls: type[Value]) -> str:
     return getattr(cls, "name", cls.__name__.lower())
 
@@ -114,7 +94,7 @@ def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, as
     yield from rest
 
 
-def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
+def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str, values: Values) -> Any:
     """The value of a call, or of a bare name; ``classes`` by the words allowed here."""
     function, args, keywords = (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
     if not isinstance(function, ast.Name):
@@ -130,32 +110,32 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str) -> Any:
         ways = _listed(fields, "none")
         raise ValueError(f"{ast.unparse(node)!r} has {len(args)} arguments, but {cls.__name__} has {ways}")
     named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
-    values: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for field, value in named:
         if field not in fields:
             hint = _nearest(field or "**", fields)
             raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
-        if field in values:
+        if field in given:
             raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
-        inner = {_word(c): c for c in _values_in(field_types(cls)[field])}  # type: ignore[arg-type]
-        values[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}")
-    missing = [field.name for field in dataclasses.fields(cls) if _required(field) and field.name not in values]  # type: ignore[arg-type]
+        inner = {_word(c): c for c in _values_in(field_types(cls)[field], values)}  # type: ignore[arg-type]
+        given[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}", values)
+    missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]
     if missing:
         example = ", ".join(f"{field}=..." for field in missing)
         raise ValueError(f"{cls.__name__} needs {_listed(missing, 'nothing')}: write {_word(cls)}({example})")
-    return cls(**values)
+    return cls(**given)
 
 
 def _required(field: dataclasses.Field) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str) -> Any:
+def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str, values: Values) -> Any:
     """A literal, a tuple, or the call of a value that the field's annotation allows."""
     if isinstance(node, ast.Tuple | ast.List):
-        return tuple(_argument(element, classes, name) for element in node.elts)
+        return tuple(_argument(element, classes, name, values) for element in node.elts)
     if isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id.lower() in classes):
-        return _call(node, classes, f"value of {name}")
+        return _call(node, classes, f"value of {name}", values)
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -164,14 +144,14 @@ def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str) -> 
         raise ValueError(f"{name} = {text} must be a literal: a number, string, bool, None or tuple{hint}") from None
 
 
-def _values_in(annotation: Any) -> list[type[Value]]:
-    """The value classes that an annotation allows, at any depth."""
+def _values_in(annotation: Any, values: Values) -> list[type[Value]]:
+    """The value classes that an annotation allows, at any depth: of a base class those of ``values``."""
     if isinstance(annotation, type) and issubclass(annotation, Value):
-        return [annotation]
-    return [cls for member in typing.get_args(annotation) for cls in _values_in(member)]
+        return [cls for cls in values if issubclass(cls, annotation)] or [annotation]
+    return [cls for member in typing.get_args(annotation) for cls in _values_in(member, values)]
 
 
-def _nearest(word: str, words) -> str:
+def _nearest(word: str, words: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(words), n=1)
     return f": did you mean {near[0]!r}?" if near else ""
 

@@ -8,8 +8,19 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _BLOCK = 64  # keys at a time: about the head dimension, where the costs of the two kinds of products meet
 _EPSILON = 1e-6  # of the authors' L2 norm
@@ -49,6 +60,17 @@ class PaTH(PositionalEncoding):
         "Yang, S., Shen, Y., Wen, K., Tan, S., Mishra, M., Ren, L., Panda, R., Kim, Y. (2025). PaTH Attention: "
         "Position Encoding via Accumulating Householder Transformations. NeurIPS. arXiv:2505.16381."
     )
+    methods = (
+        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper),
+        Method(
+            "data-dependent",
+            "PaTH-FoX",
+            "fox|path",
+            "Yang et al. 2025",
+            paper,
+            "the authors' code divides the gates by sqrt(D) too: fox(scaled=True)",
+        ),
+    )
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -63,7 +85,7 @@ class PaTH(PositionalEncoding):
         if self.kernel_size < 1:
             raise ValueError(f"PaTH.kernel_size = {self.kernel_size} must be at least 1: the paper has 3")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``down``, ``up``, ``kernel``, ``beta_weight``, ``beta_bias``; see the class."""
         heads = (dims.num_kv_heads, dims.head_dim)
         shapes: dict[str, tuple[int, ...]] = {
@@ -80,7 +102,7 @@ class PaTH(PositionalEncoding):
         }
         return params | {"beta_bias": jnp.zeros((dims.num_kv_heads,), jnp.float32)}
 
-    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """``projected`` ``[B, S, Hkv, D]``, w before the convolution, and ``beta`` ``[B, S, Hkv]``."""
         dtype = at_least_float32(x)
         x, p = x.astype(dtype), {name: a.astype(dtype) for name, a in params.items()}
@@ -88,7 +110,7 @@ class PaTH(PositionalEncoding):
         beta = 2 * jax.nn.sigmoid(x @ p["beta_weight"] + p["beta_bias"][None, None])
         return {"projected": jnp.einsum("bsr,rhd->bshd", inner, p["up"]), "beta": beta}
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)
         order = TokenOrder.of_keys(geometry)

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
 
 def clipped_phase(phase: Array) -> Array:
@@ -58,6 +59,7 @@ class PoPE(PositionalEncoding):
         'Gopalakrishnan, A., Csordás, R., Schmidhuber, J., Mozer, M. C. (2025). Decoupling the "What" and "Where" '
         "With Polar Coordinate Positional Embeddings. arXiv:2509.10534."
     )
+    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -66,16 +68,16 @@ class PoPE(PositionalEncoding):
         if not self.base > 0:
             raise ValueError(f"PoPE.base = {self.base} must be positive: the paper has 10000.0")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """Zeros, or uniform over [-2 pi, 0]."""
         shape = (dims.num_heads, dims.head_dim)
         if self.delta_init == "zero":
             return {"delta": jnp.zeros(shape, jnp.float32)}
         return {"delta": jax.random.uniform(key, shape, jnp.float32, minval=-2 * math.pi, maxval=0.0)}
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[head_dim]``, one of each component of a vector, radians per position, float64."""
-        return vaswani_frequencies(2 * head_dim, self.base)
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim]``, one for each component of a vector."""
+        return vaswani_frequencies(2 * dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, 2D]``."""
@@ -87,7 +89,7 @@ class PoPE(PositionalEncoding):
 
     def _encode(self, x: Array, positions: Array, delta: Array | None) -> Array:
         dim, dtype = x.shape[-1], at_least_float32(x)
-        sin, cos = (a[:, None] for a in sincos(positions, self.frequencies(dim), dtype))
+        sin, cos = (a[:, None] for a in sincos(positions, vaswani_frequencies(2 * dim, self.base), dtype))
         if delta is not None:  # the exact phase of the position, turned back by delta
             delta = clipped_phase(delta.astype(at_least_float32(x, delta)))[None, :, None]
             turned = jnp.sin(delta).astype(dtype), jnp.cos(delta).astype(dtype)

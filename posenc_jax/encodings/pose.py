@@ -7,8 +7,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence, by_token
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, by_token
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,7 @@ class PoSE(PositionalEncoding):
         "Zhu, D., Yang, N., Wang, L., Song, Y., Wu, W., Wei, F., Li, S. (2023). PoSE: Efficient Context Window "
         "Extension of LLMs via Positional Skip-wise Training. ICLR 2024. arXiv:2309.10400."
     )
+    methods = (Method("positions", "PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", paper),)
     random = True
 
     def check_fields(self) -> None:
@@ -52,7 +54,7 @@ class PoSE(PositionalEncoding):
         """``target_length``, or ``max_len`` if that is larger."""
         return max(max_len, self.target_length)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Positions in their own type, in training ``[B, S]``."""
         positions = sequence.positions
         if not train:
@@ -66,7 +68,7 @@ class PoSE(PositionalEncoding):
         behind = positions >= cut.astype(positions.dtype)
         return positions + jnp.where(behind, skip, 0).astype(positions.dtype)
 
-    def _draw(self, key: Array, length: Array) -> tuple[Array, Array]:
+    def _draw(self, key: Key, length: Array) -> tuple[Array, Array]:
         """Length of the first chunk and width of the gap."""
         for_cut, for_skip = jax.random.split(key)
         half = jnp.maximum((length + 1) // 2, 1)

@@ -8,9 +8,18 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import draw_keys
-from posenc_jax.encodings.runs import check_ids, check_reading, check_tokens, count_before, kinds, largest, place_in_run
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
+from posenc_jax.encodings.shared.runs import (
+    check_ids,
+    check_reading,
+    check_tokens,
+    count_before,
+    kinds,
+    largest,
+    place_in_run,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +62,16 @@ class PositionCoupling(PositionalEncoding):
         "Cho, H., Cha, J., Awasthi, P., Bhojanapalli, S., Gupta, A., Yun, C. (2024). Position Coupling: Improving "
         "Length Generalization of Arithmetic Transformers Using Task Structure. NeurIPS 2024. arXiv:2405.20671."
     )
+    methods = (
+        Method(
+            "positions",
+            "Position coupling",
+            "position_coupling(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12)|learned",
+            "Cho et al. 2024",
+            paper,
+            "for additions; a summand written most significant digit first must enter a cache in one call",
+        ),
+    )
     shift_invariant = True
     random = True
 
@@ -89,7 +108,7 @@ class PositionCoupling(PositionalEncoding):
         """Positions 0 .. max_position in training, 0 .. max_len + 1 for a line of digits."""
         return max(self.max_position + 1, max_len + 2)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("PositionCoupling", sequence)
 

@@ -8,11 +8,12 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, PositionalEncoding, Sequence, by_token
-from posenc_jax.encodings.draws import Per, draw_keys
+from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence, by_token
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import Per, draw_keys
 
 
-def random_positions(key: Array, length: Array, index: Array, max_position: int) -> Array:
+def random_positions(key: Key, length: Array, index: Array, max_position: int) -> Array:
     """Number ``index``, from 0, of a uniformly random ascending subset of ``0 .. max_position-1`` with ``length``
     members; int32 of the shape that both broadcast to, ``0 <= index < length <= max_position``.
 
@@ -86,6 +87,7 @@ class Randomized(PositionalEncoding):
         "Ruoss, A., Deletang, G., Genewein, T., Grau-Moya, J., Csordas, R., Bennani, M., Legg, S., Veness, J. (2023). "
         "Randomized Positional Encodings Boost Length Generalization of Transformers. ACL 2023. arXiv:2305.16843."
     )
+    methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", paper),)
     integer_positions = True
     random = True
 
@@ -106,7 +108,7 @@ class Randomized(PositionalEncoding):
         """``max_position``: any position below it may occur."""
         return self.max_position
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The drawn positions, int32, shaped like ``sequence.positions`` (a leading 1 becomes B where rows differ)."""
         keys = draw_keys(key, sequence, self.per, "Randomized")
         positions = jnp.asarray(sequence.positions)

@@ -7,9 +7,10 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_near: Array) -> Array:
@@ -17,7 +18,7 @@ def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_nea
     other elsewhere; computed in at least float32. No vector per pair of tokens exists.
     """
 
-    def product(q, k):
+    def product(q: Array, k: Array) -> Array:
         scale = q.shape[-1] ** -0.5
         return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
 
@@ -51,6 +52,24 @@ class ReRoPE(PositionalEncoding):
     citation = (
         "Su, J. (2023). Rectified Rotary Position Embeddings. https://kexue.fm/archives/9708, github.com/bojone/rerope."
     )
+    methods = (
+        Method(
+            "rotary",
+            "ReRoPE",
+            "log_scaling(training_length=64)|rerope(window=4)",
+            "Su 2023",
+            paper,
+            "a window of 512 and a training length of 4096 in the author's code",
+        ),
+        Method(
+            "rotary",
+            "Leaky ReRoPE",
+            "log_scaling(training_length=64)|rerope(window=4, factor=16)",
+            "Su 2023",
+            paper,
+            "a window of 512 and a training length of 4096 in the author's code",
+        ),
+    )
     shift_invariant = True
     causal_only = True
 
@@ -68,9 +87,15 @@ class ReRoPE(PositionalEncoding):
         """As the rotation."""
         self.rope.check(dims)
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         q_positions, k_positions = geometry.q_positions, geometry.k_positions
+        q_far: Array
+        k_far: Array
         if self.factor is None:
             q_far, k_far = np.full((1, 1), self.window), np.zeros((1, 1), np.int64)
         else:

@@ -4,54 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal, get_args
 
-import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
-from posenc_jax.encodings.phase import sincos, sincos_of_turns, vaswani_frequencies
-from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
-from posenc_jax.encodings.rope_selection import HoPE, PRoPE, Resonance
-from posenc_jax.encodings.yarn import NTKByParts, YaRN
-
-Layout = Literal["interleaved", "half"]
-Published = PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | Resonance | PRoPE | HoPE
-Scaling = Published | LowSideLobes | CosineDensity
-SCALINGS: dict[str, type[RoPEScaling]] = {cls.name: cls for cls in get_args(Scaling)}
-
-
-def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "interleaved") -> Array:
-    """Turns the first ``2F`` of the last dimension of ``x [..., D]`` in F planes by ``positions * frequencies [F]``.
-
-    ``positions`` broadcasts to ``x.shape[:-1]``. In each plane::
-
-        (a, b) -> (a cos - b sin, a sin + b cos)
-
-    Plane k holds dimensions ``(2k, 2k+1)`` ("interleaved") or ``(k, F+k)`` ("half"); the rest passes through. Computed
-    in at least float32, the angles exactly at integer positions (see `sincos`); the result has the dtype of x.
-    """
-    positions = positions.reshape((1,) * (x.ndim - 1 - positions.ndim) + positions.shape)
-    return turn(x, *sincos(positions, frequencies, at_least_float32(x)), layout)
-
-
-def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Array:
-    """`rotate` by given sines and cosines ``[..., F]``, which broadcast to ``x.shape[:-1] + (F,)`` and need not be
-    those of an angle: any factor of both multiplies the plane.
-    """
-    planes, dtype = sin.shape[-1], at_least_float32(x)
-    turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
-    x_f = turned.astype(dtype)
-    if layout == "interleaved":
-        pairs = x_f.reshape(*x_f.shape[:-1], planes, 2)
-        a, b = pairs[..., 0], pairs[..., 1]
-        out = jnp.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x_f.shape)
-    else:
-        a, b = x_f[..., :planes], x_f[..., planes:]
-        out = jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
-    out = out.astype(x.dtype)
-    return jnp.concatenate([out, rest], axis=-1) if rest.shape[-1] else out
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.rope_scaling import RoPEScaling
+from posenc_jax.encodings.shared.phase import sincos, sincos_of_turns, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 
 def half_permutation(head_dim: int, rotary_dim: int | None = None) -> np.ndarray:
@@ -101,11 +61,10 @@ class RoPE(PositionalEncoding):
     - ``rotary_dim``: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
       fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
       Hugging Face.
-    - ``scaling``: other frequencies, and a magnitude for cosine and sine: linear, ntk, dynamic_ntk, longrope and llama3
-      (module `rope_scaling`), ntk_by_parts and yarn (`yarn`), p_rope, hope and resonance (`rope_selection`), and, of
-      this project, low_side_lobes and cosine_density (`frequency_designs`), as in
-      ``rope(scaling=yarn(factor=8, original_length=4096))``. Those that depend on the length take the real length of
-      the whole sequence; keys are encoded at use, so a cache knows no old base.
+    - ``scaling``: other frequencies, and a magnitude for cosine and sine, as in
+      ``rope(scaling=yarn(factor=8, original_length=4096))``: the classes of `posenc_jax.encodings.SCALINGS` (modules
+      `rope_scaling`, `yarn`, `rope_selection` and, of this project, `frequency_designs`). Those that depend on the
+      length take the real length of the whole sequence; keys are encoded at use, so a cache knows no old base.
 
     Raises ValueError in `check` if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
 
@@ -117,13 +76,19 @@ class RoPE(PositionalEncoding):
     base: float = 10000.0
     layout: Layout = "interleaved"
     rotary_dim: int | float | None = None
-    scaling: Scaling | None = None
+    scaling: RoPEScaling | None = None
 
     name = "rope"
     paper = "arXiv:2104.09864"
     citation = (
         "Su, J., Lu, Y., Pan, S., Murtadha, A., Wen, B., Liu, Y. (2021). RoFormer: Enhanced Transformer with Rotary "
         "Position Embedding. arXiv:2104.09864."
+    )
+    methods = (
+        Method("rotary", "RoPE", "rope", "Su et al. 2021", paper),
+        Method(
+            "rotary", "Partial RoPE", "rope(rotary_dim=0.25, layout='half')", "Black et al. 2022", "arXiv:2204.06745"
+        ),
     )
     shift_invariant = True
 
@@ -140,18 +105,14 @@ class RoPE(PositionalEncoding):
 
     def check(self, dims: Dims) -> None:
         """Refuses a number of rotated dimensions that is odd or exceeds head_dim."""
-        self.frequencies(dims.head_dim)
+        self.frequencies_for(dims)
 
-    def frequencies(self, head_dim: int, length: int | None = None) -> np.ndarray:
-        """Radians per position of each plane, ``[r/2]``, float64, in a sequence of real length ``length`` (of which
-        only some scalings know; None: a short one).
-        """
-        r = self._rotated(head_dim)
-        return (
-            vaswani_frequencies(r, self.base)
-            if self.scaling is None
-            else self.scaling.frequencies(self.base, r, length)
-        )
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[r/2]``, of each plane that turns; only some scalings look at ``length``."""
+        r = self._rotated(dims.head_dim)
+        if self.scaling is None:
+            return vaswani_frequencies(r, self.base)
+        return self.scaling.frequencies(self.base, r, length)
 
     def _rotated(self, head_dim: int) -> int:
         """r."""

@@ -14,19 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, at_least_float32, by_token
-from posenc_jax.encodings.phase import Turns, turns, vaswani_frequencies
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import Turns, turns, vaswani_frequencies
 from posenc_jax.encodings.value import Value
 
 
 class RoPEScaling(Value):
     """Base class; a subclass is a frozen dataclass that overrides `frequencies`.
 
-    Class facts: ``name`` is the word used in strings; ``paper`` and ``citation`` say where it comes from.
+    Class facts: ``name`` is the word used in strings; ``paper`` and ``citation`` say where it comes from; ``methods``
+    are its rows of the catalogue.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     citation: ClassVar[str]
+    methods: ClassVar[tuple[Method, ...]] = ()
 
     @property
     def magnitude(self) -> float:
@@ -60,8 +63,11 @@ class RoPEScaling(Value):
 
 def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
     """Integers, so that both choices stay exact."""
-    pairs = zip(chosen, otherwise, strict=True)
-    return Turns(*(jnp.where(condition, *(a[None, None] if a.ndim == 1 else a for a in pair)) for pair in pairs))
+
+    def by_row(x: Array) -> Array:
+        return x[None, None] if x.ndim == 1 else x
+
+    return Turns(*(jnp.where(condition, by_row(a), by_row(b)) for a, b in zip(chosen, otherwise, strict=True)))
 
 
 def check_factor(scaling: Any) -> None:
@@ -107,6 +113,7 @@ class PositionInterpolation(RoPEScaling):
         "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
         "Positional Interpolation. arXiv:2306.15595."
     )
+    methods = (Method("rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper),)
 
     def check_fields(self) -> None:
         """Refuses a factor below 1."""
@@ -131,6 +138,7 @@ class NTK(RoPEScaling):
     name = "ntk"
     paper = "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5"
     citation = "bloc97 (2023). NTK-Aware Scaled RoPE allows LLaMA models to have extended (8k+) context size. Reddit."
+    methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper),)
 
     def check_fields(self) -> None:
         """Refuses a factor below 1."""
@@ -165,6 +173,16 @@ class DynamicNTK(RoPEScaling):
     name = "dynamic_ntk"
     paper = "https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr"
     citation = "emozilla (2023). Dynamically Scaled RoPE further increases performance of long context LLaMA. Reddit."
+    methods = (
+        Method(
+            "rotary",
+            "Dynamic NTK scaling",
+            "rope(scaling=dynamic_ntk(factor=2, original_length=4))",
+            "emozilla 2023",
+            paper,
+            "original_length is the length in training; so in all rows below",
+        ),
+    )
 
     def check_fields(self) -> None:
         """Refuses a factor below 1 and a missing original length."""
@@ -215,6 +233,16 @@ class LongRoPE(RoPEScaling):
     citation = (
         "Ding, Y., Zhang, L. L., Zhang, C., Xu, Y., Shang, N., Xu, J., Yang, F., Yang, M. (2024). LongRoPE: Extending "
         "LLM Context Window Beyond 2 Million Tokens. arXiv:2402.13753."
+    )
+    methods = (
+        Method(
+            "rotary",
+            "LongRoPE",
+            "rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=2, original_length=4))",
+            "Ding et al. 2024",
+            paper,
+            "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
+        ),
     )
 
     def check_fields(self) -> None:
@@ -281,6 +309,7 @@ class Llama3(RoPEScaling):
     name = "llama3"
     paper = "arXiv:2407.21783"
     citation = "Dubey, A., et al. (2024). The Llama 3 Herd of Models. arXiv:2407.21783."
+    methods = (Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper),)
 
     def check_fields(self) -> None:
         """Refuses a factor below 1, a missing original length and bounds out of order."""

@@ -7,17 +7,13 @@ import math
 
 import numpy as np
 
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import (
-    NTK,
     DynamicNTK,
-    Llama3,
-    LongRoPE,
-    PositionInterpolation,
     RoPEScaling,
     check_original_length,
 )
-from posenc_jax.encodings.yarn import NTKByParts, YaRN
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +38,7 @@ class PRoPE(RoPEScaling):
         "Barbero, F., Vitvitskyi, A., Perivolaropoulos, C., Pascanu, R., Velickovic, P. (2024). Round and Round We Go! "
         "What makes Rotary Positional Encodings useful? arXiv:2410.06205."
     )
+    methods = (Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper),)
 
     def check_fields(self) -> None:
         """Refuses a fraction that is none."""
@@ -79,6 +76,7 @@ class HoPE(RoPEScaling):
         "Chen, Y., Lv, A., Luan, J., Wang, B., Liu, W. (2024). HoPE: A Novel Positional Encoding Without Long-Term "
         "Decay for Enhanced Context Awareness and Extrapolation. arXiv:2410.21216."
     )
+    methods = (Method("rotary", "HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", paper),)
 
     def check_fields(self) -> None:
         """Refuses a missing original length."""
@@ -105,13 +103,23 @@ class Resonance(RoPEScaling):
     [6.0, 63.0, 628.0, 6283.0]
     """
 
-    inner: PositionInterpolation | NTK | DynamicNTK | NTKByParts | YaRN | LongRoPE | Llama3 | PRoPE | HoPE | None = None
+    inner: RoPEScaling | None = None
 
     name = "resonance"
     paper = "arXiv:2403.00071"
     citation = (
         "Wang, S., Kobyzev, I., Lu, P., Rezagholizadeh, M., Liu, B. (2024). Resonance RoPE: Improving Context Length "
         "Generalization of Large Language Models. arXiv:2403.00071."
+    )
+    methods = (
+        Method("rotary", "Resonance RoPE", "rope(scaling=resonance)", "Wang et al. 2024", paper),
+        Method(
+            "rotary",
+            "Resonance YaRN",
+            "rope(scaling=resonance(yarn(factor=8, original_length=512)))",
+            "Wang et al. 2024",
+            paper,
+        ),
     )
 
     def check_fields(self) -> None:

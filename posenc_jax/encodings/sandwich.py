@@ -7,9 +7,10 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance
-from posenc_jax.encodings.phase import sincos
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance
+from posenc_jax.encodings.shared.phase import sincos
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Sandwich(PositionalEncoding):
         "Chi, T.-C., Fan, T.-H., Rudnicky, A. I., Ramadge, P. J. (2023). Dissecting Transformer Length Extrapolation "
         "via the Lens of Receptive Field Analysis. ACL. arXiv:2212.10356."
     )
+    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
     shift_invariant = True
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a width without sines and cosines in pairs, and a base that is not positive."""
@@ -55,10 +58,17 @@ class Sandwich(PositionalEncoding):
         if self.base <= 0:
             raise ValueError(f"Sandwich.base = {self.base} must be positive: the paper has 10000.0")
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[width/2]``, whatever the model."""
+        return self._frequencies()
+
+    def _frequencies(self) -> np.ndarray:
+        return self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
+
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``, in float32, or float64 where 64-bit types are enabled."""
         dtype = jnp.result_type(float)
-        frequencies = self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
+        frequencies = self._frequencies()
         sides = geometry.q_positions, geometry.k_positions
         if geometry.contiguous or all(isinstance(positions, np.ndarray) for positions in sides):
 

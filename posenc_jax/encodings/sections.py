@@ -8,8 +8,9 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
-from posenc_jax.encodings.runs import place_after
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.runs import place_after
 
 
 class _BySections(PositionalEncoding):
@@ -55,8 +56,19 @@ class WithinSection(_BySections):
         "Herzig, J., Nowak, P. K., Mueller, T., Piccinno, F., Eisenschlos, J. M. (2020). TaPas: Weakly Supervised "
         "Table Parsing via Pre-training. ACL 2020. arXiv:2004.02349."
     )
+    methods = (
+        Method(
+            "positions",
+            "Structured document positions",
+            "sinusoidal|within_section|sinusoidal|section_index|learned",
+            "Herzig et al. 2020; Devlin et al. 2019",
+            paper,
+            "reads token types; of the papers are positions that start anew in every cell and a vector per segment, "
+            "their sum with the place in the document is our own",
+        ),
+    )
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S]`` int32."""
         _check_types("WithinSection", sequence)
 
@@ -96,6 +108,16 @@ class SectionIndex(_BySections):
         "Devlin, J., Chang, M.-W., Lee, K., Toutanova, K. (2019). BERT: Pre-training of Deep Bidirectional "
         "Transformers for Language Understanding. NAACL 2019. arXiv:1810.04805."
     )
+    methods = (
+        Method(
+            "positions",
+            "BERT's positions and segments",
+            "learned|section_index|learned(4)",
+            "Devlin et al. 2019",
+            paper,
+            "reads token types: 4 here (padding, header, body, footer), 2 in the paper",
+        ),
+    )
 
     def check_fields(self) -> None:
         """Refuses no types."""
@@ -109,7 +131,7 @@ class SectionIndex(_BySections):
         """The number of types."""
         return self.token_types
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S]`` int32."""
         return _check_types("SectionIndex", sequence).astype(np.int32)
 

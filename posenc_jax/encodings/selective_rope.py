@@ -7,10 +7,21 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.accumulated_phase import phase_scores
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    at_least_float32,
+)
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.accumulated_phase import phase_scores
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _EPSILON = 1e-6  # of the authors' L2 norm
 
@@ -52,6 +63,7 @@ class SelectiveRoPE(PositionalEncoding):
         "Movahedi, S., Carstensen, T., Afzal, A., Hutter, F., Orvieto, A., Cevher, V. (2026). Selective Rotary "
         "Position Embedding. ICLR. arXiv:2511.17388."
     )
+    methods = (Method("data-dependent", "Selective RoPE", "selective_rope", "Movahedi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True
     per_layer = True
@@ -79,7 +91,7 @@ class SelectiveRoPE(PositionalEncoding):
                 "d_model must be a multiple of num_heads"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``down``, ``up``, ``kernel`` and what ``offset`` and ``gate`` need; see the class."""
         angles = (dims.num_heads, dims.head_dim // 2)
         shapes: dict[str, tuple[int, ...]] = {
@@ -98,7 +110,7 @@ class SelectiveRoPE(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         } | {name: jnp.zeros(shape, jnp.float32) for name, shape in zeros.items()}
 
-    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Params:
+    def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """``projected`` ``[B, S, H, D/2]``, the angles before the convolution, and ``gate`` ``[B, S, H]``."""
         dtype = at_least_float32(x)
         p = {name: a.astype(dtype) for name, a in params.items()}
@@ -110,7 +122,7 @@ class SelectiveRoPE(PositionalEncoding):
             terms["gate"] = jax.nn.sigmoid(x @ p["gate_weight"] + p["gate_bias"][None, None])
         return terms
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)
         order = TokenOrder.of_keys(geometry)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import relative_on_device
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,16 @@ class SelfExtend(PositionalEncoding):
         "Jin, H., Han, X., Yang, J., Jiang, Z., Liu, Z., Chang, C.-Y., Chen, H., Hu, X. (2024). LLM Maybe LongLM: "
         "Self-Extend LLM Context Window Without Tuning. ICML. arXiv:2401.01325."
     )
+    methods = (
+        Method(
+            "rotary",
+            "SelfExtend",
+            "self_extend(group_size=2, window=4)",
+            "Jin et al. 2024",
+            paper,
+            "groups of 8 and a window of 1024 in the authors' code",
+        ),
+    )
     causal_only = True
 
     def check_fields(self) -> None:
@@ -55,7 +68,11 @@ class SelfExtend(PositionalEncoding):
         """As the rotation."""
         self.rope.check(dims)
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
+
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         g, w = self.group_size, self.window
         shift = w - (w // g if self.shift == "floor" or w % g == 0 else w / g)

@@ -8,8 +8,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, PositionalEncoding, Sequence
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import draw_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,7 @@ class SHAPE(PositionalEncoding):
         "Kiyono, S., Kobayashi, S., Suzuki, J., Inui, K. (2021). SHAPE: Shifted Absolute Position Embedding for "
         "Transformers. EMNLP 2021. arXiv:2109.05644."
     )
+    methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", paper),)
     shift_invariant = True
     random = True
 
@@ -56,7 +58,7 @@ class SHAPE(PositionalEncoding):
         """The largest offset more."""
         return max_len + (self.max_shift if self.evaluation == "max_shift" else self.max_shift - 1)
 
-    def map_positions(self, sequence: Sequence, *, key: Array | None, train: bool) -> Array:
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The positions plus the offset; in training ``[B, S]``. In evaluation known positions stay known."""
         positions = sequence.positions
         if not train:

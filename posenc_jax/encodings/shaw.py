@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
 
 
 def check_whole(relative: Array, reader: str) -> None:
@@ -86,6 +87,7 @@ class Shaw(PositionalEncoding):
         "Shaw, P., Uszkoreit, J., Vaswani, A. (2018). Self-Attention with Relative Position Representations. "
         "NAACL-HLT. arXiv:1803.02155."
     )
+    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -102,7 +104,7 @@ class Shaw(PositionalEncoding):
         """Without ``values`` nothing is added to the output."""
         return super().acts_on if self.values else super().acts_on - {"value_term"}
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``keys`` and, if asked for, ``values``: ``[2k+1, D]``."""
         shape = (2 * self.max_distance + 1, dims.head_dim)
         limit = (6 / sum(shape)) ** 0.5
@@ -112,7 +114,7 @@ class Shaw(PositionalEncoding):
             for i, name in enumerate(names)
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``q_i . a^K / sqrt(D)``."""
         dtype = at_least_float32(q)
         rows = clipped_distances(geometry.relative, self.max_distance)

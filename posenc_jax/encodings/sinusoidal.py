@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
-from posenc_jax.encodings.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.frequency_designs import FrequencyDesign
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
 
-Frequencies = tuple[float, ...] | LowSideLobes | CosineDensity | Literal["vaswani", "tensor2tensor"]
+Frequencies = tuple[float, ...] | FrequencyDesign | Literal["vaswani", "tensor2tensor"]
 Layout = Literal["interleaved", "half"]
 Odd = Literal["error", "pad", "zero"]
 
@@ -31,7 +32,7 @@ def sinusoidal_frequencies(dim: int, base: float = 10000.0, frequencies: Frequen
         return vaswani_frequencies(dim, base)
     if frequencies == "tensor2tensor":
         return tensor2tensor_frequencies(dim, 1.0, base)
-    if isinstance(frequencies, LowSideLobes | CosineDensity):
+    if isinstance(frequencies, FrequencyDesign):
         return frequencies.frequencies(base, dim)
     if len(frequencies) != dim // 2:
         raise ValueError(
@@ -49,7 +50,7 @@ def sinusoidal(
     frequencies: Frequencies = "vaswani",
     layout: Layout = "interleaved",
     odd: Odd = "error",
-    dtype=jnp.float32,
+    dtype: Any = jnp.float32,
 ) -> Array:
     """Sinusoidal position vectors of shape ``positions.shape + (dim,)``.
 
@@ -120,6 +121,16 @@ class Sinusoidal(PositionalEncoding):
         "Vaswani, A., Shazeer, N., Parmar, N., Uszkoreit, J., Jones, L., Gomez, A. N., Kaiser, L., Polosukhin, I. "
         "(2017). Attention Is All You Need. NeurIPS 2017. arXiv:1706.03762."
     )
+    methods = (
+        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper),
+        Method(
+            "absolute",
+            "Sinusoidal, tensor2tensor's form",
+            "sinusoidal(frequencies='tensor2tensor', layout='half', odd='zero')",
+            "Vaswani et al. 2018",
+            "arXiv:1803.07416",
+        ),
+    )
 
     def check_fields(self) -> None:
         """Refuses a base that is not positive and finite, or that does nothing, and frequencies that are not finite."""
@@ -138,7 +149,11 @@ class Sinusoidal(PositionalEncoding):
         """Refuses an odd d_model unless ``odd`` names a policy, and one that the frequencies do not fit."""
         if dims.d_model % 2 and self.odd == "error":
             raise ValueError(_odd_message(dims.d_model))
-        sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
+        self.frequencies_for(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """One for each sine and cosine; of an odd d_model for those of the even one that is computed."""
+        return sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the scaled vectors, summed in at least float32, in the dtype of x."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.sinusoidal import sinusoidal
 
 
@@ -20,7 +23,7 @@ def channels_per_axis(dim: int, axes: int) -> int:
     return 2 * -(-dim // (2 * axes))
 
 
-def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype=jnp.float32) -> Array:
+def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype: Any = jnp.float32) -> Array:
     """Vectors ``[..., dim]`` of positions ``[..., A]``: the sinusoidal vectors of the axes, one after the other.
 
     Each axis has `channels_per_axis` channels and Vaswani's frequencies for that many; what exceeds ``dim`` is cut off
@@ -62,6 +65,16 @@ class SinusoidalAxes(PositionalEncoding):
         "Wang, Z., Liu, J.-C. (2019). Translating Math Formula Images to LaTeX Sequences Using Deep Neural Networks "
         "with Sequence-level Training. arXiv:1908.11415."
     )
+    methods = (
+        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper),
+        Method(
+            "absolute",
+            "3-D sinusoidal",
+            "grid(width=4, height=4)|sinusoidal_axes(axes=3)",
+            "tatp22 2020",
+            "https://github.com/tatp22/multidim-positional-encoding",
+        ),
+    )
 
     @property
     def position_axes(self) -> int:
@@ -83,6 +96,11 @@ class SinusoidalAxes(PositionalEncoding):
                 f"SinusoidalAxes gives each of {self.axes} axes {channels} channels, but d_model = {dims.d_model} ends "
                 f"before the last: choose a d_model that {2 * self.axes} divides, or fewer axes"
             )
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[ceil(d_model/2)]``, those of each axis after those of the one before it."""
+        every = np.tile(vaswani_frequencies(channels_per_axis(dims.d_model, self.axes), self.base), self.axes)
+        return every[: -(-dims.d_model // 2)]
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""

@@ -8,11 +8,13 @@ A slot is a tuple of encodings, or a tuple of such tuples that repeats over the 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 
+SlotParams = tuple[Any, ...]  # by element of a slot: its `Params`, or a tuple of them, one for each layer
 Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ...]
 
 
@@ -67,7 +69,7 @@ def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:
     return found[0] if found else None
 
 
-def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
+def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
     """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per
     layer.
     """
@@ -81,7 +83,7 @@ def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
                 seen_by[element] = seen
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
 
-    def init(index: int, element: PositionalEncoding) -> Params:
+    def init(index: int, element: PositionalEncoding) -> Params | tuple[Params, ...]:
         element_key = jax.random.fold_in(key, index)
         if not element.per_layer:
             return element.init(element_key, seen_by[element])
@@ -92,7 +94,7 @@ def init_slot(key: Array, slot: Slot, dims: Dims) -> tuple[Params, ...]:
     return tuple(init(index, element) for index, element in enumerate(elements(slot)))
 
 
-def layer_params(slot: Slot, params: tuple[Params, ...], layer: int) -> tuple[Params, ...]:
+def layer_params(slot: Slot, params: SlotParams, layer: int) -> tuple[Params, ...]:
     """The parameters of one layer's encodings, parallel to `for_layer`."""
     index = {element: i for i, element in enumerate(elements(slot))}
     return tuple(params[index[e]][layer] if e.per_layer else params[index[e]] for e in for_layer(slot, layer))
@@ -102,7 +104,7 @@ def map_slot(
     encodings: tuple[PositionalEncoding, ...],
     sequence: Sequence,
     *,
-    key: Array | None = None,
+    key: Key | None = None,
     train: bool = False,
     layer: int = 0,
 ) -> tuple[Sequence, ...]:
@@ -133,7 +135,7 @@ def check_axes(element: PositionalEncoding, positions: Array) -> None:
     wanted, axes = element.position_axes, positions.shape[2] if len(positions.shape) == 3 else None
     if wanted not in ("any", axes):
 
-        def words(n):
+        def words(n: int | str | None) -> str:
             return "plain positions [batch, length]" if n is None else f"positions of {n} axes [batch, length, {n}]"
 
         raise ValueError(
@@ -144,7 +146,7 @@ def check_axes(element: PositionalEncoding, positions: Array) -> None:
 
 def token_terms(
     encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence
-) -> tuple[Params, ...]:
+) -> tuple[Terms, ...]:
     """Every encoding's `token_terms` of a block's input ``x [B, S, M]``, for `attend`; None where it has none."""
     return tuple(
         element.token_terms(p, x, sequence) if "token_terms" in element.acts_on else None
@@ -162,7 +164,7 @@ def geometries(
     q_places: Array | None = None,
     k_places: Array | None = None,
     contiguous: bool = False,
-    key: Array | None = None,
+    key: Key | None = None,
     train: bool = False,
     layer: int = 0,
 ) -> Geometry | tuple[Geometry, ...]:
@@ -201,7 +203,7 @@ def embed(
     x: Array,
     sequence: Sequence,
     *,
-    key: Array | None = None,
+    key: Key | None = None,
     train: bool = False,
 ) -> Array:
     """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right."""

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.token_order import TokenOrder
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.token_order import TokenOrder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,16 @@ class StickBreaking(PositionalEncoding):
     citation = (
         "Tan, S., Yang, S., Courville, A., Panda, R., Shen, Y. (2025). Scaling Stick-Breaking Attention: An Efficient "
         "Implementation and In-depth Study. ICLR. arXiv:2410.17980."
+    )
+    methods = (
+        Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", paper),
+        Method(
+            "data-dependent",
+            "Stick-breaking attention, the rest to the query's token",
+            "stick_breaking(remainder='own')",
+            "Tan et al. 2024",
+            paper,
+        ),
     )
     shift_invariant = True
     causal_only = True

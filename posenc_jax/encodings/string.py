@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import relative_on_device
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import selected_product
 from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +48,16 @@ class String(PositionalEncoding):
         "An, C., Zhang, J., Zhong, M., Li, L., Gong, S., Luo, Y., Xu, J., Kong, L. (2025). Why Does the Effective "
         "Context Length of LLMs Fall Short? ICLR. arXiv:2410.18745."
     )
+    methods = (
+        Method(
+            "rotary",
+            "STRING",
+            "string(shift=4, window=2)",
+            "An et al. 2024",
+            paper,
+            "a third of the training length and a window of 128 in the paper",
+        ),
+    )
     shift_invariant = True
     causal_only = True
 
@@ -64,12 +77,16 @@ class String(PositionalEncoding):
         """As the rotation."""
         self.rope.check(dims)
 
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """Those of the rotation."""
+        return self.rope.frequencies_for(dims, length)
+
     @property
     def offset(self) -> int:
         """S, the first distance that is shortened."""
         return int(0.33 * self.training_length) if self.shift is None else self.shift
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         at_q, length = geometry.q_positions, geometry.q_length
         keys = self.rope.encode_keys(params, k, geometry.k_positions, geometry.k_length)

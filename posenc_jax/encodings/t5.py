@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.distances import by_distance
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import by_distance
 
 
 def bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
@@ -56,8 +58,8 @@ def t5_buckets(relative: Array, num_buckets: int = 32, max_distance: int = 128, 
     """
     side = num_buckets // 2 if bidirectional else num_buckets
     starts = bucket_starts(side, max_distance)
-    distance = abs(relative) if bidirectional else (-relative).clip(0)
     buckets: Array
+    distance: Any = abs(relative) if bidirectional else (-relative).clip(0)
     if isinstance(relative, jax.Array):
         buckets = jnp.searchsorted(starts, distance, side="right", method="compare_all").astype(np.int32)
     else:
@@ -108,6 +110,7 @@ class T5Bias(PositionalEncoding):
         "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer. JMLR 21(140). "
         "arXiv:1910.10683."
     )
+    methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper),)
     shift_invariant = True
 
     def check_fields(self) -> None:
@@ -132,7 +135,7 @@ class T5Bias(PositionalEncoding):
         """Initial values are uniform between minus this and this."""
         return float((6 / (num_heads + self.num_buckets)) ** 0.5)
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """``table [H, num_buckets]``."""
         limit = self.initial_limit(dims.num_heads)
         return {"table": jax.random.uniform(key, (dims.num_heads, self.num_buckets), jnp.float32, -limit, limit)}

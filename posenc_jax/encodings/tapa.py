@@ -8,8 +8,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.distances import relative_on_device
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.distances import relative_on_device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,9 @@ class TAPA(PositionalEncoding):
         "Wang, Y., Shen, S., Munos, R., Zhan, H., Tian, Y. (2025). Positional Encoding via Token-Aware Phase "
         "Attention. arXiv:2509.12635."
     )
+    methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
     shift_invariant = True
+    unsigned = True
 
     def check_fields(self) -> None:
         """Refuses a share that leaves one part empty, and an exponent that is not positive."""
@@ -57,7 +60,7 @@ class TAPA(PositionalEncoding):
                 "number above 0 and below head_dim, as half of an even head_dim is"
             )
 
-    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         split = round(self.theta * q.shape[-1])

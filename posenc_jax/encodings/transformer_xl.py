@@ -6,9 +6,11 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 
 
 def sinusoid_products(x: Array, q_positions: Array, k_positions: Array, base: float = 10000.0) -> Array:
@@ -65,6 +67,7 @@ class TransformerXL(PositionalEncoding):
         "Dai, Z., Yang, Z., Yang, Y., Carbonell, J., Le, Q. V., Salakhutdinov, R. (2019). Transformer-XL: Attentive "
         "Language Models beyond a Fixed-Length Context. ACL. arXiv:1901.02860."
     )
+    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -80,7 +83,11 @@ class TransformerXL(PositionalEncoding):
                 f"TransformerXL splits d_model = {dims.d_model} into sines and cosines: use an even d_model"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[d_model/2]``, of the sinusoid of the distance."""
+        return vaswani_frequencies(dims.d_model, self.base)
+
+    def init(self, key: Key, dims: Dims) -> Params:
         """``u``, ``v``: ``[H, D]``; ``projection``: ``[H, D, d_model]``."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "projection": (*heads, dims.d_model)}
@@ -89,7 +96,7 @@ class TransformerXL(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``(u . k_j + (q_i + v) . W_R R(i - j)) / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         u, v, projection = (params[name].astype(dtype) for name in ("u", "v", "projection"))

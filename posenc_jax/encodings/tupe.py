@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.deberta import layer_norm
 from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.t5 import T5Bias
 
 
@@ -56,6 +57,10 @@ class TUPE(PositionalEncoding):
         "Ke, G., He, D., Liu, T.-Y. (2021). Rethinking Positional Encoding in Language Pre-training. ICLR. "
         "arXiv:2006.15595."
     )
+    methods = (
+        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper),
+        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper),
+    )
     extrapolates = False
 
     def check_fields(self) -> None:
@@ -76,7 +81,7 @@ class TUPE(PositionalEncoding):
                 "or name beyond='clamp'"
             )
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         rows = 1 + (dims.max_len if self.max_len is None else self.max_len)
         heads = (dims.num_heads, dims.head_dim)

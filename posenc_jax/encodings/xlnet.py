@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.transformer_xl import sinusoid_products
 
 
@@ -61,6 +62,7 @@ class XLNet(PositionalEncoding):
         "Yang, Z., Dai, Z., Yang, Y., Carbonell, J., Salakhutdinov, R., Le, Q. V. (2019). XLNet: Generalized "
         "Autoregressive Pretraining for Language Understanding. NeurIPS. arXiv:1906.08237."
     )
+    methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
 
@@ -76,7 +78,11 @@ class XLNet(PositionalEncoding):
         if dims.d_model % 2:
             raise ValueError(f"XLNet splits d_model = {dims.d_model} into sines and cosines: use an even d_model")
 
-    def init(self, key: Array, dims: Dims) -> Params:
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[d_model/2]``, of the sinusoid of the distance."""
+        return vaswani_frequencies(dims.d_model, 10000.0)
+
+    def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "w": heads, "projection": (*heads, dims.d_model), "segments": (2, *heads)}
@@ -85,7 +91,7 @@ class XLNet(PositionalEncoding):
             for i, (name, shape) in enumerate(shapes.items())
         }
 
-    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Params) -> Array:
+    def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: everything but ``q_i . k_j / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         q, k = q.astype(dtype), k.astype(dtype)

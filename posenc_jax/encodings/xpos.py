@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.rope import Layout, turn
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 _LARGEST_EXPONENT = 80.0  # float32 and bfloat16 end at exp(88.7): a factor of 6000 is left for the values themselves
 
@@ -55,6 +56,7 @@ class XPos(PositionalEncoding):
         "Sun, Y., Dong, L., Patra, B., Ma, S., Huang, S., Benhaim, A., Chaudhary, V., Song, X., Wei, F. (2023). A "
         "Length-Extrapolatable Transformer. ACL. arXiv:2212.10554."
     )
+    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper),)
     shift_invariant = True
     causal_only = True
 
@@ -77,9 +79,9 @@ class XPos(PositionalEncoding):
                 f"{dims.max_len // 2}, or a larger scale_base"
             )
 
-    def frequencies(self, head_dim: int) -> np.ndarray:
-        """``[head_dim/2]`` of its planes, radians per position, float64."""
-        return vaswani_frequencies(head_dim, self.base)
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """``[head_dim/2]``."""
+        return vaswani_frequencies(dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, rotated and scaled by ``positions [#B, S]``."""
@@ -93,5 +95,5 @@ class XPos(PositionalEncoding):
         dim, dtype = x.shape[-1], at_least_float32(x)
         logs = (np.log(decay_bases(dim, self.gamma)) * (sign / self.scale_base)).astype(dtype)
         factors = jnp.exp(jnp.asarray(positions - self.center).astype(dtype)[..., None] * logs[None, None])
-        sin, cos = sincos(positions, self.frequencies(dim), dtype)
+        sin, cos = sincos(positions, vaswani_frequencies(dim, self.base), dtype)
         return turn(x, (sin * factors)[:, None], (cos * factors)[:, None], self.layout)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from posenc_jax.encodings.phase import vaswani_frequencies
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import (
     NTK,
     RoPEScaling,
@@ -17,6 +17,7 @@ from posenc_jax.encodings.rope_scaling import (
     check_factor,
     check_original_length,
 )
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 _CITATION = (
     "Peng, B., Quesnelle, J., Fan, H., Shippole, E. (2023). YaRN: Efficient Context Window Extension of Large Language "
@@ -93,6 +94,15 @@ class NTKByParts(RoPEScaling):
     name = "ntk_by_parts"
     paper = "arXiv:2309.00071"
     citation = _CITATION
+    methods = (
+        Method(
+            "rotary",
+            "NTK-by-parts",
+            "rope(scaling=ntk_by_parts(factor=8, original_length=512))",
+            "Peng et al. 2023",
+            paper,
+        ),
+    )
 
     def check_fields(self) -> None:
         """Refuses a factor below 1 and a missing original length."""
@@ -144,6 +154,9 @@ class YaRN(RoPEScaling):
     name = "yarn"
     paper = "arXiv:2309.00071"
     citation = _CITATION
+    methods = (
+        Method("rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper),
+    )
 
     def check_fields(self) -> None:
         """Refuses a factor below 1, a missing original length, bounds out of order and two different rules for m."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 
@@ -42,18 +43,18 @@ class Attention(nnx.Module):
         self.value = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.output = linear(config, queries, config.d_model, use_bias=bias, rngs=rngs)
 
-    def _heads(self, x: Array) -> Array:
+    def _heads(self, x: jax.Array) -> Array:
         return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)
 
     def keys_values(
-        self, x: Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], sequence: Sequence
+        self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], sequence: Sequence
     ) -> KeysValues:
         """What is attended to, of ``x [B, K, M]``, raw: not encoded, so a cache can hold it."""
         terms = token_terms(encodings, params, x, sequence)
         return KeysValues(self._heads(self.key(x)), self._heads(self.value(x)), terms)
 
     def __call__(
-        self, x: Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
+        self, x: jax.Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
     ) -> tuple[Array, Array | None]:
         """``[B, Q, M]`` for queries from ``x [B, Q, M]``, and the weights ``[B, H, Q, K]`` if asked for, else None."""
         result: Any = attend(

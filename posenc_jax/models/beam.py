@@ -30,7 +30,7 @@ class Hypotheses(NamedTuple):
 
 
 class _State(NamedTuple):
-    index: Array  # [], number of new tokens
+    index: Array  # type: ignore[assignment]  # [], number of new tokens
     cache: Cache  # of B * K rows
     tokens: Array  # [B, K, T], of the beginnings
     log_probs: Array  # [B, K], of the beginnings, best first; minus infinity is none

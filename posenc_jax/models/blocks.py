@@ -39,7 +39,7 @@ class MLP(nnx.Module):
         self.output = linear(config, width, config.d_model, use_bias=config.mlp_bias, rngs=rngs)
         self.activation = config.activation
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: jax.Array) -> jax.Array:
         """``[B, S, M]`` of ``x [B, S, M]``."""
         x = self.hidden(x)
         return self.output(jax.nn.relu(x) if self.activation == "relu" else jax.nn.gelu(x, approximate=False))
@@ -61,7 +61,7 @@ class Block(nnx.Module):
         self.mlp_norm = norm_layer(config, rngs=rngs)
 
     def cross_memory(
-        self, x: Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence
+        self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence
     ) -> KeysValues:
         """What the cross-attention attends to, of an encoder's output ``x [B, K, M]``."""
         assert self.cross_attention is not None
@@ -69,7 +69,7 @@ class Block(nnx.Module):
 
     def __call__(
         self,
-        x: Array,
+        x: jax.Array,
         layer: LayerEncodings,
         *,
         cross_layer: LayerEncodings | None,
@@ -78,7 +78,7 @@ class Block(nnx.Module):
         dropout: Dropout,
         site: int,
         capture: bool,
-    ) -> tuple[Array, KeysValues, Captured]:
+    ) -> tuple[jax.Array, KeysValues, Captured]:
         """``x [B, S, M]`` after this layer, the keys and values that its self-attention saw, and activations.
 
         Args:
@@ -125,7 +125,7 @@ class Stack(nnx.Module):
 
     def memory(
         self,
-        x: Array,
+        x: jax.Array,
         layers: tuple[tuple[tuple[PositionalEncoding, ...], tuple[Params, ...]], ...],
         source: Sequence,
     ) -> tuple[KeysValues, ...]:
@@ -136,7 +136,7 @@ class Stack(nnx.Module):
 
     def __call__(
         self,
-        x: Array,
+        x: jax.Array,
         layers: tuple[LayerEncodings, ...],
         *,
         cross_layers: tuple[LayerEncodings, ...] | None = None,
@@ -144,7 +144,7 @@ class Stack(nnx.Module):
         remember: Callable[[int, KeysValues], KeysValues] | None = None,
         dropout: Dropout,
         capture: bool = False,
-    ) -> tuple[Array, tuple[KeysValues, ...], Captured]:
+    ) -> tuple[jax.Array, tuple[KeysValues, ...], Captured]:
         """``[B, S, M]`` of embedded ``x [B, S, M]``, every layer's keys and values, and activations.
 
         Captured are "embeddings" ``[B, S, M]`` and "layers", one dict a layer: "attention_weights" ``[B, H, Q, K]``

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from flax import nnx
 
-from posenc_jax.encodings.base import Array, Dims
+from posenc_jax.encodings.base import Dims, Key
 from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
@@ -23,7 +23,7 @@ _MODELS: dict[str, type[Model]] = {
 }
 
 
-def init_posenc(key: Array, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
+def init_posenc(key: Key, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
     """Float32 parameters of all encodings of a model: the result of `init_slot` for each stack that the kind has."""
     check_slots(kind, slots, dims)
     return {stack: init_slot(stack_key(key, stack), getattr(slots, stack), dims) for stack in STACKS[kind]}
@@ -37,8 +37,8 @@ def build(
     vocab_size: int,
     num_classes: int,
     max_len: int,
-    key: Array,
-    posenc_key: Array,
+    key: Key,
+    posenc_key: Key,
 ) -> Model:
     """A model with fresh float32 parameters; works under `jax.jit` and `nnx.eval_shape`.
 

@@ -144,7 +144,7 @@ def next_tokens(
     length: Array | None,
     example_ids: Array | None,
     token_types: Array | None = None,
-) -> tuple[Sequence, Sequence, Cache, dict[str, Array]]:
+) -> tuple[Sequence, Sequence, Cache, dict[str, Any]]:
     """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, places of both.
 
     Positions default to the number of tokens already there, the length to the capacity. ValueError: a length for each

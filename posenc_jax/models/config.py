@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
@@ -143,7 +144,7 @@ class Transformer(Value):
         """The dtype of activations, or None for that of the parameters."""
         return None if self.dtype == "float32" else jnp.bfloat16
 
-    def cast(self, x: Array) -> Array:
+    def cast(self, x: jax.Array) -> jax.Array:
         """``x`` in the dtype that is computed in."""
         return x if self.compute_dtype is None else x.astype(self.compute_dtype)
 

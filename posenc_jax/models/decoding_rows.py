@@ -52,7 +52,7 @@ class DecodingRows:
         logits, cache = self.extend(tokens[:, None], cache, **places)
         return logits[:, 0], cache
 
-    def extend(self, tokens: Array, cache: Cache, **places: Array) -> tuple[Array, Cache]:
+    def extend(self, tokens: Array, cache: Cache, **places: Any) -> tuple[Array, Cache]:
         """The model's ``extend``; ``places`` are positions, segment ids and token types."""
         past: Any = (cache,) if self.memory is None else (cache, self.memory)
         return self.model.extend(

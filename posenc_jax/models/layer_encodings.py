@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc_jax.encodings import slots
 from posenc_jax.encodings.attention import position_bias
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import Slot
 
 
@@ -31,10 +31,8 @@ def sequence_of(
     size = tokens.shape[1]
     if positions is None:
         positions = np.arange(size, dtype=np.int32)[None]
-    if length is None and segment_ids is None:
-        length = np.full((1,), size, np.int32)
-    elif length is None:
-        length = segment_lengths(segment_ids)
+    if length is None:
+        length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
     return Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
 
 
@@ -65,7 +63,7 @@ def layer_encodings(
     keys: Sequence,
     *,
     num_layers: int,
-    key: Array | None,
+    key: Key | None,
     train: bool,
     **call: Any,
 ) -> tuple[LayerEncodings, ...]:

@@ -70,12 +70,13 @@ class Model(nnx.Module):
 
     def embed(
         self, stack: Literal["encoder", "decoder"], sequence: Sequence, *, streams: Streams, train: bool
-    ) -> tuple[Array, Dropout]:
+    ) -> tuple[jax.Array, Dropout]:
         """``[B, S, M]`` input of a stack, and the stack's dropout.
 
         Encodings act on the embeddings once, before the first layer, so those of the first layer's tuple do.
         """
         slot = getattr(self.slots, stack)
+        assert sequence.tokens is not None
         x = slot_functions.embed(
             slot_functions.for_layer(slot, 0),
             slot_functions.layer_params(slot, self.posenc_params(stack), 0),
@@ -85,7 +86,7 @@ class Model(nnx.Module):
             train=train,
         )
         dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
-        return dropout(self.config.cast(x), EMBEDDINGS), dropout
+        return dropout(self.config.cast(jnp.asarray(x)), EMBEDDINGS), dropout
 
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""

@@ -13,7 +13,7 @@ from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
 
 
-def mean_of_real(x: Array, segment_ids: Array | None) -> Array:
+def mean_of_real(x: jax.Array, segment_ids: Array | None) -> jax.Array:
     """``[B, M]``: the mean of ``x [B, S, M]`` over slots whose segment id ``[#B, S]`` is not 0; zero without any."""
     if segment_ids is None:
         return jnp.mean(x, axis=1)
@@ -53,7 +53,7 @@ class AttentionPooling(nnx.Module):
         pooled = self.sections * config.num_heads * self.head_dim
         self.output = linear(config, pooled, config.d_model, use_bias=bias, rngs=rngs)
 
-    def __call__(self, x: Array, segment_ids: Array | None, token_types: Array | None) -> tuple[Array, Array]:
+    def __call__(self, x: jax.Array, segment_ids: Array | None, token_types: Array | None) -> tuple[jax.Array, Array]:
         """``[B, M]`` of ``x [B, S, M]``, and the weights ``[B, H, P, S]``, in at least float32; 0 for absent sections.
 
         Segment id 0 is padding (None: there is none); ``token_types [#B, S]`` are read if the config has some.
@@ -88,5 +88,5 @@ class AttentionPooling(nnx.Module):
         out, weights = jnp.where(present, out, 0), jnp.where(present, weights, 0)
         return self.output(jnp.swapaxes(out, 1, 2).reshape(rows, -1)), weights
 
-    def _heads(self, x: Array) -> Array:
+    def _heads(self, x: jax.Array) -> Array:
         return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)

@@ -8,12 +8,12 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.base import Array, Key
 
 _STACKS = ("encoder", "decoder", "cross")
 
 
-def stack_key(key: Array, stack: str) -> Array:
+def stack_key(key: Key, stack: str) -> Key:
     """The key of one stack ("encoder", "decoder" or "cross")."""
     return jax.random.fold_in(key, _STACKS.index(stack))
 
@@ -27,10 +27,10 @@ class Streams:
       dropout: needed in training with dropout. positions: needed by encodings that draw positions.
     """
 
-    dropout: Array | None = None
-    positions: Array | None = None
+    dropout: Key | None = None
+    positions: Key | None = None
 
-    def positions_of(self, stack: str) -> Array | None:
+    def positions_of(self, stack: str) -> Key | None:
         """The key for the positions of one stack."""
         return None if self.positions is None else stack_key(self.positions, stack)
 
@@ -44,7 +44,7 @@ class Dropout:
     """
 
     rate: float
-    key: Array | None
+    key: Key | None
     example_ids: Array | None = None
 
     @classmethod
@@ -58,7 +58,7 @@ class Dropout:
             )
         return cls(rate, stack_key(streams.dropout, stack), example_ids)
 
-    def __call__(self, x: Array, site: int) -> Array:
+    def __call__(self, x: jax.Array, site: int) -> jax.Array:
         """``x [B, ...]`` with dropout; ``site`` numbers the places of the stack."""
         if self.key is None:
             return x

@@ -138,7 +138,7 @@ class Supply:
         for seed in set(seeds) - set(self._plans):
             self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
         if self.data.on_demand is None:
-            parts = [task.feed(self._plans[seed], step, count) for seed in seeds]
+            parts: list[Any] = [task.feed(self._plans[seed], step, count) for seed in seeds]
         else:
             threads = max(1, _READING_THREADS // len(set(seeds)))
             for seed in set(seeds) - set(self._feeds):

@@ -82,7 +82,8 @@ def optimized(run: Run, tree: Params) -> Any:
 
 def as_tree(run: Run, params: Params, direction: Any) -> Params:
     """The inverse of `optimized`, in the structure of ``params``."""
-    return direction if run.execution.model > 1 else ravel_pytree(params)[1](direction)
+    tree: Params = direction if run.execution.model > 1 else ravel_pytree(params)[1](direction)
+    return tree
 
 
 def model_of(run: Run, params: Params) -> Any:
@@ -110,8 +111,9 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     packed = example.positions is not None
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
     common |= dict(positions=example.positions) if packed else {}
+    logits: Array
     if task.model_kind == "encoder_decoder":
-        return model(
+        logits = model(
             example.inputs,
             example.decoder_inputs,
             segment_ids=example.segment_ids,
@@ -120,6 +122,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
             decoder_positions=example.decoder_positions,
             **common,
         )
+        return logits
     if example.token_types is not None:
         common |= dict(token_types=example.token_types)
     if task.model_kind == "encoder_only" or packed:

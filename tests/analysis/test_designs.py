@@ -75,7 +75,7 @@ def test_fejer_sums_are_no_smaller_than_the_bound_takes_them():
         frequencies = random.uniform(0, math.pi, count)
         grid = np.stack(np.meshgrid(*[2 * np.pi * np.arange(16) / 16] * count)).reshape(count, -1)
         torus = np.cos(grid).mean(axis=0)  # 16 points a turn: exact for powers below 16
-        moments = designs._moments(count, 8)
+        moments = designs.torus_moments(count, 8)
         for n in range(9):
             values = [(1 - abs(k) / length) * kernel(frequencies, k) ** n for k in range(1 - length, length)]
             assert moments[n] == pytest.approx((torus**n).mean(), abs=1e-14)

@@ -1,5 +1,6 @@
 """What encodings look like, against plain loops over the formulas of the papers."""
 
+import dataclasses
 import math
 
 import jax
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis import views
-from posenc_jax.encodings import Dims, Learned, init_slot, parse
+from posenc_jax.analysis.similarities import similarities
+from posenc_jax.encodings import Dims, Learned, PositionalEncoding, Sinusoidal, init_slot, parse, sinusoidal
 
 
 def dims(width: int, heads: int = 1, length: int = 32, kv: int | None = None) -> Dims:
@@ -77,10 +79,52 @@ def test_bias_of_every_head():
         ("sinusoidal(frequencies='tensor2tensor', layout='half', base=1000.0)", [1.0, 0.1, 0.01, 0.001]),
         ("rope(scaling=linear(factor=4))", [0.25, 0.025, 0.0025, 0.00025]),
         ("xpos", [1.0, 0.1, 0.01, 0.001]),
+        ("rope(scaling=dynamic_ntk(factor=2, original_length=4), rotary_dim=4)", [1.0, 0.01]),
+        ("rerope(rope=rope(base=16.0))", [1.0, 0.5, 0.25, 0.125]),
+        ("self_extend", [1.0, 0.1, 0.01, 0.001]),
+        ("string(shift=4, window=2)", [1.0, 0.1, 0.01, 0.001]),
+        ("fope(original_length=100)", [1.0, 0.1]),  # the others do not complete a turn
+        ("pope(base=256.0)", [1.0, 0.5, 0.25, 0.125, 1 / 16, 1 / 32, 1 / 64, 1 / 128]),
+        ("transformer_xl", [1.0, 0.1, 0.01, 0.001]),
+        ("xlnet", [1.0, 0.1, 0.01, 0.001]),
+        ("sandwich(width=4)", [0.01, 0.0001]),
+        ("grid(width=4)|axial_rope", [1.0, 0.1, 1.0, 0.1]),
+        ("grid(width=4, height=4)|mrope(base=1e4)", [1.0, 0.1, 0.01, 0.001]),
+        ("grid(width=4)|sinusoidal_axes", [1.0, 0.01, 1.0, 0.01]),
+        ("learned|rope", [1.0, 0.1, 0.01, 0.001]),
     ],
 )
 def test_frequencies(text, expected):
     np.testing.assert_allclose(views.frequencies(parse(text), dims(8)), expected, rtol=1e-12)
+
+
+def test_frequencies_of_an_odd_width_are_those_that_are_computed():
+    wide = dataclasses.replace(dims(8), d_model=9)
+    for odd, computed in (("pad", 10), ("zero", 8)):
+        expected = [1e4 ** (-2 * k / computed) for k in range(computed // 2)]
+        np.testing.assert_allclose(Sinusoidal(odd=odd).frequencies_for(wide), expected, rtol=1e-12)
+
+
+def test_frequencies_of_an_encoding_of_ones_own():
+    """The hook is all that it takes: no class is known by name."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Waves(PositionalEncoding):
+        name = "waves"
+
+        def frequencies_for(self, dims, length=None):
+            return np.full(dims.d_model // 2, 0.5)
+
+        def embed(self, params, x, sequence):
+            pairs = x.shape[-1] // 2
+            return x + sinusoidal(sequence.positions, 2 * pairs, frequencies=(0.5,) * pairs, dtype=x.dtype)
+
+    assert views.frequencies((Waves(),), dims(8)).tolist() == [0.5] * 4
+    (found,) = similarities((Waves(),), dims(8), 20)
+    np.testing.assert_allclose(found.values, np.cos(0.5 * np.arange(20)), atol=1e-9)
+    assert found.frequencies.tolist() == [0.5] * 4  # in closed form
+    with pytest.raises(ValueError, match="alibi has no frequencies"):
+        views.frequencies(parse("alibi"), dims(8))
 
 
 def test_the_map_of_a_shift_turns_each_plane():

@@ -10,11 +10,10 @@ from posenc_jax.data.plan import order, packed
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
 
-DRAW = np.random.default_rng(0)
-
 
 def sequences(count, longest, shortest=1):
-    return [DRAW.integers(5, 99, DRAW.integers(shortest, longest + 1)).tolist() for _ in range(count)]
+    draw = np.random.default_rng([count, longest, shortest])
+    return [draw.integers(5, 99, draw.integers(shortest, longest + 1)).tolist() for _ in range(count)]
 
 
 compose = functools.partial(jax.jit, static_argnums=(2, 3))(compose_rows)

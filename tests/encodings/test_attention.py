@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,6 @@ from posenc_jax.encodings import (
     parse,
     position_bias,
 )
-
-RANDOM = np.random.default_rng(0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Content(PositionalEncoding):
         return jnp.repeat(weights[..., :1], params["d"], axis=-1)
 
 
-def inputs(batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
-    q = RANDOM.normal(size=(batch, heads, num_q, dim))
-    k, v = (RANDOM.normal(size=(batch, kv_heads, num_k, dim)) for _ in "kv")
+def inputs(random, batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
+    q = random.normal(size=(batch, heads, num_q, dim))
+    k, v = (random.normal(size=(batch, kv_heads, num_k, dim)) for _ in "kv")
     return q, k, v
 
 
@@ -85,9 +84,9 @@ def plain(q, k, v, bias, visible):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("packed", [False, True])
-def test_attention_is_the_plain_loop(causal, packed):
-    q, k, v = inputs()
-    table = RANDOM.normal(size=(21, 4))
+def test_attention_is_the_plain_loop(random, causal, packed):
+    q, k, v = inputs(random)
+    table = random.normal(size=(21, 4))
     geometry = geometry_of(causal, packed)
 
     def visible(b, i, j):
@@ -106,9 +105,9 @@ def test_attention_is_the_plain_loop(causal, packed):
     assert np.isfinite(got).all()  # also rows that see nothing
 
 
-def test_several_encodings_add_up_and_act_at_their_hooks():
-    q, k, v = inputs(heads=2)
-    table = RANDOM.normal(size=(2, 21, 2))
+def test_several_encodings_add_up_and_act_at_their_hooks(random):
+    q, k, v = inputs(random, heads=2)
+    table = random.normal(size=(2, 21, 2))
     geometry = dataclasses.replace(geometry_of(False, False), num_heads=2)
     encodings = (Table(), RoPE(), Content())
     with jax.enable_x64(True):
@@ -144,14 +143,14 @@ def test_several_encodings_add_up_and_act_at_their_hooks():
         ((RoPE(), Table()), True, True),
     ],
 )
-def test_fused_agrees_with_the_reference_with_gradients(slot, causal, packed):
-    q, k, v = (x.astype(np.float32) for x in inputs())
-    table = {"t": RANDOM.normal(size=(21, 4)).astype(np.float32)}
+def test_fused_agrees_with_the_reference_with_gradients(random, slot, causal, packed):
+    q, k, v = (x.astype(np.float32) for x in inputs(random))
+    table = {"t": random.normal(size=(21, 4)).astype(np.float32)}
     params = tuple(table if isinstance(e, Table) else {} for e in slot)
     geometry = geometry_of(causal, packed)
     # Rows that see no key are padding: what they hold is nobody's business.
     real = 1.0 if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(np.float32)
-    cotangent = real * RANDOM.normal(size=q.shape).astype(np.float32)
+    cotangent = real * random.normal(size=q.shape).astype(np.float32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def value_and_gradient(implementation, q, k, v, params):
@@ -187,11 +186,11 @@ def test_bfloat16_keeps_its_dtype_and_a_float32_bias(implementation):
     np.testing.assert_allclose(out[0, 0, 0, :2].astype(np.float32), want, atol=4e-3)
 
 
-def test_errors():
-    q, k, v = inputs()
+def test_errors(random):
+    q, k, v = inputs(random)
     geometry = geometry_of(False, False)
     with pytest.raises(ValueError, match=r"4 query heads cannot share 3 key heads: .* must be a multiple"):
-        attend(q, *(RANDOM.normal(size=(2, 3, 7, 6)) for _ in "kv"), (), (), geometry)
+        attend(q, *(random.normal(size=(2, 3, 7, 6)) for _ in "kv"), (), (), geometry)
     with pytest.raises(ValueError, match=r"2 encodings need as many parameter sets and geometries, got 1 and 2"):
         attend(q, k, v, (RoPE(), RoPE()), ({},), geometry)
     with pytest.raises(ValueError, match=r"1 encodings need as many parameter sets and geometries, got 1 and 2"):
@@ -202,6 +201,31 @@ def test_errors():
         attend(q, k, v, (Content(),), ({},), geometry, implementation="fused")
     with pytest.raises(ValueError, match=r"no logits or weights for return_weights"):
         attend(q, k, v, (), (), geometry, implementation="fused", return_weights=True)
+
+
+def test_a_layout_with_heads_behind_the_sequence_is_refused(random):
+    """Wherever the geometry tells the two apart; a wrong layout can give outputs without any error otherwise."""
+    q, k, v = inputs(random)  # 4 and 2 heads, 5 queries, 7 keys
+    geometry = geometry_of(False, False)
+
+    def swapped(x):
+        return jnp.swapaxes(x, 1, 2)
+
+    for wrong, name in (((swapped(q), k, v), "q"), ((q, swapped(k), v), "k"), ((q, k, swapped(v)), "v")):
+        shape = re.escape(str(wrong["qkv".index(name)].shape))
+        length = 5 if name == "q" else 7
+        message = (
+            rf"^{name} has the shape {shape}, with the {length} positions .* axis 1, .*: pass jnp.swapaxes\({name}"
+        )
+        for encodings, params in (((), ()), ((RoPE(),), ({},))):
+            with pytest.raises(ValueError, match=message):
+                attend(*wrong, encodings, params, geometry)
+    one = swapped(random.normal(size=(2, 4, 1, 6)))  # a step of decoding
+    with pytest.raises(ValueError, match=r"q has the shape \(2, 1, 4, 6\), with the 1 positions"):
+        attend(one, k, v, (), (), geometry_of(False, False, num_q=1))
+    # As many tokens as heads: nothing to tell them apart by.
+    same = random.normal(size=(1, 4, 4, 6)).astype(np.float32)
+    attend(same, same, same, (), (), Geometry.of_length(4, num_heads=4))
 
 
 @pytest.mark.parametrize("text", ["alibi", "t5", "shaw", "transformer_xl", "rope", "fire"])

@@ -5,7 +5,6 @@ import pytest
 
 from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, RoPE
 
-RNG = np.random.default_rng(0)
 TOKENS = 5
 
 
@@ -49,26 +48,26 @@ def check(encoding, params, x, positions, angles_at, layout):
 
 @pytest.mark.parametrize("axes", [2, 3])
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
-def test_axial_planes_belong_to_one_axis(axes, layout):
+def test_axial_planes_belong_to_one_axis(random, axes, layout):
     """The authors' code: 100^(-4k/D) for k < D/4, columns first."""
-    positions = RNG.integers(0, 20, (2, TOKENS, axes)).astype(np.int32)
+    positions = random.integers(0, 20, (2, TOKENS, axes)).astype(np.int32)
     n = 2  # planes per axis
 
     def angles(position, _):
         return [position[axis] * 100 ** (-k / n) for axis in reversed(range(axes)) for k in range(n)]
 
-    x = RNG.normal(size=(2, 3, TOKENS, 2 * n * axes))
+    x = random.normal(size=(2, 3, TOKENS, 2 * n * axes))
     check(AxialRoPE(axes=axes, layout=layout), {}, x, positions, angles, layout)
 
 
-def test_mixed_planes_turn_by_both_axes():
-    positions = RNG.integers(0, 20, (2, TOKENS, 2)).astype(np.int32)
-    f_x, f_y = frequencies = RNG.normal(size=(2, 3, 4))
+def test_mixed_planes_turn_by_both_axes(random):
+    positions = random.integers(0, 20, (2, TOKENS, 2)).astype(np.int32)
+    f_x, f_y = frequencies = random.normal(size=(2, 3, 4))
 
     def angles(position, head):
         return position[1] * f_x[head] + position[0] * f_y[head]
 
-    x = RNG.normal(size=(2, 3, TOKENS, 8))
+    x = random.normal(size=(2, 3, TOKENS, 8))
     check(MixedRoPE(), {"frequencies": frequencies}, x, positions, angles, "interleaved")
 
 
@@ -83,9 +82,9 @@ def test_mixed_frequencies_start_in_two_perpendicular_directions():
     assert abs(angles[0, 0] - angles[1, 0]) > 0.01
 
 
-def test_grouped_queries_turn_with_their_key():
-    params = {"frequencies": RNG.normal(size=(2, 2, 4)).astype(np.float32)}
-    x, positions = RNG.normal(size=(1, 2, 3, 8)).astype(np.float32), np.array([[[0, 1], [2, 3], [4, 5]]])
+def test_grouped_queries_turn_with_their_key(random):
+    params = {"frequencies": random.normal(size=(2, 2, 4)).astype(np.float32)}
+    x, positions = random.normal(size=(1, 2, 3, 8)).astype(np.float32), np.array([[[0, 1], [2, 3], [4, 5]]])
     queries = MixedRoPE().encode_queries(params, np.repeat(x, 2, axis=1), positions, None)
     np.testing.assert_array_equal(queries, np.repeat(MixedRoPE().encode_keys(params, x, positions, None), 2, axis=1))
 
@@ -107,19 +106,19 @@ def test_sections_are_those_of_the_models(encoding, head_dim, axes):
 
 
 @pytest.mark.parametrize("order", ["blocks", "interleaved"])
-def test_mrope_deals_out_the_planes_of_one_rope(order):
+def test_mrope_deals_out_the_planes_of_one_rope(random, order):
     encoding = MRoPE(sections=(3, 2, 1), order=order, base=100.0)
-    positions = RNG.integers(0, 20, (2, TOKENS, 3)).astype(np.int32)
+    positions = random.integers(0, 20, (2, TOKENS, 3)).astype(np.int32)
     axes = [0, 0, 0, 1, 1, 2] if order == "blocks" else [0, 1, 2, 0, 1, 0]
 
     def angles(position, _):
         return [position[axis] * 100 ** (-2 * k / 12) for k, axis in enumerate(axes)]
 
-    check(encoding, {}, RNG.normal(size=(2, 3, TOKENS, 12)), positions, angles, "half")
+    check(encoding, {}, random.normal(size=(2, 3, TOKENS, 12)), positions, angles, "half")
 
 
-def test_text_tokens_have_plain_rope():
-    x, positions = RNG.normal(size=(1, 2, 4, 8)).astype(np.float32), np.array([[0, 1, 7, 1000]])
+def test_text_tokens_have_plain_rope(random):
+    x, positions = random.normal(size=(1, 2, 4, 8)).astype(np.float32), np.array([[0, 1, 7, 1000]])
     want = RoPE(base=1e6, layout="half").encode_queries({}, x, positions, np.array([4]))
     for order in ("blocks", "interleaved"):
         got = MRoPE(order=order).encode_queries({}, x, np.stack([positions] * 3, axis=-1), None)

@@ -8,8 +8,6 @@ import pytest
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.cope import CoPE
 
-RNG = np.random.default_rng(0)
-
 
 def paper(encoding, table, q, k, visible, slots):
     """One head of one sequence, pair by pair; ``slots`` order the keys."""
@@ -35,16 +33,16 @@ def paper(encoding, table, q, k, visible, slots):
 @pytest.mark.parametrize(
     "encoding", [CoPE(3), CoPE(9, scaled_gates=False), CoPE(4, scaled_positions=False)], ids=["", "gates", "positions"]
 )
-def test_logits_are_the_papers(encoding, known):
+def test_logits_are_the_papers(random, encoding, known):
     """Queries are the last 3 of 7 tokens; the second row packs two sequences and ends with padding, and where slots are
     traced the keys are stored out of order.
     """
     order = np.arange(7) if known else np.array([3, 0, 6, 1, 5, 2, 4])
     segments = np.array([[1] * 7, [1, 1, 2, 2, 2, 2, 0]])
     table, q, k = (
-        RNG.normal(size=(encoding.num_positions, 4)),
-        RNG.normal(size=(2, 2, 3, 4)),
-        RNG.normal(size=(2, 2, 7, 4)),
+        random.normal(size=(encoding.num_positions, 4)),
+        random.normal(size=(2, 2, 3, 4)),
+        random.normal(size=(2, 2, 7, 4)),
     )
     with jax.enable_x64(True):
         keys = Sequence(np.zeros((2, 7)), np.array([7, 6]), segment_ids=segments[:, order])
@@ -63,14 +61,14 @@ def test_logits_are_the_papers(encoding, known):
     assert counted == 2 * (5 + 6 + 7 + 3 + 4)
 
 
-def test_hidden_keys_count_nothing():
+def test_hidden_keys_count_nothing(random):
     """Other future, padded and foreign keys change no logit of a real row, and get no gradient."""
     segments = np.array([[0, 0, 1, 1, 2, 2, 2, 0]])
     sequence = Sequence(np.arange(8)[None], np.array([5]), segment_ids=segments)
     geometry = Geometry.between(sequence, sequence, num_heads=1, causal=True)
     visible = geometry.mask
-    q, k = RNG.normal(size=(2, 1, 1, 8, 4)).astype(np.float32)
-    table = RNG.normal(size=(6, 4)).astype(np.float32)
+    q, k = random.normal(size=(2, 1, 1, 8, 4)).astype(np.float32)
+    table = random.normal(size=(6, 4)).astype(np.float32)
 
     def logits(k, row):
         return jnp.where(visible, CoPE(6).content_bias({"table": table}, q, k, geometry, None), 0)[0, 0, row]
@@ -78,21 +76,21 @@ def test_hidden_keys_count_nothing():
     for row in (3, 5):
         hidden = ~np.asarray(visible)[0, 0, row]
         assert hidden.sum() == 6
-        other = np.where(hidden[:, None], 9 * RNG.normal(size=k.shape), k)
+        other = np.where(hidden[:, None], 9 * random.normal(size=k.shape), k)
         np.testing.assert_array_equal(logits(jnp.asarray(other, jnp.float32), row), logits(k, row))
         gradient = jax.grad(lambda k, row=row: (logits(k, row) * np.arange(1.0, 9)).sum())(k)[0, 0]
         assert not gradient[hidden].any()
         assert np.abs(gradient[~hidden]).min() > 0
 
 
-def test_gradients_are_those_of_the_formula():
+def test_gradients_are_those_of_the_formula(random):
     """Central differences in the table, the queries and the keys: gates, blend and products."""
     geometry = Geometry.of_length(5, num_heads=2, causal=True)
     encoding = CoPE(4)
     with jax.enable_x64(True):
-        arguments = tuple(jnp.asarray(RNG.normal(size=s)) for s in ((4, 3), (1, 2, 5, 3), (1, 2, 5, 3)))
-        directions = tuple(jnp.asarray(RNG.normal(size=a.shape)) for a in arguments)
-        functional = np.tril(RNG.normal(size=(1, 2, 5, 5)))
+        arguments = tuple(jnp.asarray(random.normal(size=s)) for s in ((4, 3), (1, 2, 5, 3), (1, 2, 5, 3)))
+        directions = tuple(jnp.asarray(random.normal(size=a.shape)) for a in arguments)
+        functional = np.tril(random.normal(size=(1, 2, 5, 5)))
 
         @jax.jit
         def loss(table, q, k):

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc_jax.encodings import parse
 from posenc_jax.encodings.alibi import ALiBi
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.dape import DAPE
-from posenc_jax.encodings.parsing import parse
 from posenc_jax.encodings.slots import check_slot
 
 DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)

@@ -11,7 +11,6 @@ from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.deberta import DeBERTa, clipped_row, log_bucket_rows
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
-RNG = np.random.default_rng(0)
 
 
 def delta(encoding, distance):
@@ -70,12 +69,12 @@ def paper(encoding, params, q, k, v, head, q_positions, k_positions, visible):
         (DeBERTa("v2", 9, 4, terms="p2c", p2c_distance="paper"), True),
     ],
 )
-def test_attention_is_the_papers(encoding, known):
+def test_attention_is_the_papers(random, encoding, known):
     """Queries are the last 3 of 7 tokens; the second row packs two sequences with gaps."""
     with jax.enable_x64(True):
         shapes = jax.tree.map(np.shape, encoding.init(jax.random.key(0), DIMS), is_leaf=lambda x: hasattr(x, "shape"))
-        params = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
-        q, (k, v) = RNG.normal(size=(2, 4, 3, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
+        params = {name: random.normal(size=shape) for name, shape in shapes.items()}
+        q, (k, v) = random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 2, 2, 7, 4))
         positions = np.array([np.arange(7), [0, 2, 4, 0, 1, 12, 17]])
         segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
         for causal in (True, False):

@@ -8,9 +8,11 @@ import pytest
 from posenc_jax.encodings import FLOATER, Dims, Geometry, attend, init_slot
 
 DIMS = Dims(d_model=4, num_heads=2, num_kv_heads=2, head_dim=2, num_layers=3, max_len=64)
-RNG = np.random.default_rng(0)
 ENCODING = FLOATER(step=0.1, substeps=2, max_len=64)
-PARAMS = {name: RNG.normal(size=a.shape) / 2 for name, a in ENCODING.init(jax.random.key(0), DIMS).items()}
+PARAMS = {
+    name: np.random.default_rng(a.size).normal(size=a.shape) / 2
+    for name, a in ENCODING.init(jax.random.key(0), DIMS).items()
+}
 
 
 def velocity(t, p):
@@ -34,8 +36,8 @@ def path(which, count, step=0.1, substeps=2):
     return np.array(found)
 
 
-def test_agrees_with_runge_and_kutta():
-    x = RNG.normal(size=(1, 2, 40, 2))
+def test_agrees_with_runge_and_kutta(random):
+    x = random.normal(size=(1, 2, 40, 2))
     positions = np.arange(40, dtype=np.int32)[None]
     with jax.enable_x64(True):
         params = jax.tree.map(jnp.asarray, PARAMS)
@@ -43,7 +45,7 @@ def test_agrees_with_runge_and_kutta():
             want = x + path(which, 40).reshape(1, 40, 2, 2).swapaxes(1, 2)
             for p in (positions, jnp.asarray(positions)):
                 np.testing.assert_allclose(encode(params, jnp.asarray(x), p, None), want, rtol=1e-9)
-        weights = RNG.random((1, 2, 3, 40))
+        weights = random.random((1, 2, 3, 40))
         geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, *[np.array([40])] * 2)
         want = np.einsum("bhqk,khd->bhqd", weights, path(2, 40).reshape(40, 2, 2))
         np.testing.assert_allclose(ENCODING.value_term(params, jnp.asarray(weights), geometry), want, rtol=1e-9)
@@ -86,7 +88,7 @@ def test_positions_at_the_ends():
     np.testing.assert_array_equal(few, many[:, :2])
 
 
-def test_gradient():
+def test_gradient(random):
     with jax.enable_x64(True):
         params = jax.tree.map(jnp.asarray, PARAMS)
         positions = jnp.array([[1, 34]])
@@ -97,7 +99,7 @@ def test_gradient():
 
         gradient = jax.jit(jax.grad(loss))(params)
         for name in params:
-            direction = jnp.asarray(RNG.normal(size=params[name].shape))
+            direction = jnp.asarray(random.normal(size=params[name].shape))
             up, down = (loss(params | {name: params[name] + e * direction}) for e in (1e-6, -1e-6))
             assert float((gradient[name] * direction).sum()) == pytest.approx(float(up - down) / 2e-6, rel=1e-5)
 
@@ -113,10 +115,10 @@ def test_initial_values_one_set_for_each_layer():
     assert float(wide["w_1"].std()) == pytest.approx(math.sqrt(2 / (513 + 512)), rel=0.01)
 
 
-def test_grouped_keys():
+def test_grouped_keys(random):
     dims = Dims(d_model=4, num_heads=2, num_kv_heads=1, head_dim=2, num_layers=1, max_len=64)
     params = ENCODING.init(jax.random.key(0), dims)
-    q, k, v = (jnp.asarray(RNG.normal(size=(1, h, 3, 2)), jnp.float32) for h in (2, 1, 1))
+    q, k, v = (jnp.asarray(random.normal(size=(1, h, 3, 2)), jnp.float32) for h in (2, 1, 1))
     geometry = Geometry.of_length(3, num_heads=2)
     keys = ENCODING.encode_keys(params, k, geometry.k_positions, None)
     vectors = ENCODING.vectors(params, geometry.k_positions, 1, q.dtype)

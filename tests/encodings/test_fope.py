@@ -8,7 +8,6 @@ import pytest
 
 from posenc_jax.encodings import Dims, FoPE, RoPE
 
-RANDOM = np.random.default_rng(0)
 DIMS = Dims(d_model=64, num_heads=4, num_kv_heads=2, head_dim=16, num_layers=2, max_len=64)
 
 
@@ -31,12 +30,12 @@ def paper(x, p, frequencies, sin_matrix, cos_matrix, rest):
 
 
 @pytest.mark.parametrize(("padding", "rest"), [("ones", 1.0), ("identity", 0.0)])
-def test_the_papers_formula_by_head(padding, rest):
+def test_the_papers_formula_by_head(random, padding, rest):
     encoding = FoPE(original_length=100, padding=padding)
     frequencies = [w for w in (10000.0 ** (-k / 8) for k in range(8)) if w >= 2 * math.pi / 100]
     assert len(frequencies) == 3
-    params = {name: RANDOM.normal(size=(2, 3, 3)) for name in ("sin", "cos")}
-    q, k = RANDOM.normal(size=(1, 4, 3, 16)), RANDOM.normal(size=(1, 2, 3, 16))
+    params = {name: random.normal(size=(2, 3, 3)) for name in ("sin", "cos")}
+    q, k = random.normal(size=(1, 4, 3, 16)), random.normal(size=(1, 2, 3, 16))
     positions = np.array([[0, 3, 77]])
     for encode, x, group in ((encoding.encode_queries, q, 2), (encoding.encode_keys, k, 1)):
         want = np.empty_like(x)
@@ -75,9 +74,9 @@ def test_initial_matrices(head_dim, length, count, planes):
     assert np.abs([n.mean() for n in noise]).max() < want
 
 
-def test_without_noise_the_kept_planes_are_those_of_rope():
+def test_without_noise_the_kept_planes_are_those_of_rope(random):
     encoding = FoPE(original_length=100, gain=0, padding="identity")
-    x = RANDOM.normal(size=(1, 2, 5, 16)).astype(np.float32)
+    x = random.normal(size=(1, 2, 5, 16)).astype(np.float32)
     positions = np.array([[0, 1, 2, 50, 99]])
     got = encoding.encode_keys(encoding.init(jax.random.key(0), DIMS), x, positions, None)
     rope = RoPE(layout="half").encode_keys({}, x, positions, None)
@@ -86,8 +85,8 @@ def test_without_noise_the_kept_planes_are_those_of_rope():
     np.testing.assert_array_equal(got[..., still], x[..., still])
 
 
-def test_the_authors_padding_doubles_the_logits_of_the_other_planes():
-    q, k = RANDOM.normal(size=(2, 1, 1, 1, 16)).astype(np.float32)
+def test_the_authors_padding_doubles_the_logits_of_the_other_planes(random):
+    q, k = random.normal(size=(2, 1, 1, 1, 16)).astype(np.float32)
     for part in (q, k):
         part[..., [0, 1, 2, 8, 9, 10]] = 0  # the planes with a series
     dims = dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1)

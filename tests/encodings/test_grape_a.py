@@ -10,7 +10,6 @@ import pytest
 
 from posenc_jax.encodings import GRAPEA, GRAPEAP, ALiBi, Dims, Geometry, Sequence
 
-RNG = np.random.default_rng(0)
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
 SLOPES = [0.0625, 0.00390625]  # ALiBi's for two heads
 
@@ -20,9 +19,9 @@ def softplus(x):
 
 
 @pytest.mark.parametrize("gate", ["both", "key", "query"])
-def test_slopes_are_gated(gate):
-    q, k = RNG.normal(size=(1, 2, 3, 8)), RNG.normal(size=(1, 2, 4, 8))
-    omega, u, v = RNG.normal(size=2), RNG.normal(size=(2, 8)), RNG.normal(size=(2, 8))
+def test_slopes_are_gated(random, gate):
+    q, k = random.normal(size=(1, 2, 3, 8)), random.normal(size=(1, 2, 4, 8))
+    omega, u, v = random.normal(size=2), random.normal(size=(2, 8)), random.normal(size=(2, 8))
     q_at, k_at = np.array([[4, 9, 30]]), np.array([[0, 4, 9, 30]])
     params = {"omega": omega} | {side: value for side, value in (("key", u), ("query", v)) if gate in ("both", side)}
     want = np.zeros((2, 3, 4))
@@ -57,14 +56,14 @@ def test_constant_gates_are_alibi():
 
 
 @pytest.mark.parametrize("normalized", ["keys", "both"])
-def test_paths_are_summed_from_key_to_query(normalized):
+def test_paths_are_summed_from_key_to_query(random, normalized):
     """Two sequences packed into a row, with padding between them, in mixed slots."""
     encoding = GRAPEAP(size=4, normalized=normalized)
     slots, segments = np.array([[3, 0, 5, 1, 4, 2]]), np.array([[1, 1, 2, 0, 2, 1]])
     positions = np.array([[2, 0, 1, 0, 0, 1]])
     with jax.enable_x64(True):
-        params = {"weight": RNG.normal(size=(5, 2, 4))}
-        x, q, k = (jnp.asarray(RNG.normal(size=(1, *shape))) for shape in ((6, 5), (2, 6, 8), (2, 6, 8)))
+        params = {"weight": random.normal(size=(5, 2, 4))}
+        x, q, k = (jnp.asarray(random.normal(size=(1, *shape))) for shape in ((6, 5), (2, 6, 8), (2, 6, 8)))
         tokens = Sequence(positions, np.array([6]), segment_ids=segments)
         terms = encoding.token_terms(params, x, tokens)
         geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)

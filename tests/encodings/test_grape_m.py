@@ -10,7 +10,6 @@ import pytest
 
 from posenc_jax.encodings import GRAPEM, Dims, Geometry, GRAPEMContext, GRAPEMPlanes, RoPE, Sequence
 
-RNG = np.random.default_rng(0)
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
 
 
@@ -34,10 +33,10 @@ def exponential(matrix):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_frequencies_are_the_exponentials_of_the_scaled_parameters(shared):
+def test_frequencies_are_the_exponentials_of_the_scaled_parameters(random, shared):
     encoding = GRAPEM(shared=shared)
-    logs = RNG.normal(size=(1 if shared else 2, 4)) * 20
-    x, positions = RNG.normal(size=(1, 4, 3, 8)), np.array([[0, 2, 11]])
+    logs = random.normal(size=(1 if shared else 2, 4)) * 20
+    x, positions = random.normal(size=(1, 4, 3, 8)), np.array([[0, 2, 11]])
     for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
         with jax.enable_x64(dtype == np.float64):
             params = {"log_frequencies": logs.astype(dtype)}
@@ -52,8 +51,8 @@ def test_frequencies_are_the_exponentials_of_the_scaled_parameters(shared):
                     np.testing.assert_allclose(got[0, i, s], want, atol=tolerance)
 
 
-def test_training_starts_at_rope():
-    x, positions = RNG.normal(size=(1, 4, 3, 8)).astype(np.float32), np.array([[0, 2, 11]])
+def test_training_starts_at_rope(random):
+    x, positions = random.normal(size=(1, 4, 3, 8)).astype(np.float32), np.array([[0, 2, 11]])
     want = RoPE(layout="half").encode_queries({}, x, positions, np.array([12]))
     params = GRAPEM(shared=False).init(jax.random.key(0), DIMS)
     assert params["log_frequencies"].shape == (2, 4)
@@ -62,11 +61,11 @@ def test_training_starts_at_rope():
 
 
 @pytest.mark.parametrize("planes", [1, 3, None])
-def test_general_planes_are_the_matrix_exponential(planes):
+def test_general_planes_are_the_matrix_exponential(random, planes):
     """Planes that neither commute nor are normalised; one plane also by the closed form of section 2.3."""
     m = planes or 4
-    a, b, logs = RNG.normal(size=(2, m, 8)), RNG.normal(size=(2, m, 8)), RNG.normal(size=(2, m)) / 2
-    x, positions = RNG.normal(size=(1, 4, 3, 8)), np.array([[0, 1, -7]])
+    a, b, logs = random.normal(size=(2, m, 8)), random.normal(size=(2, m, 8)), random.normal(size=(2, m)) / 2
+    x, positions = random.normal(size=(1, 4, 3, 8)), np.array([[0, 1, -7]])
     with jax.enable_x64(True):
         params = {"a": a, "b": b, "log_frequencies": logs}
         got = GRAPEMPlanes(planes=planes).encode_queries(params, jnp.asarray(x), positions, None)
@@ -86,26 +85,27 @@ def test_general_planes_are_the_matrix_exponential(planes):
                 np.testing.assert_allclose(got[0, h, s], closed @ x[0, h, s], atol=1e-9)
 
 
-def test_general_planes_start_orthonormal_at_the_frequencies_of_rope():
+def test_general_planes_start_orthonormal_at_the_frequencies_of_rope(random):
     params = GRAPEMPlanes(planes=3).init(jax.random.key(0), DIMS)
     frame = np.concatenate([params["a"], params["b"]], axis=1)
     np.testing.assert_allclose(frame @ np.swapaxes(frame, 1, 2), np.eye(6)[None].repeat(2, axis=0), atol=1e-6)
     np.testing.assert_allclose(np.exp(params["log_frequencies"]), [[1, 0.1, 0.01]] * 2, rtol=1e-6)
-    x = RNG.normal(size=(1, 2, 3, 8)).astype(np.float32)
+    x = random.normal(size=(1, 2, 3, 8)).astype(np.float32)
     gradient = jax.grad(
         lambda p: (GRAPEMPlanes(planes=3).encode_keys(p, x, np.array([[0, 1, 2]]), None) * np.float32(0.1)).sum()
     )(params)
     assert all(np.isfinite(g).all() and g.any() for g in jax.tree.leaves(gradient))
 
 
-def test_phases_are_sums_over_the_tokens_before():
+def test_phases_are_sums_over_the_tokens_before(random):
     """Two sequences packed into a row, with padding between them, in mixed slots."""
     encoding = GRAPEMContext()
     d_model, slots = 5, np.array([[3, 0, 5, 1, 4, 2]])
     segments = np.array([[1, 1, 2, 0, 2, 1]])
     with jax.enable_x64(True):
-        params = {"log_frequencies": RNG.normal(size=4), "weight": 30 * RNG.normal(size=d_model), "bias": np.array(2.0)}
-        x, q, k = (RNG.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
+        weight = 30 * random.normal(size=d_model)
+        params = {"log_frequencies": random.normal(size=4), "weight": weight, "bias": np.array(2.0)}
+        x, q, k = (random.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
         tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments)
         terms = encoding.token_terms(params, jnp.asarray(x), tokens)
         geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)

@@ -8,14 +8,12 @@ import pytest
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.huang import Huang
 
-RNG = np.random.default_rng(0)
-
 
 @pytest.mark.parametrize("known", [True, False])
-def test_logits_are_those_of_the_formula(known):
+def test_logits_are_those_of_the_formula(random, known):
     """(q + a) . (k + a) - a . a less q . k, over sqrt(D): 3 queries, 7 keys, a row with gaps and packing."""
     positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 9]])
-    table, q, k = RNG.normal(size=(7, 4)), RNG.normal(size=(2, 4, 3, 4)), RNG.normal(size=(2, 4, 7, 4))
+    table, q, k = random.normal(size=(7, 4)), random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 4, 7, 4))
     with jax.enable_x64(True):
         keys = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7))
         queries = dataclasses.replace(keys, positions=keys.positions[:, 4:])

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Interpolated, RoPE, Sequence
+from posenc_jax.encodings import Interpolated, RoPE, Sequence, vaswani_frequencies
 
 
 def divided(factor, positions):
@@ -27,7 +27,7 @@ def test_traced_positions_are_divided_in_float32_at_least():
 
 def test_rope_after_it_turns_by_frequencies_over_the_factor():
     q = np.random.default_rng(0).normal(size=(1, 1, 5, 8))
-    frequencies = RoPE().frequencies(8) / 4
+    frequencies = vaswani_frequencies(8) / 4
     positions = divided(4, np.arange(5)[None])
     with jax.enable_x64(True):
         got = np.asarray(RoPE().encode_queries({}, jnp.asarray(q), positions, np.array([5])))

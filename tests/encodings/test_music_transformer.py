@@ -11,7 +11,6 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.music_transformer import MusicTransformer, skew, unskew
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=6)
-RNG = np.random.default_rng(0)
 
 
 def paper(q, k, v, keys, values, q_positions, k_positions, visible):
@@ -34,14 +33,14 @@ def paper(q, k, v, keys, values, q_positions, k_positions, visible):
 @pytest.mark.parametrize("values", [True, False])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("known", [True, False])
-def test_attention_is_the_papers(values, shared, known):
+def test_attention_is_the_papers(random, values, shared, known):
     """Queries are the last 3 of 7 tokens, distances reach beyond the table of 3; the second row has gaps and packs."""
     encoding = MusicTransformer(3, values=values, shared=shared)
     with jax.enable_x64(True):
         shape = (5, 4) if shared else (4, 5, 4)
-        params = {name: RNG.normal(size=shape) for name in (("keys", "values") if values else ("keys",))}
+        params = {name: random.normal(size=shape) for name in (("keys", "values") if values else ("keys",))}
         assert jax.tree.map(np.shape, encoding.init(jax.random.key(0), DIMS)) == jax.tree.map(np.shape, params)
-        q, (k, v) = RNG.normal(size=(2, 4, 3, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
+        q, (k, v) = random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 2, 2, 7, 4))
         positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 5]])
         segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
         for causal in (True, False):
@@ -59,12 +58,13 @@ def _tables(params):
 
 
 @pytest.mark.parametrize(("max_distance", "shared"), [(3, False), (9, True)])
-def test_the_skew_is_the_same_attention(max_distance, shared):
+def test_the_skew_is_the_same_attention(random, max_distance, shared):
     """Contiguous and not declared so, with padding on the left, whose rows see no key: output and gradients."""
     encoding = MusicTransformer(max_distance, values=True, shared=shared)
     with jax.enable_x64(True):
-        params = jax.tree.map(lambda p: jnp.asarray(RNG.normal(size=p.shape)), encoding.init(jax.random.key(0), DIMS))
-        q, k, v, functional = (jnp.asarray(x) for x in RNG.normal(size=(4, 2, 4, 6, 4)))
+        initial = encoding.init(jax.random.key(0), DIMS)
+        params = jax.tree.map(lambda p: jnp.asarray(random.normal(size=p.shape)), initial)
+        q, k, v, functional = (jnp.asarray(x) for x in random.normal(size=(4, 2, 4, 6, 4)))
         segments = np.array([[0, 0, 1, 1, 1, 1], [1] * 6])
         sequence = Sequence(np.arange(6)[None], np.array([4, 6]), segment_ids=segments)
         geometry = Geometry.between(sequence, sequence, num_heads=4, causal=True)
@@ -94,8 +94,8 @@ def test_the_skew_gathers_nothing():
     np.testing.assert_allclose(block, whole[:, :, :2, 2:4], atol=1e-6)
 
 
-def test_skew_moves_what_the_formula_says():
-    x = RNG.normal(size=(2, 5, 5))
+def test_skew_moves_what_the_formula_says(random):
+    x = random.normal(size=(2, 5, 5))
     skewed, back = skew(x), unskew(x)
     for b, i, j in np.ndindex(x.shape):
         if j <= i:

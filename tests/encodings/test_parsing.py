@@ -8,8 +8,11 @@ import pytest
 
 from posenc_jax.encodings import (
     ENCODINGS,
+    REGISTERED,
+    SCALINGS,
     Learned,
     PositionalEncoding,
+    PositionInterpolation,
     Randomized,
     RoPE,
     Sinusoidal,
@@ -18,6 +21,7 @@ from posenc_jax.encodings import (
     spec,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.method import Method
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -82,6 +86,29 @@ def test_spec_is_the_shortest_string():
     )
     for value in (float("inf"), -float("inf")):
         assert parse(spec(Nested(scaling=Stretch(value))), KNOWN) == (Nested(scaling=Stretch(value)),)
+
+
+def test_a_line_of_the_registry_is_all_that_it_takes():
+    source = (ROOT / "posenc_jax" / "encodings" / "__init__.py").read_text()
+    lines = source.split("# isort: off\n")[1].split("# isort: on\n")[0].splitlines()
+    wanted = [f"from {cls.__module__} import {cls.__name__} as {cls.__name__}" for cls in REGISTERED]
+    assert sorted(lines) == sorted(wanted)
+    assert len(ENCODINGS) + len(SCALINGS) == len(REGISTERED)  # no two have one word
+
+
+def test_fields_of_a_base_class_take_every_registered_scaling():
+    for name in SCALINGS:
+        with pytest.raises(ValueError, match=rf"unknown value of RoPE.scaling 'zzz' \(it takes .*\b{name}\b"):
+            parse("rope(scaling=zzz())")
+    own = dataclasses.make_dataclass("Own", [], bases=(PositionInterpolation,), frozen=True)
+    assert RoPE(scaling=own()).scaling == own()
+    with pytest.raises(ValueError, match=r"Sinusoidal.frequencies 'yarn' \(it takes low_side_lobes, cosine_density"):
+        parse("sinusoidal(frequencies=yarn(8, 16))")
+
+
+def test_a_row_of_the_catalogue_is_of_a_family():
+    with pytest.raises(ValueError, match="the family of A is 'additve': choose one of none, absolute, rotary"):
+        Method("additve", "A", "rope", "Author 2026", "arXiv:2601.00001")
 
 
 def test_every_encoding_is_registered_by_its_name_and_reads_back():

@@ -16,7 +16,6 @@ from posenc_jax.encodings import (
     vaswani_frequencies,
 )
 
-RANDOM = np.random.default_rng(0)
 DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
 
 
@@ -32,10 +31,10 @@ def paper(x, position, base, r, layout):
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 @pytest.mark.parametrize("rotary_dim", [None, 4, 0.75])
-def test_rotation_is_the_papers(layout, rotary_dim):
+def test_rotation_is_the_papers(random, layout, rotary_dim):
     encoding = RoPE(base=100.0, layout=layout, rotary_dim=rotary_dim)
     r = {None: 8, 4: 4, 0.75: 6}[rotary_dim]
-    x = RANDOM.normal(size=(2, 3, 4, 8))
+    x = random.normal(size=(2, 3, 4, 8))
     positions = np.array([[0, 1, 2, 3], [5, 4, 1000, -7]])
     want = [
         [[paper(x[b, h, s], positions[b, s], 100.0, r, layout) for s in range(4)] for h in range(3)] for b in range(2)
@@ -48,8 +47,8 @@ def test_rotation_is_the_papers(layout, rotary_dim):
                 np.testing.assert_allclose(got, want, atol=1e-12)
 
 
-def test_position_zero_is_the_identity_and_norms_are_kept():
-    x = RANDOM.normal(size=(1, 2, 5, 8)).astype(np.float32)
+def test_position_zero_is_the_identity_and_norms_are_kept(random):
+    x = random.normal(size=(1, 2, 5, 8)).astype(np.float32)
     np.testing.assert_array_equal(RoPE().encode_queries({}, x, np.zeros((1, 5), int), np.array([5])), x)
     turned = RoPE().encode_keys({}, x, np.arange(5)[None] * 10**6, np.array([5]))
     np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-6)
@@ -60,8 +59,8 @@ def test_position_zero_is_the_identity_and_norms_are_kept():
 # norms of 8 the rounding of float32 is 1e-6, that of bfloat16 keys and queries 0.05. It does not grow with the offset.
 @pytest.mark.parametrize(("dtype", "bound"), [(jnp.float32, 2e-5), (jnp.bfloat16, 0.4)])
 @pytest.mark.parametrize("known", [True, False])
-def test_offset_invariance_at_any_offset(dtype, bound, known):
-    q, k = (jnp.asarray(RANDOM.normal(size=(1, 1, 64, 64)), dtype) for _ in "qk")
+def test_offset_invariance_at_any_offset(random, dtype, bound, known):
+    q, k = (jnp.asarray(random.normal(size=(1, 1, 64, 64)), dtype) for _ in "qk")
     positions = np.arange(64, dtype=np.int32)[None]
 
     @jax.jit
@@ -81,10 +80,10 @@ def test_offset_invariance_at_any_offset(dtype, bound, known):
     assert max(worst.values()) < bound, worst
 
 
-def test_layouts_are_equal_up_to_a_permutation():
+def test_layouts_are_equal_up_to_a_permutation(random):
     for head_dim, rotary_dim in [(8, None), (8, 4)]:
         order = half_permutation(head_dim, rotary_dim)
-        x = RANDOM.normal(size=(1, 2, 3, head_dim)).astype(np.float32)
+        x = random.normal(size=(1, 2, 3, head_dim)).astype(np.float32)
         p = np.arange(3)[None] + 5
         half = RoPE(layout="half", rotary_dim=rotary_dim).encode_queries({}, x[..., order], p, None)
         interleaved = RoPE(rotary_dim=rotary_dim).encode_queries({}, x, p, None)
@@ -95,9 +94,9 @@ def test_layouts_are_equal_up_to_a_permutation():
 @pytest.mark.parametrize(
     ("rotary_dim", "scaling"), [(None, None), (6, None), (None, YaRN(8, 64)), (6, PRoPE(0.5)), (None, PRoPE(0.5))]
 )
-def test_converted_projections_give_the_same_logits(rotary_dim, scaling):
-    x, w_q, w_k = RANDOM.normal(size=(5, 6)), RANDOM.normal(size=(6, 2 * 8)), RANDOM.normal(size=(6, 2 * 8))
-    b_q = RANDOM.normal(size=2 * 8)
+def test_converted_projections_give_the_same_logits(random, rotary_dim, scaling):
+    x, w_q, w_k = random.normal(size=(5, 6)), random.normal(size=(6, 2 * 8)), random.normal(size=(6, 2 * 8))
+    b_q = random.normal(size=2 * 8)
     p = np.arange(5)[None] * 3
     fields = {"rotary_dim": rotary_dim, "scaling": scaling}
 
@@ -121,8 +120,8 @@ def test_converted_projections_give_the_same_logits(rotary_dim, scaling):
         convert_layout(w_q.T, 8, "half")
 
 
-def test_a_layout_is_the_same_at_the_output_as_at_the_input():
-    x = RANDOM.normal(size=(1, 1, 3, 8)).astype(np.float32)
+def test_a_layout_is_the_same_at_the_output_as_at_the_input(random):
+    x = random.normal(size=(1, 1, 3, 8)).astype(np.float32)
     p = np.array([[1, 2, 3]])
     for layout, still in (("interleaved", [4, 5, 6, 7]), ("half", [2, 3, 6, 7])):
         got = np.asarray(RoPE(layout=layout, scaling=PRoPE(0.5)).encode_queries({}, x, p, None))
@@ -130,8 +129,8 @@ def test_a_layout_is_the_same_at_the_output_as_at_the_input():
         assert (np.delete(got, still, -1) != np.delete(x, still, -1)).all()
 
 
-def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles():
-    x = RANDOM.normal(size=(3, 8)).astype(np.float32)
+def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles(random):
+    x = random.normal(size=(3, 8)).astype(np.float32)
     frequencies = vaswani_frequencies(8)
     want = [paper(x[s], [0.5, 3.25, -2.0][s], 10000.0, 8, "interleaved") for s in range(3)]
     np.testing.assert_allclose(rotate(x, np.array([0.5, 3.25, -2.0]), frequencies), want, atol=1e-6)
@@ -142,8 +141,8 @@ def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles():
     assert np.abs(gradient).min() > 0
 
 
-def test_bfloat16_is_rotated_in_float32():
-    x = jnp.asarray(RANDOM.normal(size=(1, 1, 64, 8)), jnp.bfloat16)
+def test_bfloat16_is_rotated_in_float32(random):
+    x = jnp.asarray(random.normal(size=(1, 1, 64, 8)), jnp.bfloat16)
     positions = jnp.arange(4000, 4064)[None]
     got = RoPE().encode_queries({}, x, positions, None)
     assert got.dtype == jnp.bfloat16

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import DynamicNTK, HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN
+from posenc_jax.encodings import DynamicNTK, HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN, vaswani_frequencies
 
 
 def test_p_rope_keeps_the_highest_frequencies_of_the_full_dimension():
-    plain = RoPE().frequencies(256)
+    plain = vaswani_frequencies(256)
     for fraction, kept in [(0.75, 96), (0.25, 32), (1.0, 128), (0.0, 0), (0.3, 38)]:
         found = PRoPE(fraction).frequencies(10000.0, 256)
         np.testing.assert_array_equal(found[:kept], plain[:kept])
@@ -24,7 +24,7 @@ def test_p_rope_without_frequencies_is_nope():
 
 
 def test_hope_keeps_what_completes_a_turn_in_the_training_length():
-    plain = RoPE().frequencies(64)
+    plain = vaswani_frequencies(64)
     for length in (8, 512, 4096, 10**6):
         want = [w if 2 * math.pi / w <= length else 0 for w in plain]
         np.testing.assert_array_equal(HoPE(length).frequencies(10000.0, 64), want)
@@ -32,7 +32,7 @@ def test_hope_keeps_what_completes_a_turn_in_the_training_length():
 
 
 def test_resonance_has_whole_wavelengths():
-    plain = RoPE().frequencies(64)
+    plain = vaswani_frequencies(64)
     found = Resonance().frequencies(10000.0, 64)
     want = [2 * math.pi / round(2 * math.pi / w) for w in plain]
     np.testing.assert_allclose(found, want, rtol=1e-15)

@@ -8,7 +8,6 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.shaw import Shaw, clipped_distances
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
-RNG = np.random.default_rng(0)
 
 
 def paper(q, k, v, a_k, a_v, max_distance, positions, masked):
@@ -30,13 +29,13 @@ def paper(q, k, v, a_k, a_v, max_distance, positions, masked):
 @pytest.mark.parametrize("values", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("known", [True, False])
-def test_attention_is_the_papers(values, causal, known):
+def test_attention_is_the_papers(random, values, causal, known):
     """Queries are the last 3 of 7 tokens; the second row has positions with gaps, as random or packed ones have."""
     encoding = Shaw(max_distance=2, values=values)
     with jax.enable_x64(True):
-        params = {name: RNG.normal(size=(5, 4)) for name in (["keys", "values"] if values else ["keys"])}
-        q = RNG.normal(size=(2, 4, 3, 4))
-        k, v = RNG.normal(size=(2, 2, 2, 7, 4))
+        params = {name: random.normal(size=(5, 4)) for name in (["keys", "values"] if values else ["keys"])}
+        q = random.normal(size=(2, 4, 3, 4))
+        k, v = random.normal(size=(2, 2, 2, 7, 4))
         k_positions = np.array([np.arange(7), [0, 1, 4, 5, 6, 11, 12]])
         k_places = np.arange(7)[None]
         if not known:
@@ -61,13 +60,13 @@ def test_attention_is_the_papers(values, causal, known):
             np.testing.assert_allclose(got[b, h], want, atol=1e-12)
 
 
-def test_gradients_are_those_of_the_formula():
+def test_gradients_are_those_of_the_formula(random):
     """Against central differences of the loss, for both tables, the queries and the weights."""
     encoding, geometry = Shaw(max_distance=2), Geometry.of_length(5, num_heads=2)
     with jax.enable_x64(True):
-        params = {name: jnp.asarray(RNG.normal(size=(5, 3))) for name in ("keys", "values")}
-        q, weights = jnp.asarray(RNG.normal(size=(1, 2, 5, 3))), jnp.asarray(RNG.random(size=(1, 2, 5, 5)))
-        c_logits, c_out = RNG.normal(size=(1, 2, 5, 5)), RNG.normal(size=(1, 2, 5, 3))
+        params = {name: jnp.asarray(random.normal(size=(5, 3))) for name in ("keys", "values")}
+        q, weights = jnp.asarray(random.normal(size=(1, 2, 5, 3))), jnp.asarray(random.random(size=(1, 2, 5, 5)))
+        c_logits, c_out = random.normal(size=(1, 2, 5, 5)), random.normal(size=(1, 2, 5, 3))
 
         @jax.jit
         def loss(params, q, weights):
@@ -75,7 +74,7 @@ def test_gradients_are_those_of_the_formula():
             return (logits * c_logits).sum() + (encoding.value_term(params, weights, geometry) * c_out).sum()
 
         gradients = jax.grad(loss, (0, 1, 2))(params, q, weights)
-        direction = jax.tree.map(lambda x: jnp.asarray(RNG.normal(size=x.shape)), (params, q, weights))
+        direction = jax.tree.map(lambda x: jnp.asarray(random.normal(size=x.shape)), (params, q, weights))
         along = sum(jax.tree.leaves(jax.tree.map(lambda g, d: (g * d).sum(), gradients, direction)))
         ahead, behind = (
             loss(*jax.tree.map(lambda x, d, s=s: x + s * d, (params, q, weights), direction)) for s in (1e-3, -1e-3)

@@ -7,7 +7,6 @@ import pytest
 
 from posenc_jax.encodings import TAPA, Dims, Geometry
 
-RNG = np.random.default_rng(0)
 Q_AT, K_AT = np.array([[2, 9], [0, 40]], np.int32), np.array([[0, 2, 9], [0, 7, 40]], np.int32)
 
 
@@ -19,10 +18,10 @@ def geometry(array, q_at=Q_AT, k_at=K_AT):
 
 @pytest.mark.parametrize("phase", ["quadratic", "linear"])
 @pytest.mark.parametrize("theta", [0.5, 0.25])
-def test_logits_are_the_papers(phase, theta):
+def test_logits_are_the_papers(random, phase, theta):
     """Equations 12 and 16, a pair at a time."""
     d, split = 8, int(8 * theta)
-    q, k = RNG.normal(size=(2, 2, 2, d)), RNG.normal(size=(2, 2, 3, d))
+    q, k = random.normal(size=(2, 2, 2, d)), random.normal(size=(2, 2, 3, d))
     want = np.zeros((2, 2, 2, 3))
     for b, h, i, j in np.ndindex(want.shape):
         a, c = q[b, h, i], k[b, h, j]
@@ -42,8 +41,8 @@ def test_logits_are_the_papers(phase, theta):
             np.testing.assert_allclose(got, want, atol=tolerance)
 
 
-def test_gradient_of_positions_is_finite_at_distance_zero():
-    q, k = (jnp.asarray(RNG.normal(size=(2, 2, s, 4)), jnp.float32) for s in (2, 3))
+def test_gradient_of_positions_is_finite_at_distance_zero(random):
+    q, k = (jnp.asarray(random.normal(size=(2, 2, s, 4)), jnp.float32) for s in (2, 3))
     k_at = jnp.asarray(K_AT, jnp.float32)
     gradient = jax.grad(lambda p: TAPA().score({}, q, k, geometry(jnp.asarray, Q_AT, p), None).sum())(k_at)
     assert np.isfinite(gradient).all()

@@ -7,7 +7,6 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.transformer_xl import TransformerXL, sinusoid_products
 
 DIMS = Dims(d_model=12, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
-RNG = np.random.default_rng(0)
 
 
 def paper(params, q, k, q_positions, k_positions, base):
@@ -30,11 +29,11 @@ def paper(params, q, k, q_positions, k_positions, base):
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("base", [10000.0, 50.0])
-def test_logits_are_the_papers(causal, base):
+def test_logits_are_the_papers(random, causal, base):
     """More keys than queries (memory), rows with their own positions; positions known on the host and traced."""
     encoding = TransformerXL(base)
-    params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
-    q, k = RNG.normal(size=(2, 2, 3, 4)), RNG.normal(size=(2, 2, 7, 4))
+    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    q, k = random.normal(size=(2, 2, 3, 4)), random.normal(size=(2, 2, 7, 4))
     k_positions = np.array([np.arange(7), [3, 4, 9, 40, 41, 900, 901]], np.int32)
     q_positions = k_positions[:, 4:]
     want = paper(params, q, k, q_positions, k_positions, base)
@@ -61,9 +60,9 @@ def test_logits_are_the_papers(causal, base):
         np.testing.assert_allclose(got, want, atol=2e-5)
 
 
-def test_distances_stay_exact_at_large_positions():
+def test_distances_stay_exact_at_large_positions(random):
     """A plain float32 phase is wrong by 0.06 at a million and by everything at a billion."""
-    x = RNG.normal(size=(1, 1, 3, 32)).astype(np.float32)
+    x = random.normal(size=(1, 1, 3, 32)).astype(np.float32)
     near = np.array([[0, 3, 17]], np.int32)
     want = sinusoid_products(x, near, near)
     for offset in (1_000_000, 2_000_000_000):

@@ -12,7 +12,6 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.tupe import TUPE
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=12)
-RNG = np.random.default_rng(0)
 
 
 def bucket(relative, num_buckets, max_distance):
@@ -56,13 +55,13 @@ def position_terms(encoding, params, head, i, j):
 @pytest.mark.parametrize(
     "encoding", [TUPE(), TUPE(True, num_buckets=8, max_distance=6), TUPE(True, False, 8, 6)], ids=["A", "R", "R-tied"]
 )
-def test_attention_is_the_papers(encoding, known):
+def test_attention_is_the_papers(random, encoding, known):
     """Queries are tokens 3 to 6 of 7; the second row packs two sequences, the later one begins at token 3."""
     positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 5, 11]])
     segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
-    q, (k, v) = RNG.normal(size=(2, 4, 4, 4)), RNG.normal(size=(2, 2, 2, 7, 4))
+    q, (k, v) = random.normal(size=(2, 4, 4, 4)), random.normal(size=(2, 2, 2, 7, 4))
     with jax.enable_x64(True):
-        params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+        params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
         for causal in (True, False):
             geometry = last_queries(positions, segments, 3, causal=causal, known=known)
             got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
@@ -78,9 +77,9 @@ def test_attention_is_the_papers(encoding, known):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_contiguous_positions_give_the_same_bias(causal):
+def test_contiguous_positions_give_the_same_bias(random, causal):
     encoding = TUPE(True, num_buckets=8, max_distance=6)
-    params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
     geometry = Geometry.of_length(9, num_heads=4, causal=causal)
     with jax.enable_x64(True):
         want = encoding.bias(params, dataclasses.replace(geometry, contiguous=False))

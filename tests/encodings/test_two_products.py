@@ -7,7 +7,6 @@ import pytest
 
 from posenc_jax.encodings import Dims, Geometry, LogScaling, ReRoPE, RoPE, SelfExtend, Sequence, String, attend
 
-RNG = np.random.default_rng(0)
 POSITIONS = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [0, 1, 4, 5, 6, 13, 14, 30, 31]], np.int32)
 
 
@@ -65,9 +64,9 @@ def geometry_of(positions, array=np.asarray):
 
 @pytest.mark.parametrize("distance", CASES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_logits_are_those_of_the_distance_in_the_paper(distance, dtype):
+def test_logits_are_those_of_the_distance_in_the_paper(random, distance, dtype):
     encoding, factor = CASES[distance]
-    q, k = RNG.normal(size=(2, 2, 4, 8)), RNG.normal(size=(2, 2, 9, 8))
+    q, k = random.normal(size=(2, 2, 4, 8)), random.normal(size=(2, 2, 9, 8))
     for array in (np.asarray, jnp.asarray):
         with jax.enable_x64(dtype == np.float64):
             geometry = geometry_of(POSITIONS, array)
@@ -82,10 +81,10 @@ def test_logits_are_those_of_the_distance_in_the_paper(distance, dtype):
                     np.testing.assert_allclose(got[b, :, i, j], want, atol=tolerance, err_msg=str(pair))
 
 
-def test_string_is_the_papers_example():
+def test_string_is_the_papers_example(random):
     """Figure 5: L = 9, S = 3; the last row of distances 8 .. 0 becomes 5 4 3 2 1 0 2 1 0."""
     encoding = String(shift=3, window=0, attention_factor=1, rope=ROPE)
-    q, k = RNG.normal(size=(2, 2, 4, 8)), RNG.normal(size=(2, 2, 9, 8))
+    q, k = random.normal(size=(2, 2, 4, 8)), random.normal(size=(2, 2, 9, 8))
     with jax.enable_x64(True):
         got = encoding.score({}, jnp.asarray(q), jnp.asarray(k), geometry_of(POSITIONS), None)
     want = [rope_logit(q[0, 0, 3], k[0, 0, j], d) for j, d in enumerate([5, 4, 3, 2, 1, 0, 2, 1, 0])]
@@ -94,16 +93,16 @@ def test_string_is_the_papers_example():
 
 
 @pytest.mark.parametrize("encoding", [ReRoPE(), ReRoPE(factor=16), SelfExtend(), String()])
-def test_within_the_window_it_is_rope(encoding):
-    q, k, v = (jnp.asarray(RNG.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+def test_within_the_window_it_is_rope(random, encoding):
+    q, k, v = (jnp.asarray(random.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
     factor = getattr(encoding, "attention_factor", 1)
     want = attend(q * factor**2, k, v, (RoPE(),), ({},), geometry_of(POSITIONS))
     np.testing.assert_allclose(attend(q, k, v, (encoding,), ({},), geometry_of(POSITIONS)), want, atol=1e-6)
 
 
-def test_queries_reach_the_score_scaled_by_log_n():
+def test_queries_reach_the_score_scaled_by_log_n(random):
     """The author's ReRoPE: both elements of the slot."""
-    q, k, v = (jnp.asarray(RNG.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+    q, k, v = (jnp.asarray(random.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
     slot, geometry = (LogScaling(4), ReRoPE(window=3)), geometry_of(POSITIONS)
     scaled = LogScaling(4).encode_queries({}, q, geometry.q_positions, None)
     want = attend(scaled, k, v, slot[1:], ({},), geometry)

@@ -10,7 +10,6 @@ from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.xlnet import XLNet
 
 DIMS = Dims(d_model=6, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
-RNG = np.random.default_rng(0)
 
 
 def paper(encoding, params, q, k, q_positions, k_positions, q_types, k_types):
@@ -34,11 +33,11 @@ def paper(encoding, params, q, k, q_positions, k_positions, q_types, k_types):
 
 @pytest.mark.parametrize("clamp_len", [None, 3])
 @pytest.mark.parametrize("typed", [True, False])
-def test_logits_are_the_papers(clamp_len, typed):
+def test_logits_are_the_papers(random, clamp_len, typed):
     """More keys than queries, a row with gaps; three types, of which only equality counts; known and traced."""
     encoding = XLNet(clamp_len)
-    params = {name: RNG.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
-    q, k = RNG.normal(size=(2, 2, 3, 4)), RNG.normal(size=(2, 2, 7, 4))
+    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    q, k = random.normal(size=(2, 2, 3, 4)), random.normal(size=(2, 2, 7, 4))
     positions = np.array([np.arange(7), [3, 4, 9, 40, 41, 900, 901]], np.int32)
     types = np.array([[0, 0, 0, 1, 1, 2, 0], [5, 1, 1, 1, 5, 5, 0]]) if typed else None
     want = paper(encoding, params, q, k, positions[:, 4:], positions, types[:, 4:] if typed else None, types)
@@ -58,9 +57,9 @@ def test_logits_are_the_papers(clamp_len, typed):
     np.testing.assert_allclose(got, want, atol=2e-5)
 
 
-def test_no_types_weigh_like_equal_types():
-    params = {name: RNG.normal(size=p.shape) for name, p in XLNet().init(jax.random.key(0), DIMS).items()}
-    q, k, v = RNG.normal(size=(3, 1, 2, 5, 4))
+def test_no_types_weigh_like_equal_types(random):
+    params = {name: random.normal(size=p.shape) for name, p in XLNet().init(jax.random.key(0), DIMS).items()}
+    q, k, v = random.normal(size=(3, 1, 2, 5, 4))
     outputs = []
     with jax.enable_x64(True):
         for types in (None, np.ones((1, 5), np.int32), np.array([[0, 0, 1, 1, 1]])):

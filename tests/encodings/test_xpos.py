@@ -7,8 +7,6 @@ import pytest
 
 from posenc_jax.encodings import Dims, XPos
 
-RNG = np.random.default_rng(0)
-
 
 def paper(q, k, i, j, layout, base=10000.0, b=512.0, gamma=0.4):
     """q_i . k_j as a sum over planes, each as complex numbers: Re(q conj(k) exp(i theta (i-j))) zeta^((i-j)/b)."""
@@ -23,10 +21,10 @@ def paper(q, k, i, j, layout, base=10000.0, b=512.0, gamma=0.4):
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 @pytest.mark.parametrize("center", [0, 700])
-def test_products_are_the_papers_whatever_the_centre(layout, center):
+def test_products_are_the_papers_whatever_the_centre(random, layout, center):
     encoding = XPos(layout=layout, center=center)
     q_at, k_at = np.array([[3, 1500, 900]], np.int32), np.array([[0, 3, 900, 1400]], np.int32)
-    q, k = RNG.normal(size=(1, 2, 3, 8)), RNG.normal(size=(1, 2, 4, 8))
+    q, k = random.normal(size=(1, 2, 3, 8)), random.normal(size=(1, 2, 4, 8))
     want = [
         [[paper(q[0, h, i], k[0, h, j], q_at[0, i], k_at[0, j], layout) for j in range(4)] for i in range(3)]
         for h in range(2)

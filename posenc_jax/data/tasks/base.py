@@ -262,7 +262,7 @@ class Task(Value):
         return f"{' '.join(inputs)} -> {' '.join(targets)}"
 
 
-def integers(key: Array, shape: tuple[int, ...], count: Array) -> Array:
+def integers(key: Array, shape: tuple[int, ...], count: Array | int) -> Array:
     """int32 in ``0 .. count-1``, each with a probability off by less than ``2**-32``; a longer draw begins alike.
 
     One block of random bits; `jax.random.randint` takes a split and two blocks to be closer still, and a third more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, TypeVar
 
 import jax.numpy as jnp
 
@@ -11,6 +11,8 @@ from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
 from posenc_jax.model_kind import ModelKind
+
+Length = TypeVar("Length", int, Array)  # known, or an array
 
 NEXT, WITH, IN = range(NUM_SPECIAL, NUM_SPECIAL + 3)
 FIRST_SYMBOL = NUM_SPECIAL + 3
@@ -111,7 +113,7 @@ class Copying(Task):
     def _header_length(self) -> int:
         return 4 if self.kind == "rdc" else 0
 
-    def target_length(self, length: Array) -> Array:
+    def target_length(self, length: Length) -> Length:
         """Tokens of the target without EOS."""
         if self.kind == "rsc2x":
             return 2 * length

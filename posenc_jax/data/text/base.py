@@ -230,7 +230,7 @@ class TextTask(Task):
         return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
 
 
-def test_ids(lengths: Array, length: Array, indices: Array) -> Array:
+def test_ids(lengths: Array, length: Array | np.integer, indices: Array) -> Array:
     """``[C]`` numbers of the test examples with ``length // 2 < lengths[i] <= length``, -1 beyond the last.
 
     ``lengths [n]`` are ascending; short and long ones come mixed.

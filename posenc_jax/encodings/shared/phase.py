@@ -9,7 +9,7 @@ of a turn per position, the product wraps, and what is left is the phase. The er
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +60,7 @@ def fixed_point(frequencies: np.ndarray) -> np.ndarray:
     return np.array([turns(f) for f in frequencies.ravel().tolist()], np.uint64).reshape(frequencies.shape)
 
 
-def sincos(positions: Array, frequencies: Array, dtype=jnp.float32) -> tuple[Array, Array]:
+def sincos(positions: Array, frequencies: Array, dtype: Any = jnp.float32) -> tuple[Array, Array]:
     """``sin(positions * frequencies)`` and the cosine, each of shape ``positions.shape + (F,)``, in ``dtype``.
 
     NumPy positions and frequencies: computed on the host in float64 and returned as NumPy. Traced integer positions:
@@ -107,7 +107,7 @@ def turns(frequencies: Array) -> Turns:
     return Turns((words >> 32).astype(np.uint32), words.astype(np.uint32), np.asarray(frequencies, np.float64))
 
 
-def sincos_of_turns(positions: Array, turns: Turns, dtype=jnp.float32) -> tuple[Array, Array]:
+def sincos_of_turns(positions: Array, turns: Turns, dtype: Any = jnp.float32) -> tuple[Array, Array]:
     """`sincos` for frequencies as `Turns`: exact at integer positions also where frequencies are traced or chosen while
     the program runs. Not differentiable in the frequencies.
     """
@@ -134,7 +134,7 @@ def _beside(positions: Array, values: Array) -> Array:
     return values.reshape((1,) * positions.ndim + (-1,)) if values.ndim == 1 else values
 
 
-def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
+def _split(xp: Any, positions: Array, integer: Any) -> tuple[Array, Array | None]:
     """Integer part, as the integer type given, and fraction (None where positions are integers)."""
     if xp.issubdtype(positions.dtype, xp.integer):
         return positions.astype(integer), None
@@ -143,7 +143,7 @@ def _split(xp, positions: Array, integer) -> tuple[Array, Array | None]:
         return whole.astype(integer), positions - whole
 
 
-def _sincos_64(xp, positions: Array, turns: Turns, compute) -> tuple[Array, Array]:
+def _sincos_64(xp: Any, positions: Array, turns: Turns, compute: Any) -> tuple[Array, Array]:
     """With 64-bit integers: NumPy on the host, or jax.numpy where they are enabled."""
     words = (turns.high.astype(np.uint64) << 32) | turns.low.astype(np.uint64)
     whole, fraction = _split(xp, positions, np.int64)

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import distances
 from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.distances import by_distance, init_perceptron, perceptron, row_blocks, toeplitz
+from posenc_jax.encodings.shared import distances
+from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron, row_blocks, toeplitz
 
 
 def test_toeplitz():

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings.phase import (
+from posenc_jax.encodings.shared.phase import (
     fixed_point,
     sincos,
     sincos_of_turns,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, at_least_float32
-from posenc_jax.encodings.rope import Layout, turn
-from posenc_jax.encodings.token_order import at_queries
+from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.token_order import at_queries
 
 
 def phase_scores(q: Array, k: Array, phases: Array, geometry: Geometry, layout: Layout) -> Array:

@@ -6,7 +6,7 @@ import pytest
 from rows_of_tokens import KEYS, ROWS, SEGMENTS, SHUFFLED, noise, sequence_of
 
 from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 def of_rows(order, queries):

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Sequence
-from posenc_jax.encodings.draws import draw_keys
+from posenc_jax.encodings.shared.draws import draw_keys
 
 KEY = jax.random.key(3)
 

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry
+from posenc_jax.encodings.base import Array, Geometry, Key, Params
 
 # Numbers that `row_blocks` lets a function hold at once: 16 MiB in float32.
 BLOCK = 2**22
 
 
-def relative_on_device(geometry: Geometry) -> jax.Array:
+def relative_on_device(geometry: Geometry) -> Array:
     """`Geometry.relative` of device arrays: the difference of host arrays would put a Q x K constant into a program."""
     q_positions, k_positions = jnp.asarray(geometry.q_positions), jnp.asarray(geometry.k_positions)
     return dataclasses.replace(geometry, q_positions=q_positions, k_positions=k_positions).relative
@@ -75,7 +75,7 @@ def row_blocks(function: Callable[[Array], Array], x: Array, width: int = 1) -> 
     return jnp.moveaxis(values, 0, 2)
 
 
-def init_perceptron(key: Array, sizes: tuple[int, ...]) -> dict[str, Array]:
+def init_perceptron(key: Key, sizes: tuple[int, ...]) -> Params:
     """``weight_0 [sizes[0], sizes[1]]``, ``bias_0``, ``weight_1``, ...: uniform within 1 / sqrt(inputs), the default of
     torch.
     """
@@ -88,7 +88,7 @@ def init_perceptron(key: Array, sizes: tuple[int, ...]) -> dict[str, Array]:
     return params
 
 
-def perceptron(params: dict[str, Array], x: Array, activation: Callable[[Array], Array]) -> Array:
+def perceptron(params: Params, x: Array, activation: Callable[[Array], Array]) -> Array:
     """``[#B, H, N]`` from ``x [#B, N, inputs]``: layers ``weight_i`` with ``bias_i`` where there is one, and the
     activation between them.
     """

@@ -66,7 +66,7 @@ class TokenOrder:
         too if ``itself``. ``x`` is 0 where a query may not attend, so the sums stay within its own segment.
         """
         x = self.arrange(x, axis=3)
-        sums = jax.lax.cumsum(x, axis=3, reverse=True)
+        sums = jax.lax.cumsum(jnp.asarray(x), axis=3, reverse=True)
         if not itself:
             sums = jnp.concatenate([sums[..., 1:], jnp.zeros_like(sums[..., :1])], axis=3)
         return self.restore(sums, axis=3)

@@ -7,12 +7,12 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Sequence
+from posenc_jax.encodings.base import Array, Key, Sequence
 
 Per = Literal["batch", "example"]
 
 
-def draw_keys(key: Array | None, sequence: Sequence, per: Per, name: str) -> Array:
+def draw_keys(key: Key | None, sequence: Sequence, per: Per, name: str) -> Array:
     """Keys ``[1]`` for a whole "batch", or ``[B]`` for each "example": folded with ``example_ids`` (else the number of
     the row), so that a row keeps its draw however a batch is split.
 

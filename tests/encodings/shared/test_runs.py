@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import Dims, Sequence
-from posenc_jax.encodings.runs import (
+from posenc_jax.encodings.shared.runs import (
     check_ids,
     check_reading,
     check_tokens,

@@ -1,0 +1,44 @@
+"""Planes of a vector turned by angles: what RoPE and its relatives share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.shared.phase import sincos
+
+Layout = Literal["interleaved", "half"]
+
+
+def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "interleaved") -> Array:
+    """Turns the first ``2F`` of the last dimension of ``x [..., D]`` in F planes by ``positions * frequencies [F]``.
+
+    ``positions`` broadcasts to ``x.shape[:-1]``. In each plane::
+
+        (a, b) -> (a cos - b sin, a sin + b cos)
+
+    Plane k holds dimensions ``(2k, 2k+1)`` ("interleaved") or ``(k, F+k)`` ("half"); the rest passes through. Computed
+    in at least float32, the angles exactly at integer positions (see `sincos`); the result has the dtype of x.
+    """
+    positions = positions.reshape((1,) * (x.ndim - 1 - positions.ndim) + positions.shape)
+    return turn(x, *sincos(positions, frequencies, at_least_float32(x)), layout)
+
+
+def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Array:
+    """`rotate` by given sines and cosines ``[..., F]``, which broadcast to ``x.shape[:-1] + (F,)`` and need not be
+    those of an angle: any factor of both multiplies the plane.
+    """
+    planes, dtype = sin.shape[-1], at_least_float32(x)
+    turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
+    x_f = turned.astype(dtype)
+    if layout == "interleaved":
+        pairs = x_f.reshape(*x_f.shape[:-1], planes, 2)
+        a, b = pairs[..., 0], pairs[..., 1]
+        out = jnp.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x_f.shape)
+    else:
+        a, b = x_f[..., :planes], x_f[..., planes:]
+        out = jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+    out = out.astype(x.dtype)
+    return jnp.concatenate([out, rest], axis=-1) if rest.shape[-1] else out

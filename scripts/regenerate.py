@@ -1,0 +1,243 @@
+"""Writes what is kept in files of every row of the catalogue; `scripts/regenerate` runs it.
+
+- posenc_jax/golden/encodings-v1.json: golden values, in float64. A value that is there already is never rewritten
+  unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
+- scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
+  facts or parameters than the code, and for ``--changed``.
+- the table of encodings in README.md, from the code and the audit.
+
+All or nothing is written, and only what differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
+AUDIT = ROOT / "scripts" / "catalogue_audit.json"
+README = ROOT / "README.md"
+BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
+END = "<!-- end of the catalogue -->"
+COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "audit")
+
+Record = dict[str, Any]  # JSON
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes what differs; 1 if something is refused, and then nothing is written."""
+    parser = argparse.ArgumentParser(prog="scripts/regenerate", description=__doc__.partition("\n\n")[0])
+    parser.add_argument(
+        "--changed",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="rows of the catalogue whose values are meant to change, or to go",
+    )
+    changed = parser.parse_args(arguments).changed
+    golden, audit = json.loads(GOLDEN.read_text()), json.loads(AUDIT.read_text())
+    try:
+        check_names(changed, golden["rows"])
+        texts = {GOLDEN: golden_text(new_golden(golden, changed))}
+        audit = new_audit(audit, changed)
+        texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
+        texts |= {README: replaced(README.read_text(), table(audit))}
+    except ValueError as error:
+        print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
+        return 1
+    for path, text in texts.items():
+        same = text == path.read_text()
+        if not same:
+            beside = path.with_name(path.name + ".new")
+            beside.write_text(text)
+            beside.replace(path)
+        print(f"{path.relative_to(ROOT)}: {'as it was' if same else 'written'}")
+    return 0
+
+
+def check_names(changed: list[str], kept: list[Record]) -> None:
+    """Refuses a name that is in neither the catalogue nor the file of golden values."""
+    from posenc_jax.analysis.audit import rows
+
+    known = [method.name for _, method in rows()] + [row["name"] for row in kept]
+    for name in changed:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"--changed {name!r} is no row of the catalogue{hint} (`posenc list` shows all)")
+
+
+# Golden values.
+
+
+def new_golden(before: Record, changed: list[str]) -> Record:
+    """The whole file: what is there already where it still holds. ValueError where it does not and is not `changed`."""
+    from posenc_jax.analysis.golden import document
+
+    made = document()
+    rows, problems = merged(before["rows"], made["rows"], changed)
+    if problems:
+        raise ValueError(
+            "\n".join([*problems, "a changed golden value is a changed encoding: if it is meant, --changed NAME"])
+        )
+    return made | {"rows": rows}
+
+
+def merged(before: list[Record], made: list[Record], changed: list[str]) -> tuple[list[Record], list[str]]:
+    """The rows of ``made``, with the values of ``before`` where the two are equal to 1e-9, so that another machine's
+    rounding changes no file; and a line for each row that differs, or is gone, and is not in ``changed``.
+    """
+    kept = {(row["name"], row["spec"]): row for row in before}
+    rows, problems = [], []
+    for row in made:
+        old = kept.pop((row["name"], row["spec"]), None)
+        differing = [] if old is None else differences(old, row)
+        if old is None or row["name"] in changed:
+            rows.append(row)
+        else:
+            rows.append(row | {name: old[name] for name in ("parameters", "positions_seen", "outputs")})
+            problems += [f"{row['name']}: {', '.join(differing)} changed"] * bool(differing)
+    problems += [f"{name}: {spec} is gone" for name, spec in kept if name not in changed]
+    return rows, problems
+
+
+def differences(old: Record, new: Record) -> list[str]:
+    """The names of what differs by more than rounding, between two rows of one method."""
+    before, after = (
+        row["outputs"] | {f"positions of element {i}": a for i, a in enumerate(row["positions_seen"] or ())}
+        for row in (old, new)
+    )
+    found = ["parameters"] * (old["parameters"] != new["parameters"])
+    return found + [name for name in dict.fromkeys([*before, *after]) if not _equal(before.get(name), after.get(name))]
+
+
+def _equal(old: list | None, new: list | None) -> bool:
+    """Nested lists of numbers; None in them, where a causal mask hides a key, is a NaN."""
+    a, b = np.array(old, np.float64), np.array(new, np.float64)
+    scale = max(1.0, float(np.nan_to_num(np.abs(a)).max(initial=0)))
+    return a.shape == b.shape and np.allclose(a, b, rtol=0, atol=1e-9 * scale, equal_nan=True)
+
+
+def golden_text(document: Record) -> str:
+    """As it stands in the file: a row a line, so that a difference of versions names the row."""
+    head = {name: value for name, value in document.items() if name != "rows"}
+    rows = ",\n".join(
+        json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for row in document["rows"]
+    )
+    text = json.dumps(head, indent=1, ensure_ascii=False)
+    return f'{text.removesuffix(chr(10) + "}")},\n "rows": [\n{rows}\n ]\n}}\n'
+
+
+# The audit.
+
+
+def new_audit(before: Record, changed: list[str]) -> Record:
+    """The whole file; ValueError for an encoding that does not keep the contract."""
+    from posenc_jax.analysis.audit import rows, settings
+
+    kept = {(record["name"], record["spec"]): record for record in before["encodings"]}
+    if before["settings"] != settings():
+        kept = {}
+    methods = [method for _, method in rows()]
+    stale = [m.name for m in methods if m.name in changed or _stale(kept.get((m.name, m.spec)), m.spec)]
+    kept |= {(record["name"], record["spec"]): record for record in measured(stale)}
+    records = [kept[m.name, m.spec] | dataclasses.asdict(m) for m in methods]
+    for record in records:
+        if record["verdict"].startswith("fails") or record["problems"]:
+            reasons = [record["verdict"], *record["problems"]]
+            raise ValueError(f"{record['name']}: {'; '.join(reasons)}: see check_contract, and mend the encoding first")
+    return {"settings": settings(), "encodings": records}
+
+
+def measured(names: list[str]) -> list[Record]:
+    """What ``posenc audit`` says of these rows of the catalogue, in a process of its own, which sets up JAX."""
+    if not names:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "audit.json"
+        command = [sys.executable, "-m", "posenc_jax", "audit", *names, "--no-timing", "--json", os.fspath(path)]
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)  # 1 for a broken contract
+        if not path.exists():
+            raise ValueError(f"posenc audit of {', '.join(names)} wrote nothing: see what it says above")
+        return json.loads(path.read_text())["encodings"]
+
+
+def _stale(record: Record | None, text: str) -> bool:
+    """Whether a record is missing, or says something else than the code, as far as that is known without measuring."""
+    from posenc_jax.encodings import elements, parse
+
+    if record is None:
+        return True
+    encodings = elements(parse(text))
+    return not (
+        set(record["acts_on"]) == frozenset().union(*(e.acts_on for e in encodings))
+        and record["extrapolates"] == all(e.extrapolates for e in encodings)
+        and record["shift_invariant"] == all(e.shift_invariant for e in encodings)
+        and record["parameters"]["learned"] == learned(encodings)
+    )
+
+
+def learned(encodings: tuple) -> int:
+    """Learned parameters in the audit's model."""
+    import jax
+
+    from posenc_jax.analysis.audit import model_for
+    from posenc_jax.analysis.cost import num_parameters
+    from posenc_jax.encodings import init_slot
+
+    shapes = jax.eval_shape(lambda: init_slot(jax.random.key(0), encodings, model_for(encodings)))
+    return num_parameters(encodings, shapes)[0]
+
+
+# The README's table.
+
+
+def table(audit: Record) -> str:
+    """The Markdown table: one row a method, its last cell from the audit, all others from the code."""
+    from posenc_jax.analysis.audit import rows
+    from posenc_jax.cli.list import places
+    from posenc_jax.encodings import elements, parse
+    from posenc_jax.report.audit_table import code, grid
+
+    verdicts = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
+    cells = []
+    for family, method in rows():
+        encodings = elements(parse(method.spec))
+        address = method.link.replace("arXiv:", "https://arxiv.org/abs/")  # or a file of this project
+        cells.append(
+            [
+                method.name,
+                code(method.spec),
+                family,
+                f"[{method.paper}]({address})",
+                ", ".join(places(encodings)) or "-",
+                "yes" if all(e.extrapolates for e in encodings) else "no",
+                f"{learned(encodings):,}",
+                verdicts[method.name, method.spec],
+            ]
+        )
+    return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
+
+
+def replaced(readme: str, new: str) -> str:
+    """The README with another table; ValueError where it has no place for one."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"README.md has no place for the table: put it between {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
