@@ -21,7 +21,7 @@ COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learne
 
 def table(audit: dict) -> str:
     """The Markdown table."""
-    from posenc_jax.report.audit_table import grid
+    from posenc_jax.drawing.markdown import grid
 
     align = ["r" if column == "learned parameters" else "l" for column in COLUMNS]
     return grid(COLUMNS, align, rows(audit))
@@ -31,7 +31,7 @@ def rows(audit: dict) -> list[list[str]]:
     """One row a method; the last cell from the audit ("not audited" where it has none), all others from the code."""
     from posenc_jax.encodings import elements, parse
     from posenc_jax.encodings.catalogue import CATALOGUE
-    from posenc_jax.report.audit_table import code
+    from posenc_jax.drawing.markdown import code
 
     verdicts = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
     made = []

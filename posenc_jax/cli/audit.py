@@ -73,7 +73,7 @@ def _audit(options: argparse.Namespace) -> int:
             records[i] = dataclasses.asdict(rows[i]) | record
             reporter.advance(1, rows[i].name)
     document = make_document(records)
-    from posenc_jax.report.audit_table import audit_markdown
+    from posenc_jax.show.audit_table import audit_markdown
 
     text = audit_markdown(document)
     print(text, end="")

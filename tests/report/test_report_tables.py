@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, score
 
-from posenc_jax.report import load, summarise, tables
-from posenc_jax.report.summary import Published
+from posenc_jax.report import tables
+from posenc_jax.results import read_record, summarise
+from posenc_jax.drawing import markdown, text_table
+from posenc_jax.results.published import PublishedResult
 
 
 @pytest.fixture
 def summary(ablation):
-    return summarise(load(ablation))
+    return summarise(read_record(ablation))
 
 
 def _row(table, label):
-    return dict(zip(table.columns, next(row for row in table.rows if row[0] == label)))
+    return dict(zip(table.columns, next(row for row in table.entries if row[0] == label)))
 
 
 def test_main_table(summary):
@@ -39,7 +41,7 @@ def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
     task = summary.tasks[1]
     assert _row(tables.main_table(task), "randomized")["published (lengths)"] == "clearly above chance (41..500)"
     assert "only the direction is verified" in " ".join(task.notes)
-    best = Published(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
+    best = PublishedResult(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
     assert tables.published_text(task, best) == "0.60 (41..500; accuracy, maximum over 10 seeds)"
     assert not tables.comparable(task, best)
     assert tables.comparable(task, dataclasses.replace(best, metric="accuracy"))
@@ -48,13 +50,13 @@ def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
 def test_length_seed_and_rate_tables(summary):
     task = summary.tasks[0]
     lengths = tables.length_table(task)
-    assert [row[0] for row in lengths.rows] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
+    assert [row[0] for row in lengths.entries] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
     at_12 = np.mean([score("rsc", "nope", s, 1e-3, 12) for s in SEEDS])
-    assert dict(zip(lengths.columns, lengths.rows[6]))["nope"] == f"{at_12:.3f} ±0.000"
+    assert dict(zip(lengths.columns, lengths.entries[6]))["nope"] == f"{at_12:.3f} ±0.000"
     seeds = tables.seed_table(task)
     assert _row(seeds, "t5")["seed 2"] == "diverged at step 340"
     assert _row(seeds, "t5")["seed 1"] == f"{np.mean([score('rsc', 't5', 1, 1e-3, n) for n in range(9, 17)]):.3f}"
-    rates = [row for row in tables.rate_table(task).rows if row[0] == "t5"]
+    rates = [row for row in tables.rate_table(task).entries if row[0] == "t5"]
     assert [(row[1], row[3], row[4]) for row in rates] == [
         ("0.001", "3 of 4, 1 diverged", "chosen"),
         ("0.003", "2 of 4, 2 diverged", ""),
@@ -77,8 +79,8 @@ def test_the_terminal_is_never_too_narrow(summary, width):
 
 def test_long_labels_wrap_at_their_bars():
     label = "randomized(max_position=2048)|rope(base=500000.0)"
-    table = tables.Table("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
-    text = tables.text(table, 50)
+    table = text_table.TextTable("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
+    text = text_table.text(table, 50)
     assert max(map(len, text.splitlines())) <= 50
     assert "[0.400, 0.600]" in text
     assert "randomized(max_position=2048)|\n" in text.replace("  ", "").replace(" 0.500", "").replace("0.500", "")
@@ -87,9 +89,9 @@ def test_long_labels_wrap_at_their_bars():
 def test_markdown_and_latex_have_the_same_cells(summary):
     table = tables.main_table(summary.tasks[0])
     markdown, latex = tables.markdown(summary), tables.latex(summary)
-    for row in table.rows:
+    for row in table.entries:
         assert "| " + " | ".join(row) + " |" in markdown
-    t5 = next(row for row in table.rows if row[0] == "t5")
+    t5 = next(row for row in table.entries if row[0] == "t5")
     assert f"t5 & {t5[1]} & {t5[2]}" in latex
     assert "0.771 (21--40)" in latex
     assert r"even\_pairs: accuracy" in latex
@@ -102,12 +104,12 @@ def test_markdown_and_latex_have_the_same_cells(summary):
 
 
 def test_special_characters_are_escaped():
-    table = tables.Table("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
-    latex = tables.latex_table(table, "tab:x")
+    table = text_table.TextTable("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
+    latex = text_table.latex_table(table, "tab:x")
     assert r"a\&b\_c\textasciicircum{}2 \{d\} \textasciitilde{}\textbackslash{}e" in latex
     assert r"\textless{}f\textgreater{} \#g $-$0.5 a-1 \\" in latex
     assert r"x\textbar{}y" in latex
-    assert r"| x\|y |" in tables.markdown_table(table)
+    assert r"| x\|y |" in text_table.markdown_table(table)
 
 
 def test_numbers():

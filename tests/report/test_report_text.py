@@ -11,14 +11,15 @@ from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, text_loss, text_score
 
 from posenc_jax import report
 from posenc_jax.data.score_kinds import KINDS, headline, kind_of
-from posenc_jax.report import axes, figures, html, plots, tables
-from posenc_jax.report.style import styles
+from posenc_jax.drawing.style import styles
+from posenc_jax.report import axes, interactive, page, paper, tables
+from posenc_jax.results import read_record, summarise
 
 BUCKETS, WINDOWS = (16, 32, 64), (64, 128, 256, 512)
 
 
 def _task(directory, tasks, **settings):
-    return report.summarise(report.load(write_text_ablation(directory, tasks, **settings))).tasks[0]
+    return summarise(read_record(write_text_ablation(directory, tasks, **settings))).tasks[0]
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def perplexity(tmp_path):
 
 
 def _row(table, *first):
-    return dict(zip(table.columns, next(row for row in table.rows if row[: len(first)] == first)))
+    return dict(zip(table.columns, next(row for row in table.entries if row[: len(first)] == first)))
 
 
 def test_chrf_runs_to_100_and_lengths_of_text_are_ranges(translation):
@@ -46,7 +47,7 @@ def test_chrf_runs_to_100_and_lengths_of_text_are_ranges(translation):
     assert table.title == "en-de: chrF, unseen lengths 33-64 source tokens, trained on 1..32"
     assert table.notes.count(NOT_WMT) == 1
     lengths = tables.length_table(translation)
-    assert (lengths.columns[0], [row[0] for row in lengths.rows]) == ("source tokens", ["9-16*", "17-32*", "33-64"])
+    assert (lengths.columns[0], [row[0] for row in lengths.entries]) == ("source tokens", ["9-16*", "17-32*", "33-64"])
     assert "validation token accuracy, training lengths" in tables.rate_table(translation).columns
 
 
@@ -103,35 +104,35 @@ def test_perplexity_has_geometric_means_ratios_and_lower_is_better(perplexity):
 
 def test_axes_of_perplexity_and_of_text_lengths_are_logarithmic(perplexity, translation):
     style = styles(("sinusoidal", "rope", "alibi"))
-    curves = plots.curves(perplexity, style)["layout"]
+    curves = interactive.curves(perplexity, style)["layout"]
     assert (curves["yaxis"]["type"], curves["xaxis"]["type"]) == ("log", "log")
     assert curves["yaxis"]["title"]["text"] == "perplexity, lower is better"
     assert curves["xaxis"]["ticktext"] == ["64", "128", "256", "512"]
     points = [point.interval for cell in perplexity.cells for point in cell.curve]
     low, high = curves["yaxis"]["range"]
     assert 10**low < min(p.low for p in points) < max(p.high for p in points) < 10**high
-    chrf = plots.curves(translation, style)["layout"]
+    chrf = interactive.curves(translation, style)["layout"]
     assert chrf["xaxis"]["ticktext"] == ["9-16", "17-32", "33-64"]
     assert chrf["xaxis"]["title"]["text"] == "source tokens"
     assert (chrf["yaxis"]["title"]["text"], chrf["yaxis"]["tickvals"]) == ("chrF (0 to 100)", [0, 10, 20, 30, 40, 50])
     shade = next(shape for shape in chrf["shapes"] if shape["type"] == "rect")
     assert (shade["x0"], shade["x1"]) == (pytest.approx(10 ** chrf["xaxis"]["range"][0]), 32)
-    assert figures.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
+    assert paper.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
     table = tables.position_table(perplexity)
     assert table.title == "lm: perplexity by position in windows of 512 tokens"
-    assert [row[0] for row in table.rows][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
+    assert [row[0] for row in table.entries][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
     mean = math.exp(np.mean([text_loss("rope", seed, 257, 128) for seed in SEEDS]))
-    assert dict(zip(table.columns, table.rows[-1]))["rope"].startswith(f"{mean:.1f} [")
-    figure = plots.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
+    assert dict(zip(table.columns, table.entries[-1]))["rope"].startswith(f"{mean:.1f} [")
+    figure = interactive.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
     rope = next(trace for trace in figure["data"] if trace["name"] == "rope")
     assert rope["y"][-1] == pytest.approx(mean, abs=1e-5)
     assert rope["text"][-1].startswith("rope, positions 256-511: ")
-    page = html.page(report.summarise(report.load(tmp_path / "a")))
-    assert page.count('id="positions-lm"') == 1
-    data = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S).group(1))
+    html = page.page(summarise(read_record(tmp_path / "a")))
+    assert html.count('id="positions-lm"') == 1
+    data = json.loads(re.search(r'id="figures">(.*?)</script>', html, re.S).group(1))
     from plotly import graph_objects
 
     for drawn in data.values():

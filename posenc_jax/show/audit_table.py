@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from posenc_jax.report.tables import NONE
+from posenc_jax.drawing.markdown import code, grid
+from posenc_jax.drawing.text_table import NONE
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 
@@ -41,17 +42,6 @@ def _table(family: str, records: list[Record]) -> str:
 
 
 _WORDS = ("encoding", "spec", "contract", "beyond max_len")
-
-
-def grid(columns: Sequence[str], align: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table of cells that are Markdown; ``align`` has l or r for each column."""
-    lines = [columns, ["---" if letter == "l" else "---:" for letter in align], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def code(text: str) -> str:
-    """Code in a cell of a Markdown table."""
-    return "`" + text.replace("|", "\\|") + "`"
 
 
 def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:

@@ -1,96 +1,44 @@
 """The report as one HTML file that needs nothing else: figures, tables, configs, environment and citations.
 
-plotly.js is embedded once and a content security policy forbids every request, so the file works offline from disk. The
-same ablation gives the same bytes: no clock, no random ids.
+It works offline from disk. The same ablation gives the same bytes: no clock, no random ids.
 """
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 import re
 from html import escape
 from typing import Any
 
-from posenc_jax.report import plots, tables
-from posenc_jax.report.style import Style, styles
-from posenc_jax.report.summary import Summary, TaskSummary
-from posenc_jax.report.table import Table
-
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-
-_SCRIPT = """
-for (const [id, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
-  // Room for the legend above the plot: more lines of it on a narrow screen.
-  const width = Math.max(document.getElementById(id).clientWidth - 100, 100);
-  const names = figure.data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.length * 8 + 50);
-  const rows = Math.ceil(1.2 * names.reduce((sum, one) => sum + one, 0) / width);
-  figure.layout.height += 27 * Math.max(rows - 1, 0);
-  Plotly.newPlot(id, figure.data, figure.layout, {
-    responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-    showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
-  });
-}
-"""
+from posenc_jax.drawing.document import document
+from posenc_jax.drawing.interactive import Figure
+from posenc_jax.drawing.style import Style, styles
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.report import interactive, provenance, tables
+from posenc_jax.results.summary import Summary, TaskSummary
 
 
 def page(summary: Summary) -> str:
     """The whole document. Needs plotly, for its JavaScript only."""
     style = styles(summary.labels)
-    figures: dict[str, plots.Figure] = {}
+    figures: dict[str, Figure] = {}
     for task in summary.tasks:
         if any(cell.curve for cell in task.cells):
-            figures[f"curves-{task.slug}"] = plots.curves(task, style)
+            figures[f"curves-{task.slug}"] = interactive.curves(task, style)
         if any(cell.scores for cell in task.cells):
-            figures[f"scores-{task.slug}"] = plots.scores(task, style)
+            figures[f"scores-{task.slug}"] = interactive.scores(task, style)
         if any(cell.positions for cell in task.cells):
-            figures[f"positions-{task.slug}"] = plots.positions(task, style)
+            figures[f"positions-{task.slug}"] = interactive.positions(task, style)
     body = [
         _header(summary),
         *(_task_section(task, style) for task in summary.tasks),
         _comparison_section(summary),
+        _provenance_section(summary),
         _config_section(summary),
         _citation_section(summary),
         "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
     ]
     return document(summary.title, list(filter(None, body)), figures)
-
-
-def document(title: str, body: list[str], figures: dict[str, plots.Figure]) -> str:
-    """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name."""
-    css = importlib.resources.files("posenc_jax.report").joinpath("page.css").read_text(encoding="utf-8")
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>",
-            f"<style>\n{css}</style>",
-            f"<script>{plotly_javascript()}</script>",
-            "</head>",
-            "<body>",
-            *body,
-            f'<script type="application/json" id="figures">{_json(figures)}</script>',
-            f"<script>{_SCRIPT}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
-
-
-def plotly_javascript() -> str:
-    """plotly.js, from the plotly package."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "the HTML report needs plotly, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
-    return get_plotlyjs()
 
 
 def _header(summary: Summary) -> str:
@@ -118,6 +66,12 @@ def _header(summary: Summary) -> str:
         parts.append(
             '<div class="warning"><strong>Not everything is here.</strong> Means are over the seeds that are.'
             f"<ul>{''.join(lines)}</ul></div>"
+        )
+    if alarms := provenance.alarms(summary.provenance):
+        lines = [f"<li>{escape(line)}</li>" for line in alarms]
+        parts.append(
+            '<div class="warning"><strong>Not everything was computed alike.</strong> '
+            f'<a href="#provenance">What computed which.</a><ul>{"".join(lines)}</ul></div>'
         )
     return "\n".join(parts)
 
@@ -164,7 +118,7 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         (tables.seed_table(task), "Every seed", ""),
         (tables.rate_table(task), "Learning rates tried", ""),
     ):
-        if table.rows:
+        if table.entries:
             parts.append(f"<details{opened}><summary>{name}</summary>{_table(table, style)}</details>")
     return "\n".join(parts)
 
@@ -173,27 +127,26 @@ def _caption(text: str) -> str:
     return f'<p class="caption">{escape(text)}</p>'
 
 
-def _table(table: Table, style: dict[str, Style]) -> str:
+def _table(table: TextTable, style: dict[str, Style]) -> str:
     """A table; an interval goes under its mean, an encoding has its colour beside its name."""
     head = "".join(f'<th class="{a}">{escape(column)}</th>' for a, column in zip(table.align, table.columns))
-    rows = []
-    for row in table.rows:
-        cells = []
-        for column, align, cell in zip(table.columns, table.align, row):
+    lines = []
+    for line in table.entries:
+        marked = []
+        for column, align, entry in zip(table.columns, table.align, line):
             if column == "encoding":
-                color = style[cell].color if cell in style else "transparent"
-                cells.append(
-                    f'<td class="l name"><span class="swatch" style="background:{color}"></span>{_breakable(cell)}</td>'
-                )
+                color = style[entry].color if entry in style else "transparent"
+                swatch = f'<span class="swatch" style="background:{color}"></span>'
+                marked.append(f'<td class="l name">{swatch}{_breakable(entry)}</td>')
                 continue
-            value, bracket, rest = cell.partition(" [" if " [" in cell else " (")
+            value, bracket, rest = entry.partition(" [" if " [" in entry else " (")
             groups = (bracket[1:] + rest).replace("] (", "]\n(").split("\n")
             small = f"<small>{' '.join(f'<span>{_minus(g)}</span>' for g in groups)}</small>" if bracket else ""
             kind = f"{align} wrap" if align == "l" else align
-            cells.append(f'<td class="{kind}">{_minus(value)}{small}</td>')
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+            marked.append(f'<td class="{kind}">{_minus(value)}{small}</td>')
+        lines.append(f"<tr>{''.join(marked)}</tr>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>' + (
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>' + (
         f'<ul class="notes">{notes}</ul>' if notes else ""
     )
 
@@ -204,13 +157,22 @@ def _comparison_section(summary: Summary) -> str:
     return f'<h2 id="published">What differs from the published setting</h2><p>{escape(summary.size_note)}</p>'
 
 
+def _provenance_section(summary: Summary) -> str:
+    said = provenance.statement(summary.provenance)
+    lines, table = [said] if said else provenance.alarms(summary.provenance), provenance.code_table(summary.provenance)
+    if not lines:
+        return ""
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'<h2 id="provenance">What the results stand on</h2>{text}{_table(table, {}) if table.entries else ""}'
+
+
 def _config_section(summary: Summary) -> str:
     rows = tuple(
         (task.task_label, cell.label, cell.posenc or "()", cell.config_hash, cell.directory)
         for task in summary.tasks
         for cell in task.cells
     )
-    cells = Table("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
+    cells = TextTable("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
     environment = "".join(
         f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
         for key, value in (summary.info.get("environment") or {}).items()
@@ -267,8 +229,3 @@ def _breakable(label: str) -> str:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _json(value: Any) -> str:
-    """JSON that can stand in a script element."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
 
-from posenc_jax.report import load, summarise
+from posenc_jax.results import read_record, summarise
 
 UNSEEN = {"rsc": [n for n in RSC_LENGTHS if n > 8], "even_pairs": [n for n in EVEN_LENGTHS if n > 10]}
 
 
 def _summary(directory):
-    return summarise(load(directory))
+    return summarise(read_record(directory))
 
 
 def _cell(summary, task_label, label):
@@ -150,13 +150,52 @@ def test_lengths_without_examples_do_not_exist(ablation):
     assert _cell(summary, "rsc", "nope").score.n == 4
 
 
-def test_non_finite_scores_are_not_used(ablation):
-    rewrite(
-        ablation, lambda row: row | {"exact_match": math.nan} if (row["label"], row["seed"]) == ("nope", 0) else row
-    )
+def _not_finite(label, seed, length, rate=1e-3):
+    """A change of rows: that replica has no finite score at that length."""
+    which = (label, seed, length, rate)
+
+    def change(row):
+        here = (row["label"], row["seed"], row["length"], row["learning_rate"])
+        return row | {"exact_match": math.nan} if here == which else row
+
+    return change
+
+
+def test_a_score_that_is_not_finite_is_missing_at_its_length_and_said(ablation):
+    before = _cell(_summary(ablation), "rsc", "nope")
+    rewrite(ablation, _not_finite("nope", 0, 12))
     summary = _summary(ablation)
-    assert _cell(summary, "rsc", "nope").unfinished == (0,)
-    assert "rsc / nope, seed 0, learning rate 0.001: length 2 has no finite exact_match" in summary.skipped
+    cell = _cell(summary, "rsc", "nope")
+    assert (cell.not_finite, cell.unfinished) == ({0: (12,)}, ())
+    assert cell.scores == {seed: score for seed, score in before.scores.items() if seed != 0}
+    assert (cell.score.n, cell.score.missing) == (3, 1)
+    assert cell.in_range_scores == before.in_range_scores
+    assert [sorted(p.scores) for p in cell.curve] == [list(SEEDS) if p.length != 12 else [1, 2, 3] for p in cell.curve]
+    (note,) = (note for note in summary.tasks[0].notes if "not finite" in note)
+    assert note == (
+        "nope: the score of seed 0 is not finite at 12; it is missing there and in the means over these lengths."
+    )
+    assert not any("nope" in line for line in summary.skipped)
+
+
+@pytest.mark.parametrize("lost", [_not_finite("nope", 0, 12, 3e-3), _not_finite("nope", 0, 2, 3e-3), None])
+def test_no_test_length_decides_the_learning_rate(ablation, lost):
+    """Neither a score that is not finite nor a row that is missing takes a replica's validation out of the choice."""
+    rewrite(ablation, lambda row: row | {"validation": 0.9 if row["learning_rate"] == 3e-3 else 0.1})
+
+    def torn(row):
+        here = (row["label"], row["seed"], row["length"], row["learning_rate"])
+        return None if here == ("nope", 0, 12, 3e-3) else row
+
+    rewrite(ablation, lost or torn)
+    cell = _cell(_summary(ablation), "rsc", "nope")
+    assert cell.learning_rate == 3e-3
+    assert [(t.learning_rate, t.validation.n) for t in cell.tried] == [(1e-3, 4), (3e-3, 4)]
+    assert sorted(cell.scores) == ([0, 1, 2, 3] if lost and _lost_in_range(cell) else [1, 2, 3])
+
+
+def _lost_in_range(cell):
+    return cell.not_finite == {0: (2,)}
 
 
 def test_an_ablation_whose_seeds_all_diverged_still_has_a_summary(ablation):
@@ -167,17 +206,17 @@ def test_an_ablation_whose_seeds_all_diverged_still_has_a_summary(ablation):
 
 def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
     with pytest.raises(ValueError, match=r"nowhere has no ablation\.json, so it is no ablation directory"):
-        load(tmp_path / "nowhere")
+        read_record(tmp_path / "nowhere")
     (ablation / "results.jsonl").write_text('{"task_label": "rsc", \n')
     with pytest.raises(
         ValueError, match=r"no run in results\.jsonl is finished; not used: results\.jsonl, line 1: not JSON"
     ):
-        load(ablation)
+        read_record(ablation)
     (ablation / "results.jsonl").unlink()
     with pytest.raises(
         ValueError, match=r"has no results to report: results\.jsonl is missing\. Run the ablation first"
     ):
-        load(ablation)
+        read_record(ablation)
     (ablation / "ablation.json").write_text("{")
     with pytest.raises(ValueError, match=r"ablation\.json is not JSON .*run the ablation again"):
-        load(ablation)
+        read_record(ablation)

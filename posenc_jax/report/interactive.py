@@ -9,14 +9,12 @@ import html
 from typing import Any
 
 from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
+from posenc_jax.drawing.style import INK, SHADE, Style
 from posenc_jax.report.axes import Axis, length_axis, score_axis, with_bounds
-from posenc_jax.report.style import GRID, INK, MUTED, SHADE, Style
-from posenc_jax.report.summary import CellSummary, TaskSummary
 from posenc_jax.report.tables import axis_title, comparable, number, published_text
+from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.statistics import Interval
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-Figure = dict[str, Any]
 
 
 def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
@@ -38,13 +36,11 @@ def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
         start = max(first, along.low) if along else first
         layout["shapes"].append(_shade(start, min(last, along.high) if along else last))
         at = along.place(start) if along else start
-        layout["annotations"].append(_note(f"trained on {first}..{last}", at, 1, "x", "left", "top"))
+        layout["annotations"].append(note(f"trained on {first}..{last}", at, 1, "x", "left", "top"))
     if task.chance:
-        layout["shapes"].append(
-            _line({"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": task.chance, "y1": task.chance})
-        )
+        layout["shapes"].append(level(task.chance))
         layout["annotations"].append(
-            _note(f"chance<br>{task.chance:g}", 1, task.chance, "paper", "left", "middle") | {"yref": "y", "xshift": 4}
+            note(f"chance<br>{task.chance:g}", 1, task.chance, "paper", "left", "middle") | {"yref": "y", "xshift": 4}
         )
         layout["margin"]["r"] = 60
     return {"data": traces, "layout": layout}
@@ -80,10 +76,8 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     layout["yaxis"] |= {"range": [0.4 - len(cells), 0.6], "showgrid": True, "automargin": True}
     layout["shapes"], layout["annotations"] = [], []
     if task.chance:
-        layout["shapes"].append(
-            _line({"yref": "paper", "y0": 0, "y1": 1, "xref": "x", "x0": task.chance, "x1": task.chance})
-        )
-        layout["annotations"].append(_note(f"chance {task.chance:g}", task.chance, 1, "x", "center", "bottom"))
+        layout["shapes"].append(level(task.chance, of="x"))
+        layout["annotations"].append(note(f"chance {task.chance:g}", task.chance, 1, "x", "center", "bottom"))
     return {"data": traces, "layout": layout}
 
 
@@ -124,7 +118,7 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
     if task.train_lengths and within:
         layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
-        layout["annotations"].append(_note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
+        layout["annotations"].append(note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
     return {"data": traces, "layout": layout}
 
 
@@ -213,56 +207,11 @@ def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> li
     return [seeds, mean]
 
 
-LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"}
-
-
 def _axis(axis: Axis) -> dict[str, Any]:
     """Range and ticks for plotly."""
+    names = [html.escape(name).replace("\n", "<br>") for name in axis.names]
     shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
-    return shown | ({"type": "log", "ticktext": list(axis.names), "automargin": True} if axis.logarithmic else {})
-
-
-def base_layout(height: int) -> dict[str, Any]:
-    """What all figures have in common."""
-    axis = {
-        "gridcolor": GRID,
-        "zeroline": False,
-        "linecolor": MUTED,
-        "ticks": "outside",
-        "tickcolor": MUTED,
-        "ticklen": 4,
-    }
-    return {
-        "height": height,
-        "margin": {"l": 56, "r": 40, "t": 24, "b": 52},
-        "modebar": {"orientation": "v"},
-        "paper_bgcolor": "#ffffff",
-        "plot_bgcolor": "#ffffff",
-        "font": {"family": FONT, "size": 13, "color": INK},
-        "hoverlabel": {"font": {"family": FONT, "size": 13}},
-        "hovermode": "closest",
-        "xaxis": {**axis, "showline": True, "showgrid": False, "fixedrange": False},
-        "yaxis": {**axis, "showline": False},
-    }
-
-
-def title_of(text: str) -> dict[str, Any]:
-    """The title of an axis."""
-    return {"text": html.escape(text), "font": {"size": 13}}
-
-
-def _note(text: str, x: float, y: float, xref: str, xanchor: str, yanchor: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "x": x,
-        "y": y,
-        "xref": xref,
-        "yref": "paper",
-        "xanchor": xanchor,
-        "yanchor": yanchor,
-        "showarrow": False,
-        "font": {"size": 12, "color": MUTED},
-    }
+    return shown | ({"type": "log", "ticktext": names, "automargin": True} if axis.logarithmic else {})
 
 
 def _shade(start: float, end: float) -> dict[str, Any]:
@@ -280,10 +229,6 @@ def _shade(start: float, end: float) -> dict[str, Any]:
     }
 
 
-def _line(where: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "line", "layer": "below", "line": {"color": MUTED, "width": 1.2, "dash": "dot"}} | where
-
-
 def _label(cell: CellSummary) -> str:
     return html.escape(cell.label)
 
@@ -294,9 +239,3 @@ def _interval(low: float | None, high: float | None, kind: Kind) -> str:
 
 def _rounded(values: list[Any]) -> list[float | None]:
     return [None if value is None else round(value, 6) for value in values]
-
-
-def faded(color: str, opacity: float) -> str:
-    """``#rrggbb`` with an opacity."""
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"

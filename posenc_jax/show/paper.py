@@ -1,6 +1,4 @@
-"""The plots of `report.shown` for a paper: one PNG and one PDF each, with matplotlib; the same plot gives the same
-bytes.
-"""
+"""Plots for a paper: one PNG and one PDF each, with matplotlib; the same plot gives the same bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.report.figures import DASHES, MARKERS, SETTINGS, written
-from posenc_jax.report.shown import HeatMap, Line, Lines, Plot, Points
-from posenc_jax.report.style import GRID, INK, MUTED
+from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.style import GRID, INK, MUTED
+from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, Points
 
 # Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
 _DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
@@ -20,15 +18,7 @@ _WIDTH = 5.5
 
 def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
     """The bytes of a plot by kind of file. Needs matplotlib."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "figures for a paper need matplotlib, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
-    with matplotlib.rc_context(SETTINGS):
-        figure = Figure(figsize=(_WIDTH, 3.4), layout="constrained")
+    with figure_of(_WIDTH, 3.4) as figure:
         if isinstance(plot, HeatMap):
             _heat_map(figure, plot)
         elif isinstance(plot, Lines):
@@ -121,19 +111,7 @@ def _lines(figure: Any, plot: Lines) -> None:
         return
     axes = figure.add_subplot()
     for value, name in plot.levels:
-        axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
-        axes.annotate(
-            name,
-            (1, value),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            color=MUTED,
-            fontsize=7,
-            ha="left",
-            va="center",
-            annotation_clip=False,
-        )
+        level(axes, value, name)
     named: set[str] = set()
     for line in plot.lines:
         _line(axes, plot, line, label=None if line.group in named else line.group)
@@ -143,7 +121,7 @@ def _lines(figure: Any, plot: Lines) -> None:
     axes.set_ylabel(plot.y_title)
     axes.set_title(plot.title, fontsize=9, loc="left")
     if len(named) > 1:
-        _legend(figure, named)
+        legend(figure, named, beside=14, height=3.2)
 
 
 def _axes(axes: Any, plot: Lines) -> None:
@@ -151,7 +129,7 @@ def _axes(axes: Any, plot: Lines) -> None:
         axes.set_xscale("log")
     if plot.log_y:
         axes.set_yscale("log")
-    axes.minorticks_off()
+    axes_of_lines(axes)
     if plot.x_ticks:
         axes.set_xticks(plot.x_ticks, [f"{tick:g}" for tick in plot.x_ticks])
     if plot.y_ticks:
@@ -161,19 +139,6 @@ def _axes(axes: Any, plot: Lines) -> None:
     if not plot.log_x:
         axes.margins(x=0.02)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(axis="y", color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _legend(figure: Any, named: set[str]) -> None:
-    longest = max(map(len, named))
-    beside = longest <= 16 and len(named) <= 14
-    columns = min(max(1, int(5.3 / (0.5 + 0.062 * longest))), len(named))
-    if not beside:
-        figure.set_size_inches(_WIDTH, 3.2 + 0.16 * math.ceil(len(named) / columns))
-    where = {"loc": "outside right upper"} if beside else {"loc": "outside lower center", "ncols": columns}
-    figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
 
 
 def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:

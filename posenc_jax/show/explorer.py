@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
-import json
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from posenc_jax.drawing.document import POLICY, json_in_script, page_style
 from posenc_jax.encodings import Learned, T5Bias, alibi_slopes, t5_buckets
 from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, MINIMAX, CosineDensity, LowSideLobes
-from posenc_jax.report.html import POLICY
 
 ENCODINGS = ("sinusoidal", "rope", "alibi", "t5", "learned")
 TURNING = ("sinusoidal", "rope")  # encodings with frequencies
@@ -132,10 +131,10 @@ def page(start: Settings | None = None) -> str:
     opening = '"use strict";\n(() => {\nconst data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
         "policy": POLICY,
-        "style": _file("page.css") + _file("explorer.css"),
+        "style": page_style() + _file("explorer.css"),
         "presets": presets,
         "designs": designs,
-        "data": _json(_data(start or Settings())),
+        "data": json_in_script(_data(start or Settings())),
         "script": f"{opening}{numbers}{figures}{controls}}})();\n",
     }
     document = _file("explorer.html")
@@ -174,8 +173,4 @@ def _t5_table() -> list[list[float]]:
 
 
 def _file(name: str) -> str:
-    return importlib.resources.files("posenc_jax.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    return importlib.resources.files("posenc_jax.show").joinpath(name).read_text(encoding="utf-8")

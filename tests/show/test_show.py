@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from posenc_jax.report import projections, properties, shown_figures, shown_page
-from posenc_jax.report.properties import NAMES
-from posenc_jax.report.shown import Attention, Shifts, Shown, by_offset, distances, has, slug
-from posenc_jax.report.shown_plots import plots
+from posenc_jax.show import page, paper, projections, properties
+from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts, by_offset, distances
+from posenc_jax.show.plots import slug
+from posenc_jax.show.properties import NAMES
+from posenc_jax.show.views import VIEWS, plots_of, views_of
 
 
 def sines(count, width):
@@ -20,7 +21,7 @@ def sines(count, width):
 
 def example(label="sinusoidal", count=20, width=8):
     distance = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-    return Shown(
+    return MeasuredEncoding(
         label,
         vectors=sines(count, width),
         bias=np.stack([-0.5 * distance, -0.25 * distance]),
@@ -30,12 +31,12 @@ def example(label="sinusoidal", count=20, width=8):
     )
 
 
-def holds(shown):
-    return {p.name: p.holds for p in properties.properties(shown)}
+def holds(measured):
+    return {p.name: p.holds for p in properties.properties(measured)}
 
 
 def test_the_alias_of_position_5_is_found():
-    found = {p.name: p for p in properties.properties(Shown("s", vectors=sines(128, 8)))}
+    found = {p.name: p for p in properties.properties(MeasuredEncoding("s", vectors=sines(128, 8)))}
     rows = sines(128, 8)
     far, near = math.dist(rows[5], rows[68]), math.dist(rows[5], rows[6])
     assert far < near
@@ -45,22 +46,22 @@ def test_the_alias_of_position_5_is_found():
 
 
 def test_the_properties_of_sines_in_many_dimensions():
-    shown = Shown("s", vectors=sines(50, 128), shifts=Shifts({1: 2e-15, 20: 4e-15}, 1, np.eye(128)))
-    assert holds(shown) == dict.fromkeys(NAMES, True)
-    assert properties.properties(shown)[4].measured == "relative residual 4e-15 at most, for k = 20"
+    measured = MeasuredEncoding("s", vectors=sines(50, 128), shifts=Shifts({1: 2e-15, 20: 4e-15}, 1, np.eye(128)))
+    assert holds(measured) == dict.fromkeys(NAMES, True)
+    assert properties.properties(measured)[4].measured == "relative residual 4e-15 at most, for k = 20"
 
 
 def test_the_properties_of_rows_at_random():
     rows = np.random.default_rng(0).normal(size=(50, 16))
     rows[40] = rows[7]
-    shown = Shown("learned", vectors=rows, shifts=Shifts({1: 1.02}, 1, np.eye(16)))
-    assert holds(shown) == dict.fromkeys(NAMES, False)
-    assert properties.properties(shown)[1].measured == "smallest distance 0, of 7 and 40"
+    measured = MeasuredEncoding("learned", vectors=rows, shifts=Shifts({1: 1.02}, 1, np.eye(16)))
+    assert holds(measured) == dict.fromkeys(NAMES, False)
+    assert properties.properties(measured)[1].measured == "smallest distance 0, of 7 and 40"
 
 
 def test_no_property_without_vectors():
-    assert holds(Shown("alibi", bias=np.zeros((1, 3, 3)))) == dict.fromkeys(NAMES)
-    assert properties.table(Shown("alibi")).notes == ("Has none of the properties: it has no vectors of positions.",)
+    assert holds(MeasuredEncoding("alibi", bias=np.zeros((1, 3, 3)))) == dict.fromkeys(NAMES)
+    assert properties.table(MeasuredEncoding("alibi")).notes == ("Has none of the properties: it has no vectors of positions.",)
 
 
 def test_distances_and_means_by_offset():
@@ -86,30 +87,31 @@ def test_principal_components_of_a_plane():
 
 
 def test_similarity_is_the_kernel():
-    (plot,) = plots([example(count=30)], (0,), ("kernel",))
+    (plot,) = plots_of([example(count=30)], "kernel", (0,))
     for offset, value in zip(plot.lines[0].x, plot.lines[0].y, strict=True):
         expected = sum(math.cos(offset * 1e4 ** (-2 * k / 8)) for k in range(4)) / 4
         assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_every_figure_is_the_same_when_made_again():
-    every = [plots([example(), Shown("alibi", bias=np.zeros((1, 4, 4)))], (0, 10), has(example())) for _ in range(2)]
+    encodings = [example(), MeasuredEncoding("alibi", bias=np.zeros((1, 4, 4)))]
+    every = [[plot for view in VIEWS for plot in plots_of(encodings, view, (0, 10))] for _ in range(2)]
     first, second = every
-    assert {plot.view for plot in first} == set(has(example()))
+    assert {plot.view for plot in first} == set(views_of(example())) == set(VIEWS)
     assert len({plot.slug for plot in first}) == len(first)
-    pages = [shown_page.page("t", "f", made, [properties.table(example())]) for made in every]
+    pages = [page.page("t", "f", made, [properties.table(example())]) for made in every]
     assert pages[0] == pages[1]
     # One of each kind of plot: they share all code.
     for i in {type(plot): i for i, plot in enumerate(first)}.values():
-        one, two = shown_figures.render(first[i]), shown_figures.render(second[i])
+        one, two = paper.render(first[i]), paper.render(second[i])
         assert one["png"].startswith(b"\x89PNG")
         assert one["pdf"].startswith(b"%PDF")
         assert one == two
 
 
 def test_the_page_needs_nothing_else():
-    made = plots([example("<b>")], (0,), has(example()))
-    text = shown_page.page("<title>", "f", made, [properties.table(example())])
+    made = [plot for view in VIEWS for plot in plots_of([example("<b>")], view, (0,))]
+    text = page.page("<title>", "f", made, [properties.table(example())])
     assert "<h1>&lt;title&gt;</h1>" in text
     assert "default-src 'none'" in text
     figures = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)[1])

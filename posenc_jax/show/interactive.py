@@ -1,18 +1,16 @@
-"""The plots of `report.shown` as one interactive HTML page that needs nothing else, with the table of properties."""
+"""Plots as plotly figures, in plain JSON values; no plotly is needed to make them."""
 
 from __future__ import annotations
 
-import html as markup
+import html
 import math
 from typing import Any
 
 import numpy as np
 
-from posenc_jax.report.html import document
-from posenc_jax.report.plots import LEGEND, Figure, base_layout, faded, title_of
-from posenc_jax.report.shown import VIEW_NAMES, HeatMap, Line, Lines, Plot, Points
-from posenc_jax.report.style import INK, MUTED
-from posenc_jax.report.table import Table
+from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
+from posenc_jax.drawing.style import INK, MUTED
+from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, Points
 
 # Red to blue and viridis, as in the figures for a paper.
 _DIVERGING = [
@@ -29,26 +27,6 @@ _DIVERGING = [
     "#67001f",
 ]
 _SEQUENTIAL = "Viridis"
-
-
-def page(title: str, facts: str, plots: list[Plot], properties: list[Table]) -> str:
-    """The whole document. Needs plotly, for its JavaScript only."""
-    body = [f"<h1>{markup.escape(title)}</h1>"]
-    body += [f'<p class="facts">{markup.escape(facts)}</p>'] if facts != title else []
-    body += ['<h2 id="properties">Properties of position vectors</h2>', *map(_table, properties)]
-    for view, name in VIEW_NAMES.items():
-        own = [plot for plot in plots if plot.view == view]
-        if own:
-            heading = name if name.startswith("t-") else name[0].upper() + name[1:]
-            body.append(f'<h2 id="view-{view}">{markup.escape(heading)}</h2>')
-        for plot in own:
-            body += [
-                f"<h3>{markup.escape(plot.title)}</h3>",
-                f'<div class="figure" id="{markup.escape(plot.slug)}"></div>',
-                f'<p class="caption">{markup.escape(plot.caption)}</p>',
-            ]
-    body.append("<footer>Written by posenc_jax: posenc show.</footer>")
-    return document(title, body, {plot.slug: figure(plot) for plot in plots})
 
 
 def figure(plot: Plot) -> Figure:
@@ -104,7 +82,7 @@ def _heat_map(plot: HeatMap) -> Figure:
         traces.append(
             {
                 "type": "heatmap",
-                "z": _rows(values),
+                "z": _table_of_values(values),
                 "coloraxis": "coloraxis",
                 "xaxis": f"x{number}",
                 "yaxis": f"y{number}",
@@ -114,19 +92,8 @@ def _heat_map(plot: HeatMap) -> Figure:
             }
         )
         if title:
-            layout["annotations"].append(
-                {
-                    "text": markup.escape(title),
-                    "x": 0,
-                    "y": 1,
-                    "xref": f"x{number} domain",
-                    "yref": f"y{number} domain",
-                    "xanchor": "left",
-                    "yanchor": "bottom",
-                    "showarrow": False,
-                    "font": {"size": 11, "color": MUTED},
-                }
-            )
+            name = note(html.escape(title), 0, 1, f"x{number} domain", "left", "bottom", f"y{number} domain")
+            layout["annotations"].append(name | {"font": {"size": 11, "color": MUTED}})
     return {"data": traces, "layout": layout}
 
 
@@ -142,7 +109,7 @@ def _height(plot: HeatMap, rows: int, columns: int) -> int:
 def _names(names: tuple[str, ...], count: int) -> dict[str, Any]:
     if len(names) != count or not names:
         return {"tickformat": "d"}
-    return {"tickvals": list(range(count)), "ticktext": [markup.escape(name) for name in names]}
+    return {"tickvals": list(range(count)), "ticktext": [html.escape(name) for name in names]}
 
 
 def _lines(plot: Lines) -> Figure:
@@ -161,32 +128,9 @@ def _lines(plot: Lines) -> Figure:
     layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
     for value, name in plot.levels:
-        layout["shapes"].append(
-            {
-                "type": "line",
-                "layer": "below",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "yref": "y",
-                "y0": value,
-                "y1": value,
-                "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
-            }
-        )
-        layout["annotations"].append(
-            {
-                "text": name,
-                "x": 1,
-                "xref": "paper",
-                "xanchor": "right",
-                "yref": "y",
-                "yanchor": "bottom",
-                "y": math.log10(value) if plot.log_y else value,
-                "showarrow": False,
-                "font": {"size": 12, "color": MUTED},
-            }
-        )
+        layout["shapes"].append(level(value))
+        at = math.log10(value) if plot.log_y else value
+        layout["annotations"].append(note(name, 1, at, "paper", "right", "bottom", "y"))
     traces: list[dict[str, Any]] = []
     named: set[str] = set()
     several = len({line.group for line in plot.lines}) > 1
@@ -208,19 +152,8 @@ def _stacked(plot: Lines) -> Figure:
         layout[f"xaxis{number}"] = x | same[0] | {"anchor": f"y{number}", "showticklabels": i == count - 1}
         domain = [1 - (i + 1) / count + 0.02, 1 - i / count - 22 / layout["height"]]
         layout[f"yaxis{number}"] = y | same[1] | {"anchor": f"x{number}", "domain": domain, "automargin": True}
-        layout["annotations"].append(
-            {
-                "text": markup.escape(line.group),
-                "x": 1,
-                "xref": "paper",
-                "xanchor": "right",
-                "y": 1,
-                "yref": f"y{number} domain",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 12, "color": MUTED},
-            }
-        )
+        name = html.escape(line.group)
+        layout["annotations"].append(note(name, 1, 1, "paper", "right", "bottom", f"y{number} domain"))
         traces += [t | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for t in _line(plot, line, shown=False)]
     layout[f"xaxis{count}"]["title"] = title_of(plot.x_title)
     layout["yaxis"]["title"] = title_of(plot.y_title)
@@ -251,9 +184,9 @@ def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
     traces.append(
         common
         | {"y": _values(line.y), "mode": "lines+markers" if plot.markers else "lines"}
-        | {"name": markup.escape(line.group), "showlegend": shown}
+        | {"name": html.escape(line.group), "showlegend": shown}
         | {"line": {"color": color, "width": 6 if line.wide else 2, "dash": line.style.dash}}
-        | {"hovertemplate": f"{markup.escape(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
+        | {"hovertemplate": f"{html.escape(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
         | ({"marker": mark} if plot.markers else {})
     )
     return traces
@@ -301,21 +234,5 @@ def _values(values: np.ndarray) -> list[Any]:
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values.tolist()]
 
 
-def _rows(values: np.ndarray) -> list[list[Any]]:
+def _table_of_values(values: np.ndarray) -> list[list[Any]]:
     return [[float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in values.tolist()]
-
-
-def _table(table: Table) -> str:
-    head = "".join(f'<th class="l">{markup.escape(column)}</th>' for column in table.columns)
-    kinds = ("l", "l", "l wrap")
-    rows = "".join(
-        "<tr>" + "".join(f'<td class="{k}">{markup.escape(c)}</td>' for k, c in zip(kinds, row)) + "</tr>"
-        for row in table.rows
-    )
-    notes = f'<p class="caption">{markup.escape(" ".join(table.notes))}</p>' if table.notes else ""
-    if not rows:
-        return f"<h3>{markup.escape(table.title)}</h3>{notes}"
-    return (
-        f"<h3>{markup.escape(table.title)}</h3>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{notes}'
-    )

@@ -14,7 +14,7 @@ from browser import CHROMIUM, Browser
 
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.encodings import ALiBi, Geometry, Resonance, T5Bias, tensor2tensor_frequencies, vaswani_frequencies
-from posenc_jax.report.explorer import DESIGNS, PRESETS, Settings, page
+from posenc_jax.show.explorer import DESIGNS, PRESETS, Settings, page
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page cannot be run")
 RESULT = "document.getElementById('result').dataset"
@@ -271,7 +271,7 @@ def test_the_start_is_in_the_page_and_bytes_repeat():
     start = Settings("rope", d=64, a=1, b=7)
     embedded = json.loads(re.search(r'id="data">(.*?)</script>', page(start)).group(1))
     assert embedded["start"] == dataclasses.asdict(start)
-    code = "import hashlib\nfrom posenc_jax.report.explorer import page\n"
+    code = "import hashlib\nfrom posenc_jax.show.explorer import page\n"
     code += "print(hashlib.sha256(page().encode()).hexdigest(), hashlib.sha256(page().encode()).hexdigest())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(done) == {hashlib.sha256(page().encode()).hexdigest()}

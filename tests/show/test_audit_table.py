@@ -2,7 +2,8 @@
 
 import re
 
-from posenc_jax.report.audit_table import audit_markdown, code, grid
+from posenc_jax.drawing.markdown import code, grid
+from posenc_jax.show.audit_table import audit_markdown
 
 WINDOWS = ("float32", "bfloat16", "float32 from 1000000")
 SETTINGS = {"contract": "14 clauses", "model": "small", "attention": "short", "head_dim": 32}

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from posenc_jax.report.shown import Shown, distances
-from posenc_jax.report.table import Table
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.show.measured import MeasuredEncoding, distances
 
 EXAMPLE = 5  # the position told of when its neighbours are not nearest, else the first
 # Above the rounding of float64 vectors and their products, below anything that a figure shows.
@@ -28,7 +28,7 @@ class Property:
 NAMES = ("bounded in [-1, 1]", "unique", "constant norm", "products by offset", "linear shift", "neighbours nearest")
 
 
-def properties(shown: Shown) -> tuple[Property, ...]:
+def properties(measured: MeasuredEncoding) -> tuple[Property, ...]:
     """One `Property` for each of `NAMES`, of vectors ``[P, M]`` at positions ``0 .. P-1``.
 
     Bounded: every value is in [-1, 1]. Unique: no two vectors are equal. Constant norm: of sines and cosines it is
@@ -36,7 +36,7 @@ def properties(shown: Shown) -> tuple[Property, ...]:
     k takes vector(p) to vector(p + k) at positions where it was not fitted. Neighbours nearest: the nearest vector of
     every position is that of a position beside it.
     """
-    vectors = shown.vectors
+    vectors = measured.vectors
     if vectors is None:
         return tuple(Property(name, None, "has no vectors") for name in NAMES)
     if len(vectors) < 3:
@@ -44,7 +44,7 @@ def properties(shown: Shown) -> tuple[Property, ...]:
     if not np.isfinite(vectors).all():
         return tuple(Property(name, None, "some vectors are not finite") for name in NAMES)
     between = distances(vectors)
-    found = (_bounded(vectors), _unique(vectors, between), _norm(vectors), _by_offset(vectors), _linear(shown))
+    found = (_bounded(vectors), _unique(vectors, between), _norm(vectors), _by_offset(vectors), _linear(measured))
     return (*found, _smooth(vectors, between))
 
 
@@ -77,10 +77,10 @@ def _by_offset(vectors: np.ndarray) -> Property:
     return Property(NAMES[3], spread < _EXACT, f"products of one offset differ by {spread:.2g} of the squared norm")
 
 
-def _linear(shown: Shown) -> Property:
-    if shown.shifts is None:
+def _linear(measured: MeasuredEncoding) -> Property:
+    if measured.shifts is None:
         return Property(NAMES[4], None, "not measured: too few positions")
-    k, worst = max(shown.shifts.residuals.items(), key=lambda item: item[1])
+    k, worst = max(measured.shifts.residuals.items(), key=lambda item: item[1])
     return Property(NAMES[4], worst < _EXACT, f"relative residual {worst:.2g} at most, for k = {k}")
 
 
@@ -104,13 +104,13 @@ def _smooth(vectors: np.ndarray, between: np.ndarray) -> Property:
     )
 
 
-def table(shown: Shown) -> Table:
-    """The properties of an encoding, one row each; without rows where it has no vectors, which a note says."""
+def table(measured: MeasuredEncoding) -> TextTable:
+    """The properties of an encoding, one line each; without entries where it has no vectors, which a note says."""
     columns = ("property", "holds", "measured")
-    note = (shown.note,) if shown.note else ()
-    if shown.vectors is None:
+    note = (measured.note,) if measured.note else ()
+    if measured.vectors is None:
         none = "Has none of the properties: it has no vectors of positions."
-        return Table(shown.label, columns, "lll", (), (none, *note))
+        return TextTable(measured.label, columns, "lll", (), (none, *note))
     answers = {True: "yes", False: "no", None: "-"}
-    rows = tuple((p.name, answers[p.holds], p.measured) for p in properties(shown))
-    return Table(shown.label, columns, "lll", rows, note)
+    entries = tuple((p.name, answers[p.holds], p.measured) for p in properties(measured))
+    return TextTable(measured.label, columns, "lll", entries, note)

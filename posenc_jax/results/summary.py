@@ -1,8 +1,8 @@
 """What a report says: per task and cell the score over unseen lengths, its interval and its paired difference.
 
-The score of a seed is the mean of the headline metric over the unseen lengths (over all, if training had them
-all), each length counting once. The learning rate of a cell is chosen by in-range validation
-(`posenc_jax.statistics.select_learning_rate`), never by these scores.
+The score of a seed is the mean of the headline metric over the unseen lengths (over those of training, if none is
+unseen), each length counting once; lengths with both trained and unseen examples have no part in it. The learning rate
+of a cell is chosen by in-range validation (`posenc_jax.statistics.select_learning_rate`), never by these scores.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from posenc_jax.data.score_kinds import Kind, kind_of
-from posenc_jax.report import others
-from posenc_jax.report.averages import difference_of, interval_of
-from posenc_jax.report.positions import PositionRange, read_positions
-from posenc_jax.report.published import Published, published_notes, read_published
-from posenc_jax.report.results import Ablation, Run, asked_learning_rates, asked_seeds, of_task
+from posenc_jax.results.averages import difference_of, interval_of
+from posenc_jax.results.by_position import PositionRange, read_position_ranges
+from posenc_jax.results.every_score import EveryScore, every_score
+from posenc_jax.results.provenance import Provenance, read_provenance
+from posenc_jax.results.published import PublishedResult, published_notes, read_published
+from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
 from posenc_jax.statistics import Interval, PairedDifference, mean_interval, select_learning_rate
 
 
@@ -36,7 +37,7 @@ class Point:
     """One length: the metric of every seed that has it, and their mean with its interval."""
 
     length: int
-    in_range: bool
+    range: Range
     scores: dict[int, float]
     interval: Interval
 
@@ -47,10 +48,11 @@ class CellSummary:
 
     Attributes:
       scores: seed -> mean over the task's ``score_lengths``, for the seeds that have one; score: their mean over seeds.
+      not_finite: seed -> the lengths at which its score is not finite, where it counts as missing.
       in_range_scores, in_range: the same over the training lengths.
       difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
         where there is no baseline.
-      others: what else its rows have, over training and unseen lengths. positions: perplexity by position.
+      every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
       asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
     """
 
@@ -71,12 +73,13 @@ class CellSummary:
     unfinished: tuple[int, ...]
     scores: dict[int, float]
     score: Interval
+    not_finite: dict[int, tuple[int, ...]]
     in_range_scores: dict[int, float]
     in_range: Interval
     difference: PairedDifference | None
     curve: tuple[Point, ...]
-    published: tuple[Published, ...]
-    others: others.Others
+    published: tuple[PublishedResult, ...]
+    every_score: EveryScore
     positions: tuple[PositionRange, ...]
 
 
@@ -87,7 +90,8 @@ class TaskSummary:
     Attributes:
       slug: its name in files and anchors. kind, validation_kind: of its metric, and of what learning rates are chosen
         by.
-      unseen_lengths, in_range_lengths: those that all cells have. score_lengths: those that scores average.
+      ranges: of all lengths. unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
+        score_lengths: those that scores average.
       length_unit: what lengths count, for tasks on text. length_names: of the lengths that stand for several.
       signatures: score -> how it is computed. position_length: the window of `CellSummary.positions`, or None.
     """
@@ -99,6 +103,8 @@ class TaskSummary:
     train_lengths: tuple[int, int] | None
     unseen_lengths: tuple[int, ...]
     in_range_lengths: tuple[int, ...]
+    mixed_lengths: tuple[int, ...]
+    ranges: dict[int, Range]
     baseline: str
     cells: tuple[CellSummary, ...]
     notes: tuple[str, ...]
@@ -112,13 +118,15 @@ class TaskSummary:
 
     @property
     def score_lengths(self) -> tuple[int, ...]:
-        """The unseen lengths; all of them where none is unseen."""
+        """The unseen lengths; those of training where none is unseen."""
         return self.unseen_lengths or self.in_range_lengths
 
     @property
     def score_name(self) -> str:
         """What scores are means over."""
-        return "unseen lengths" if self.unseen_lengths or not self.in_range_lengths else "all lengths"
+        if self.unseen_lengths or not self.in_range_lengths:
+            return "unseen lengths"
+        return "training lengths" if self.mixed_lengths else "all lengths"
 
     def length_name(self, length: int) -> str:
         """A length in words."""
@@ -144,12 +152,13 @@ class Summary:
     labels: tuple[str, ...]
     tasks: tuple[TaskSummary, ...]
     skipped: tuple[str, ...]
+    provenance: Provenance
     info: dict[str, Any]
 
 
-def summarise(ablation: Ablation) -> Summary:
+def summarise(record: Record) -> Summary:
     """Scores, intervals, paired differences and what is missing, for every task of the ablation."""
-    info = ablation.info
+    info = record.info
     task_labels = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
     return Summary(
         name=info["name"],
@@ -157,27 +166,28 @@ def summarise(ablation: Ablation) -> Summary:
         description=info.get("description") or "",
         size_note=info.get("size_note") or "",
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
-        tasks=tuple(_summarise_task(ablation, task, slug) for task, slug in zip(task_labels, _slugs(task_labels))),
-        skipped=tuple(ablation.skipped),
+        tasks=tuple(_summarise_task(record, task, slug) for task, slug in zip(task_labels, _slugs(task_labels))),
+        skipped=tuple(record.skipped),
+        provenance=read_provenance(info),
         info=info,
     )
 
 
-def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSummary:
-    info = ablation.info
+def _summarise_task(record: Record, task_label: str, slug: str) -> TaskSummary:
+    info = record.info
     metric = info["metric"][task_label]
     cells = [cell for cell in info["cells"] if cell["task_label"] == task_label]
-    known: dict[int, bool] = {}
+    ranges: dict[int, Range] = {}
     for cell in cells:
-        known |= ablation.lengths[task_label, cell["label"]]
-    shared, notes = _shared_lengths(ablation, task_label)
-    unseen = tuple(length for length in sorted(shared) if not known[length])
-    in_range = tuple(length for length in sorted(shared) if known[length])
+        ranges |= record.ranges[task_label, cell["label"]]
+    shared, notes = _shared_lengths(record, task_label)
+    by_range = {name: tuple(n for n in sorted(shared) if ranges[n] == name) for name in RANGES}
 
     writes_text = of_task(info, "writes_text", task_label, False)
+    length_names = of_task(info, "length_names", task_label, {})
     kind = kind_of(metric, writes_text)
     position_length = max((row["length"] for cell in cells for row in cell.get("by_position") or ()), default=None)
-    measured = [_measure(ablation, cell, kind, unseen, in_range, known, position_length) for cell in cells]
+    measured = [_measure(record, cell, kind, by_range, ranges, position_length) for cell in cells]
     baseline = next((cell for cell in measured if cell.label == info.get("baseline")), None)
     summaries = []
     for cell in measured:
@@ -187,28 +197,32 @@ def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSumma
             cell = dataclasses.replace(cell, difference=difference_of(ours, theirs, kind))
         summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info.get("baseline")))
 
-    notes += [note for cell in summaries for note in _cell_notes(cell)]
+    if by_range["mixed"]:
+        names = [length_names.get(str(n), str(n)) for n in by_range["mixed"]]
+        notes.append(
+            f"{', '.join(names)}: examples of trained and of unseen lengths together, so in none of the means over "
+            "lengths."
+        )
+    notes += [note for cell in summaries for note in _cell_notes(cell, length_names)]
     if baseline is not None and not baseline.scores:
         notes.append(f"The baseline {baseline.label} has no finished seed: there are no differences to it.")
     notes += published_notes(info, task_label, [cell["label"] for cell in cells])
-    settings = ablation.settings.get(task_label, [])
-    if len(settings) > 1:
-        listed = "; ".join(f"mode {m}, group of {g}, {d}, {t} threads" for m, g, d, t in settings)
-        notes.append(f"The rows come from several settings, between which results differ by rounding: {listed}.")
+    notes += _setting_notes(record.settings.get(task_label, {}))
     if note := of_task(info, "task_notes", task_label, ""):
         notes.append(note)
     chance = of_task(info, "chance", task_label, None)
     trained = of_task(info, "train_lengths", task_label, None)
     chosen_by = of_task(info, "validation_metric", task_label, metric)
-    length_names = of_task(info, "length_names", task_label, {})
     return TaskSummary(
         task_label=task_label,
         slug=slug,
         metric=metric,
         chance=chance,
         train_lengths=(min(trained), max(trained)) if trained else None,
-        unseen_lengths=unseen,
-        in_range_lengths=in_range,
+        unseen_lengths=by_range["beyond"],
+        in_range_lengths=by_range["within"],
+        mixed_lengths=by_range["mixed"],
+        ranges=ranges,
         baseline=baseline.label if baseline is not None else "",
         cells=tuple(summaries),
         notes=tuple(notes),
@@ -222,12 +236,27 @@ def _summarise_task(ablation: Ablation, task_label: str, slug: str) -> TaskSumma
     )
 
 
-def _shared_lengths(ablation: Ablation, task_label: str) -> tuple[set[int], list[str]]:
+def _setting_notes(settings: dict[tuple[str, ...], dict[str, set[int]]]) -> list[str]:
+    """Which cells were computed how, where that differs; a cell with seeds in several settings names them."""
+    if len(settings) < 2:
+        return []
+    listed = []
+    for setting, seeds in settings.items():
+        parted = {label for other, labels in settings.items() if other != setting for label in labels}
+        who = [
+            f"{label} (seeds {', '.join(map(str, sorted(own)))})" if label in parted else label
+            for label, own in seeds.items()
+        ]
+        listed.append("mode {}, group of {}, {}, {} threads: ".format(*setting) + ", ".join(who))
+    return [f"The rows come from several settings, between which results differ by rounding: {'; '.join(listed)}."]
+
+
+def _shared_lengths(record: Record, task_label: str) -> tuple[set[int], list[str]]:
     """The lengths that all cells with results have: scores over different lengths would not be comparable."""
     per_cell = {
-        cell[1]: set(ablation.lengths[cell])
-        for cell, runs in ablation.runs.items()
-        if cell[0] == task_label and any(run.scores for run in runs)
+        cell[1]: set(record.ranges[cell])
+        for cell, replicas in record.replicas.items()
+        if cell[0] == task_label and any(replica.finished for replica in replicas)
     }
     if not per_cell:
         return set(), []
@@ -241,30 +270,29 @@ def _shared_lengths(ablation: Ablation, task_label: str) -> tuple[set[int], list
 
 
 def _measure(
-    ablation: Ablation,
+    record: Record,
     cell: dict,
     kind: Kind,
-    unseen: tuple[int, ...],
-    in_range: tuple[int, ...],
-    known: dict[int, bool],
+    by_range: dict[Range, tuple[int, ...]],
+    ranges: dict[int, Range],
     position_length: int | None,
 ) -> CellSummary:
-    runs = ablation.runs[cell["task_label"], cell["label"]]
-    asked = asked_seeds(ablation.info, cell)
-    rates = sorted(set(asked_learning_rates(ablation.info, cell)) | {run.learning_rate for run in runs})
-    chosen = _choose(runs, rates, asked)
-    at_chosen = {run.seed: run for run in runs if run.learning_rate == chosen}
-    finished = {seed: run for seed, run in sorted(at_chosen.items()) if run.diverged_at is None}
-    scores, trained = (
-        {seed: kind.mean(run.scores[length] for length in lengths) for seed, run in finished.items()} if lengths else {}
-        for lengths in (unseen or in_range, in_range)
-    )
+    replicas = record.replicas[cell["task_label"], cell["label"]]
+    asked = asked_seeds(record.info, cell)
+    rates = sorted(set(asked_learning_rates(record.info, cell)) | {replica.learning_rate for replica in replicas})
+    chosen = _choose(replicas, rates, asked)
+    at_chosen = {replica.seed: replica for replica in replicas if replica.learning_rate == chosen}
+    finished = {seed: replica for seed, replica in sorted(at_chosen.items()) if replica.finished}
+    diverged = {s: r.diverged_at for s, r in sorted(at_chosen.items()) if r.diverged_at is not None}
+    within, beyond = by_range["within"], by_range["beyond"]
+    scores, trained = (_means(finished, lengths, kind) for lengths in (beyond or within, within))
     curve = []
-    for length in sorted(ablation.lengths[cell["task_label"], cell["label"]]):
-        values = {seed: run.scores[length] for seed, run in finished.items()}
+    lengths = tuple(sorted(record.ranges[cell["task_label"], cell["label"]]))
+    for length in lengths:
+        values = {seed: replica.scores[length] for seed, replica in finished.items() if length in replica.scores}
         if values:
             interval = interval_of((values.get(seed) for seed in asked), kind)
-            curve.append(Point(length, known[length], values, interval))
+            curve.append(Point(length, ranges[length], values, interval))
     return CellSummary(
         task_label=cell["task_label"],
         label=cell["label"],
@@ -277,45 +305,60 @@ def _measure(
         note=cell.get("note") or "",
         is_baseline=False,
         learning_rate=chosen,
-        tried=tuple(_tried(runs, rate, asked, rate == chosen) for rate in rates),
+        tried=tuple(_tried(replicas, rate, asked, rate == chosen) for rate in rates),
         asked=asked,
-        diverged={seed: run.diverged_at for seed, run in sorted(at_chosen.items()) if run.diverged_at is not None},
-        unfinished=tuple(seed for seed in asked if seed not in at_chosen),
+        diverged=diverged,
+        unfinished=tuple(seed for seed in asked if seed not in finished and seed not in diverged),
         scores=scores,
         score=interval_of((scores.get(seed) for seed in asked), kind),
+        not_finite={seed: replica.not_finite for seed, replica in finished.items() if replica.not_finite},
         in_range_scores=trained,
         in_range=interval_of((trained.get(seed) for seed in asked), kind),
         difference=None,
         curve=tuple(curve),
-        published=read_published(ablation.info, cell["task_label"], cell["label"]),
-        others=others.summarise({seed: run.others for seed, run in finished.items()}, asked, in_range, unseen),
-        positions=read_positions(cell, chosen, position_length, asked, set(finished)),
+        published=read_published(record.info, cell["task_label"], cell["label"]),
+        every_score=every_score(
+            {seed: replica.every_score for seed, replica in finished.items()}, asked, within, beyond, lengths
+        ),
+        positions=read_position_ranges(cell, chosen, position_length, asked, set(finished)),
     )
 
 
-def _choose(runs: list[Run], rates: list[float], asked: tuple[int, ...]) -> float | None:
-    """The learning rate that is reported; a single one needs no validation score."""
+def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:
+    """Seed -> the mean of its scores over the lengths, for the seeds that have all of them."""
+    return {
+        seed: kind.mean(replica.scores[length] for length in lengths)
+        for seed, replica in replicas.items()
+        if lengths and all(length in replica.scores for length in lengths)
+    }
+
+
+def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int, ...]) -> float | None:
+    """The learning rate that is reported; a single one needs no validation score.
+
+    By validation scores alone: whatever became of a replica at the test lengths, its validation score counts.
+    """
     if len(rates) == 1:
         return rates[0]
     validation: dict[float, dict[int, float | None]] = {rate: dict.fromkeys(asked) for rate in rates}
-    for run in runs:
-        validation[run.learning_rate][run.seed] = run.validation
+    for replica in replicas:
+        validation[replica.learning_rate][replica.seed] = replica.validation
     chosen = select_learning_rate(validation)
-    if chosen is None and runs:  # nothing to choose by: the rate with the most finished seeds, then the smallest
-        finished = {rate: sum(bool(run.scores) for run in runs if run.learning_rate == rate) for rate in rates}
+    if chosen is None and replicas:  # nothing to choose by: the rate with the most finished seeds, then the smallest
+        finished = {rate: sum(r.finished for r in replicas if r.learning_rate == rate) for rate in rates}
         return min(rates, key=lambda rate: (-finished[rate], rate))
     return chosen
 
 
-def _tried(runs: list[Run], rate: float, asked: tuple[int, ...], chosen: bool) -> Tried:
-    here = {run.seed: run for run in runs if run.learning_rate == rate}
+def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool) -> Tried:
+    here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
     validation = mean_interval(here[seed].validation if seed in here else None for seed in asked)
-    diverged = tuple(seed for seed, run in sorted(here.items()) if run.diverged_at is not None)
+    diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
     return Tried(rate, validation, diverged, chosen)
 
 
-def _cell_notes(cell: CellSummary) -> list[str]:
-    """What a reader must know of a cell: missing seeds, a rate that lost by the rule, the config's note."""
+def _cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
+    """What a reader must know of a cell: missing seeds and scores, a rate that lost by the rule, the config's note."""
     notes = []
     n, asked = len(cell.asked) - len(cell.diverged) - len(cell.unfinished), len(cell.asked)
     if n < asked:
@@ -326,6 +369,12 @@ def _cell_notes(cell: CellSummary) -> list[str]:
         notes.append(f"{cell.label}: {n} of {asked} seeds ({'; '.join(why)}); means are over the others.")
         if n == 0:
             notes[-1] = f"{cell.label}: no result, 0 of {asked} seeds ({'; '.join(why)})."
+    for seed, lengths in cell.not_finite.items():
+        names = ", ".join(length_names.get(str(length), str(length)) for length in lengths)
+        notes.append(
+            f"{cell.label}: the score of seed {seed} is not finite at {names}; it is missing there and in the means "
+            "over these lengths."
+        )
     chosen = next((tried for tried in cell.tried if tried.chosen), None)
     if len(cell.tried) > 1 and n > 0 and (chosen is None or chosen.validation.mean is None):
         notes.append(

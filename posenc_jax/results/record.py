@@ -1,7 +1,7 @@
-"""Reads an ablation directory: which runs finished, which diverged, and which rows could not be used.
+"""Reads an ablation directory: which replicas finished, which diverged, and which rows could not be used.
 
-A *run* is one seed of one cell at one learning rate. Only runs with a score at every length of their cell are used; all
-others are named, so that a table can say what it leaves out.
+A *replica* is one seed of one cell at one learning rate, a *row* one line of ``results.jsonl``: a replica at one
+length. What is not used is named, so that a table can say what it leaves out.
 """
 
 from __future__ import annotations
@@ -11,65 +11,75 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from posenc_jax.data.score_kinds import KINDS, kind_of
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")
 """Columns of rows that count test examples: all that were scored, and those whose output was decoded."""
+Range = Literal["within", "beyond", "mixed"]
+RANGES: tuple[Range, ...] = ("within", "beyond", "mixed")
+"""Where the examples of an evaluated length lie: all within the training lengths, all beyond them, or (a length that
+stands for several) some here and some there; means over trained and over unseen lengths leave "mixed" out.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
-    """One seed of one cell at one learning rate.
+class ReplicaScores:
+    """What the rows of one replica say.
 
     Attributes:
-      scores: length -> headline metric; empty unless finished. others: name -> length -> every score and count of its
-        rows, the headline metric included.
-      validation: the in-range validation score from which the learning rate is chosen, or None.
-      diverged_at: the step at which it froze, or None. A diverged run has no scores here, whatever its rows say.
+      validation: the in-range validation score from which the learning rate is chosen, or None. It does not depend on
+        the test lengths: a replica that is not finished has one too.
+      finished: whether it has a row for every length of its cell.
+      scores: length -> headline metric, where that is finite; empty unless finished.
+      not_finite: the lengths at which it is not, ascending.
+      every_score: name -> length -> every score and count of its rows, the headline metric included.
+      diverged_at: the step at which it froze, or None. A diverged replica has no scores here, whatever its rows say.
     """
 
     seed: int
     learning_rate: float
-    scores: dict[int, float]
     validation: float | None
-    diverged_at: int | None
-    others: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    finished: bool = False
+    scores: dict[int, float] = dataclasses.field(default_factory=dict)
+    not_finite: tuple[int, ...] = ()
+    every_score: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    diverged_at: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class Ablation:
+class Record:
     """An ablation directory as read.
 
     Attributes:
       info: ``ablation.json``.
-      rows: every well-formed row of ``results.jsonl``, in order, those of unused runs included.
-      runs: cell -> its finished and diverged runs. Every cell of ``ablation.json`` has an entry.
-      lengths: cell -> length -> whether it lies in the training range.
-      settings: task -> the (mode, group size, device, threads) of its rows.
+      rows: every well-formed row of ``results.jsonl``, in order, those of unused replicas included.
+      replicas: cell -> its replicas that have rows. Every cell of ``ablation.json`` has an entry.
+      ranges: cell -> length -> one of `RANGES`.
+      settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name.
     """
 
     directory: Path
     info: dict[str, Any]
     rows: list[dict[str, Any]]
-    runs: dict[Cell, list[Run]]
-    lengths: dict[Cell, dict[int, bool]]
-    settings: dict[str, list[tuple[str, ...]]]
+    replicas: dict[Cell, list[ReplicaScores]]
+    ranges: dict[Cell, dict[int, Range]]
+    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
     skipped: list[str]
 
 
-def load(directory: Path | str) -> Ablation:
+def read_record(directory: Path | str) -> Record:
     """Reads ``ablation.json`` and ``results.jsonl``; a ValueError says what is missing when nothing is to report."""
     directory = Path(directory)
     info = _read_info(directory)
     rows, skipped = _read_rows(directory / "results.jsonl")
     cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
-    runs: dict[Cell, list[Run]] = {cell: [] for cell in cells}
-    lengths: dict[Cell, dict[int, bool]] = {cell: {} for cell in cells}
-    settings: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
+    replicas: dict[Cell, list[ReplicaScores]] = {cell: [] for cell in cells}
+    ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
+    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]] = collections.defaultdict(dict)
 
     grouped: dict[Cell, dict[tuple[int, float], list[dict]]] = collections.defaultdict(
         lambda: collections.defaultdict(list)
@@ -86,28 +96,26 @@ def load(directory: Path | str) -> Ablation:
             empty[cell].add(row["length"])
             continue
         grouped[cell][row["seed"], row["learning_rate"]].append(row)
-        lengths[cell].setdefault(row["length"], bool(row["in_range"]))
+        ranges[cell].setdefault(row["length"], _range_of(row))
         setting = tuple(str(row.get(field)) for field in ("mode", "group_size", "device_kind", "threads"))
-        if setting not in settings[row["task_label"]]:
-            settings[row["task_label"]].append(setting)
+        settings[cell[0]].setdefault(setting, {}).setdefault(cell[1], set()).add(row["seed"])
     skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
 
-    for cell, replicas in grouped.items():
+    for cell, members in grouped.items():
         metric, writes_text = info["metric"][cell[0]], of_task(info, "writes_text", cell[0], False)
-        expected = set(cells[cell].get("lengths") or lengths[cell]) - empty[cell]
-        for (seed, rate), members in sorted(replicas.items()):
-            run, reason = _read_run(seed, rate, members, expected, metric, writes_text)
-            if run is not None:
-                runs[cell].append(run)
-            else:
-                skipped.append(f"{_name(cell)}, seed {seed}, learning rate {rate:g}: {reason}")
-    if not any(runs.values()):
+        expected = set(cells[cell].get("lengths") or ranges[cell]) - empty[cell]
+        for (seed, rate), own in sorted(members.items()):
+            replica, unfinished = _read_replica(seed, rate, own, expected, metric, writes_text)
+            replicas[cell].append(replica)
+            if unfinished:
+                skipped.append(f"{_name(cell)}, seed {seed}, learning rate {rate:g}: {unfinished}")
+    if not any(replica.finished or replica.diverged_at is not None for own in replicas.values() for replica in own):
         detail = f"; not used: {'; '.join(skipped)}" if skipped else ""
         raise ValueError(
             f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
             "Run the ablation (again) on this directory; it resumes."
         )
-    return Ablation(directory, info, rows, runs, lengths, dict(settings), skipped)
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped)
 
 
 def _read_info(directory: Path) -> dict[str, Any]:
@@ -120,7 +128,7 @@ def _read_info(directory: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not JSON ({error}): run the ablation again, it writes the file") from error
 
 
-_FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int, "in_range": bool}
+_FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
 
 
 def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
@@ -141,11 +149,18 @@ def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
             for field, kind in _FIELDS.items()
             if not isinstance(row, dict) or not isinstance(row.get(field), kind)  # type: ignore[arg-type]
         ]
+        if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
+            wrong = ["range"]
         if wrong:
             damaged.append(f"results.jsonl, line {number}: no usable {', '.join(wrong)}")
         else:
             rows.append(row)
     return rows, damaged
+
+
+def _range_of(row: dict) -> Range:
+    """Records of older versions have ``in_range`` alone."""
+    return row["range"] if "range" in row else "within" if row["in_range"] else "beyond"
 
 
 def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
@@ -177,28 +192,33 @@ def asked_learning_rates(info: dict, cell: dict) -> tuple[float, ...]:
     return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
 
 
-def _read_run(
+def _read_replica(
     seed: int, rate: float, rows: list[dict], expected: set[int], metric: str, writes_text: bool
-) -> tuple[Run | None, str]:
-    """The run, or None and why it cannot be used."""
+) -> tuple[ReplicaScores, str]:
+    """The replica, and why its scores cannot be used ("" if they can, or if it diverged)."""
     diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
     if diverged:
-        return Run(seed, rate, {}, None, min(diverged)), ""
-    scores: dict[int, float] = {}
+        return ReplicaScores(seed, rate, None, diverged_at=min(diverged)), ""
+    said = {_number(row.get("validation")) for row in rows}
+    unfinished = ReplicaScores(seed, rate, said.pop() if len(said) == 1 else None)
+    scores: dict[int, float | None] = {}
     for row in rows:
         score = _score(metric, row.get(metric))
-        if score is None:
-            return None, f"length {row['length']} has no finite {metric}"
         if scores.setdefault(row["length"], score) != score:
-            return None, f"two different rows for length {row['length']}"
+            return unfinished, f"two different rows for length {row['length']}"
     if set(scores) != expected:
-        return None, f"not finished, {len(scores)} of {len(expected)} lengths"
-    validation = {_number(row.get("validation")) for row in rows}
-    others = _read_others(rows, metric, writes_text)
-    return Run(seed, rate, scores, validation.pop() if len(validation) == 1 else None, None, others), ""
+        return unfinished, f"not finished, {len(scores)} of {len(expected)} lengths"
+    finished = dataclasses.replace(
+        unfinished,
+        finished=True,
+        scores={length: score for length, score in scores.items() if score is not None},
+        not_finite=tuple(sorted(length for length, score in scores.items() if score is None)),
+        every_score=_read_every_score(rows, metric, writes_text),
+    )
+    return finished, ""
 
 
-def _read_others(rows: list[dict], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
+def _read_every_score(rows: list[dict], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
     """Name -> length -> value. Where outputs are texts, the loss of single tokens is told as a perplexity."""
     found: dict[str, dict[int, float]] = {}
     for row in rows:

@@ -8,7 +8,7 @@ import dataclasses
 from typing import Any
 
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.report.averages import interval_of
+from posenc_jax.results.averages import interval_of
 from posenc_jax.statistics import Interval
 
 
@@ -27,7 +27,7 @@ class PositionRange:
         return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
 
-def read_positions(
+def read_position_ranges(
     cell: dict[str, Any], learning_rate: float | None, length: int | None, asked: tuple[int, ...], finished: set[int]
 ) -> tuple[PositionRange, ...]:
     """Those of a cell of ``ablation.json`` in windows of ``length``, at the chosen learning rate."""

@@ -6,7 +6,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Published:
+class PublishedResult:
     """A published result: a verified value, or only a direction in words."""
 
     value: float | None
@@ -16,10 +16,12 @@ class Published:
     source: str
 
 
-def read_published(info: dict, task_label: str, label: str) -> tuple[Published, ...]:
+def read_published(info: dict, task_label: str, label: str) -> tuple[PublishedResult, ...]:
     """Those of ``ablation.json`` for one encoding on one task."""
     return tuple(
-        Published(row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source")))
+        PublishedResult(
+            row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source"))
+        )
         for row in info.get("published") or ()
         if (row["task_label"], row["label"]) == (task_label, label)
         and (row.get("value") is not None or row.get("direction"))
