@@ -29,9 +29,9 @@ def table(audit: dict) -> str:
 
 def rows(audit: dict) -> list[list[str]]:
     """One row a method; the last cell from the audit ("not audited" where it has none), all others from the code."""
+    from posenc_jax.drawing.markdown import code
     from posenc_jax.encodings import elements, parse
     from posenc_jax.encodings.catalogue import CATALOGUE
-    from posenc_jax.drawing.markdown import code
 
     verdicts = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
     made = []

@@ -23,8 +23,8 @@ from posenc_jax import Run
 from posenc_jax.analysis.kernels import kernel, lobes
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.config import from_json
-from posenc_jax.encodings import Sinusoidal, elements
 from posenc_jax.drawing.markdown import grid
+from posenc_jax.encodings import Sinusoidal, elements
 from posenc_jax.runs.directory import RefusedError, read_json, results
 from posenc_jax.statistics import Interval, mean_interval
 

@@ -1,36 +1,25 @@
-"""The tables of ``posenc aliases``, as lines of text."""
+"""Which positions look alike: tables, as lines of text."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 
 from posenc_jax.analysis import views
+from posenc_jax.analysis.alias_changes import Asked, Case, changes
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
-from posenc_jax.analysis.kernels import ROUNDING, checked, distances, kernel
-from posenc_jax.analysis.similarities import MEASURED, Similarity, closed_form, of_frequencies, similarities
-from posenc_jax.encodings import (
-    Resonance,
-    RoPE,
-    Sinusoidal,
-    for_layer,
-    spec,
-    tensor2tensor_frequencies,
-    vaswani_frequencies,
-)
-from posenc_jax.encodings.frequency_designs import CosineDensity, LowSideLobes
+from posenc_jax.analysis.kernels import ROUNDING, distances, kernel
+from posenc_jax.analysis.similarities import Similarity
+from posenc_jax.encodings import for_layer, spec
 
 STRONGEST, LISTED = 10, 40  # side lobes in the table by default, and with a level
 FAR = 10**9  # how far ever closer returns are looked for
 LEVELS = (0.9, 0.95, 0.99, 0.999, 0.9999)
-BASES = (1e2, 1e3, 1e4, 1e5, 1e6)
-WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 HEADS = 1000  # drawn at random
 FEW = 16  # frequencies that are shown one by one
 WIDTH = 100
@@ -41,8 +30,8 @@ _WHAT = {
 }
 
 
-def lines(asked: Any, kinds: tuple[Similarity, ...]) -> Iterator[str]:
-    """All that ``posenc aliases`` prints about what was ``asked`` (see `posenc_jax.cli.aliases.Asked`)."""
+def lines(asked: Asked, kinds: tuple[Similarity, ...]) -> Iterator[str]:
+    """All that can be told about what was ``asked``."""
     dims = asked.dims
     heads = f", {dims.num_heads} heads of {dims.head_dim}" if dims.num_heads > 1 else ""
     title = f"{spec(asked.slot)}: d_model {dims.d_model}{heads}, positions 0 to {asked.length - 1}"
@@ -62,7 +51,7 @@ def lines(asked: Any, kinds: tuple[Similarity, ...]) -> Iterator[str]:
         yield from _heads(asked, kinds[0])
 
 
-def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
+def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     """Side lobes, the pair, and whom the first of the pair is confused with."""
     import numpy as np
 
@@ -110,7 +99,7 @@ def _lobes(asked: Any, similarity: Similarity) -> Iterator[str]:
     yield from _nearest(asked, similarity, row)
 
 
-def _nearest(asked: Any, similarity: Similarity, row: Any) -> Iterator[str]:
+def _nearest(asked: Asked, similarity: Similarity, row: Any) -> Iterator[str]:
     here, there = asked.pair
     nearest, most = similarity.nearest(here)
     beside = [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
@@ -134,7 +123,7 @@ def _list(words: list[str]) -> str:
     return " or ".join(words)
 
 
-def _why(asked: Any, frequencies: Any) -> Iterator[str]:
+def _why(asked: Asked, frequencies: Any) -> Iterator[str]:
     """What each frequency makes of the pair's offset."""
     import numpy as np
 
@@ -169,7 +158,7 @@ def _far(frequencies: Any) -> Iterator[str]:
     yield from _table(["level", "offset", "similarity", ""], rows, left=1)
 
 
-def _biases(asked: Any, biases: list[Similarity]) -> Iterator[str]:
+def _biases(asked: Asked, biases: list[Similarity]) -> Iterator[str]:
     """Curves by offset, head by head."""
     import numpy as np
 
@@ -189,91 +178,22 @@ def _biases(asked: Any, biases: list[Similarity]) -> Iterator[str]:
         yield "  At equal offsets biases differ by position: shown are means, the side lobe is of the largest."
 
 
-def _changes(asked: Any, similarity: Similarity) -> Iterator[str]:
+def _changes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     """Base, width, precision and choice of frequencies, one at a time."""
-    encodings = for_layer(asked.slot, 0)
-    element: Any = encodings[0] if len(encodings) == 1 else None
-    closed = similarity.frequencies is not None
-    if element is None or not (closed or similarity.kind == "vectors"):
+    groups = changes(asked, similarity)
+    if not groups:
         return
-    of_head = similarity.kind == "content_logits"
-    width = asked.dims.head_dim if of_head else asked.dims.d_model
-    groups: list[tuple[str, Iterable[list[str]]]] = []
-    if closed and hasattr(element, "base"):
-        bases = [(b, {"base": b}, asked.dims) for b in _with(BASES, element.base)]
-        groups.append(("base", _cases(asked, element, bases, element.base)))
-    widths: list[Any] = [(w, {}, _dims(asked.dims, w, of_head)) for w in _with(WIDTHS, width)]
-    groups.append(("head_dim" if of_head else "d_model", _cases(asked, element, widths, width)))
-    groups.append(("precision", _precisions(asked, similarity, width)))
-    if closed and isinstance(element, Sinusoidal | RoPE):
-        groups.append(("frequencies", _choices(asked, similarity, element.base)))
     here, apart = asked.pair[0], asked.apart
     yield from ("", "What changes it, one at a time (* as above):", "")
     heading = ["", "1 apart", f"{apart} apart", "main lobe to", "side lobe", "level", f"nearest to {here}", "level"]
     table = []
-    for name, rows in groups:
-        table += [[name, *[""] * 7], *([f"  {row[0]}", *row[1:]] for row in rows)]
+    for name, cases in groups.items():
+        table += [[name, *[""] * 7], *(_entries(case, asked) for case in cases)]
     yield from _table(heading, table, first_left=True)
 
 
-def _with(usual: Sequence[float], own: float) -> list[Any]:
-    return sorted({*usual, own})
-
-
-def _dims(dims: Any, width: int, of_head: bool) -> Any:
-    if of_head:
-        return dataclasses.replace(dims, d_model=width * dims.num_heads, head_dim=width)
-    return dataclasses.replace(dims, d_model=width, num_heads=1, num_kv_heads=1, head_dim=width)
-
-
-def _cases(
-    asked: Any, element: Any, cases: Iterable[tuple[float, dict[str, Any], Any]], own: float
-) -> Iterator[list[str]]:
-    for number, fields, dims in cases:
-        try:
-            element = dataclasses.replace(element, **fields)
-            found = closed_form((element,), dims, asked.length) or similarities((element,), dims, asked.length)[0]
-        except ValueError:  # a base or a width that the encoding cannot have, as a base beside given frequencies
-            continue
-        yield _case(f"{number:g}{' *' * (number == own)}", found, asked)
-
-
-def _precisions(asked: Any, similarity: Similarity, width: int) -> Iterator[list[str]]:
-    """Vectors rounded to a dtype, or queries and keys that come in it."""
-    yield _case("float64 *", similarity, asked)
-    if asked.length <= MEASURED and asked.length * asked.length * width <= 2**28:
-        for dtype in ("float32", "bfloat16"):
-            yield _case(dtype, similarities(asked.slot, asked.dims, asked.length, dtype)[0], asked)
-
-
-def _choices(asked: Any, similarity: Similarity, base: float) -> Iterator[list[str]]:
-    import numpy as np
-
-    own = similarity.frequencies
-    assert own is not None
-    dim, shown = 2 * len(own), False
-    choices: dict[str, Callable[[], Any]] = {
-        "vaswani": lambda: vaswani_frequencies(dim, base),
-        "tensor2tensor": lambda: tensor2tensor_frequencies(dim, 1.0, base),
-        "resonance": lambda: Resonance().frequencies(base, dim),
-        "low_side_lobes": lambda: LowSideLobes().frequencies(base, dim),
-        "cosine_density": lambda: CosineDensity().frequencies(base, dim),
-        "as given": lambda: own,
-    }
-    for name, choice in choices.items():
-        try:
-            with np.errstate(all="ignore"):
-                frequencies = checked(choice())
-        except ValueError:  # a base or a number of dimensions that a design does not have
-            continue
-        same = np.array_equal(frequencies, own)
-        if name != "as given" or not shown:
-            found = of_frequencies(similarity.kind, frequencies, asked.length)
-            yield _case(name + " *" * same, found, asked)
-        shown = shown or same
-
-
-def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
+def _entries(case: Case, asked: Asked) -> list[str]:
+    similarity = case.similarity
     found, (here, there) = similarity.lobes, asked.pair
     row = similarity.to(here)
     beside = here + 1 if here + 1 < asked.length else here - 1
@@ -282,7 +202,7 @@ def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
     names = _equal(row, sides, most) if nearest in sides else [str(nearest)]
     peak = ["none", ""] if found.offset is None else [str(found.offset), _number(found.level)]
     return [
-        name,
+        f"  {case.name}{' *' * case.own}",
         _number(row[beside]),
         _number(row[there]),
         "never ends" if found.main_lobe is None else str(found.main_lobe),
@@ -292,7 +212,7 @@ def _case(name: str, similarity: Similarity, asked: Any) -> list[str]:
     ]
 
 
-def _heads(asked: Any, similarity: Similarity) -> Iterator[str]:
+def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
     """What heads see that project to fewer dimensions."""
     import numpy as np
 
@@ -345,7 +265,7 @@ def _head_dims(dims: Any) -> list[int]:
     return sorted({*halves[:4], *([dims.head_dim] if dims.num_heads > 1 else [])}, reverse=True)
 
 
-def _band_size(asked: Any, count: int) -> int:
+def _band_size(asked: Asked, count: int) -> int:
     """Frequencies of a head: as many as its dimensions hold, or half of them, at most 32."""
     if asked.dims.num_heads > 1 and asked.dims.head_dim // 2 < count:
         return max(asked.dims.head_dim // 2, 1)
@@ -356,7 +276,7 @@ def _wrapped(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
 
 
-def _has_parameters(asked: Any) -> bool:
+def _has_parameters(asked: Asked) -> bool:
     shapes = jax.eval_shape(lambda: views.initial(asked.slot, asked.dims))
     return bool(jax.tree.leaves(shapes))
 

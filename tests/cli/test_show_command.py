@@ -109,7 +109,9 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
         assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
         assert "is outside the learned table of" in capsys.readouterr().err
         assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
-        assert "which has inputs of its own: leave out --text" in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert err.startswith("posenc: --text: ")
+        assert "which has inputs of its own: leave the text out" in err
         assert not (home / "more").exists()
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, score
 
+from posenc_jax.drawing import text_table
 from posenc_jax.report import tables
 from posenc_jax.results import read_record, summarise
-from posenc_jax.drawing import markdown, text_table
 from posenc_jax.results.published import PublishedResult
 
 

@@ -61,7 +61,9 @@ def test_the_properties_of_rows_at_random():
 
 def test_no_property_without_vectors():
     assert holds(MeasuredEncoding("alibi", bias=np.zeros((1, 3, 3)))) == dict.fromkeys(NAMES)
-    assert properties.table(MeasuredEncoding("alibi")).notes == ("Has none of the properties: it has no vectors of positions.",)
+    assert properties.table(MeasuredEncoding("alibi")).notes == (
+        "Has none of the properties: it has no vectors of positions.",
+    )
 
 
 def test_distances_and_means_by_offset():
