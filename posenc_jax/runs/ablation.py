@@ -1,8 +1,7 @@
-"""An ablation: every cell run, one table of results, one report."""
+"""An ablation: every cell run, and one record of their results."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -29,7 +28,9 @@ def ablate(
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> Path:
-    """Runs every cell that has no result yet, then writes ``results.jsonl``, ``ablation.json`` and the report.
+    """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
+
+    `posenc_jax.report.build` makes tables, figures and a page of them.
 
     Args:
       config: the comparison. directory: where its cells live, one folder each. The same command on the same directory
@@ -69,8 +70,6 @@ def ablate(
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             write_results(directory, config)
         write_results(directory, config)
-        if not all_missing(directory, config):
-            _report(directory, reporter)
     if failures:
         raise FailedCellsError(
             f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  "
@@ -237,24 +236,3 @@ def _rows(cell: Run, result: dict) -> list[dict]:
         if (replica["seed"], replica["learning_rate"]) in asked
         for scores in replica["evaluation"]
     ]
-
-
-def _report(directory: Path, reporter: Reporter) -> None:
-    """Writes the report, unless the one that is there is of these very results."""
-    from posenc_jax import report
-
-    contents = b"".join((directory / name).read_bytes() for name in ("results.jsonl", "ablation.json"))
-    of_what, marker = hashlib.sha256(contents).hexdigest() + "\n", directory / ".reported"
-    if marker.exists() and marker.read_text() == of_what:
-        return
-    reporter.phase("writing the report")
-    try:
-        written = report.build(directory)
-    except ImportError as error:
-        reporter.note(
-            f"no report: {error}. Results are in {directory / 'results.jsonl'}; install 'posenc-jax[report]' and "
-            f"run: posenc report {directory}"
-        )
-        return
-    write_atomically(marker, of_what)
-    reporter.note(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in written)}")

@@ -1,13 +1,14 @@
-"""The audit as Markdown: one table a family, with the columns that say something about it."""
+"""The audit as tables, one a family with the columns that say something about it: in Markdown, and for a terminal."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.drawing.markdown import code, grid
-from posenc_jax.drawing.text_table import NONE
+from posenc_jax.drawing.text_table import NONE, TextTable, text
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 
@@ -16,39 +17,77 @@ SHOWN_SHIFTS = ("1000", "10000", "1000000")
 
 def audit_markdown(audit: Record) -> str:
     """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
-    records, settings = audit["encodings"], audit["settings"]
-    families = list(dict.fromkeys(record["family"] for record in records))
-    tables = [_table(family, [r for r in records if r["family"] == family]) for family in families]
-    lines = [f"- **{column}**: {text}" for column, (text, _) in _columns().items() if text]
-    measured = [f"- {name}: {settings[name]}" for name in ("contract", "model", "attention")]
-    small = [r["name"] for r in records if r["head_dim"] != settings["head_dim"]]
-    measured += [f"- in the contract's dimensions, since made for them: {', '.join(small)}"] if small else []
-    problems = [f"- {r['name']}: {line}" for r in records for line in r["problems"]]
-    parts = ["# Audit", *tables]
+    parts = ["# Audit", *map(_markdown, audit_tables(audit))]
+    problems = [f"- {line}" for line in _problems(audit)]
     parts += ["## What could not be measured\n\n" + "\n".join(problems)] if problems else []
-    parts += [
-        "## Legend\n\n" + "\n".join([*lines, f"- **{NONE}**: says nothing about the encoding (see each column)."])
-    ]
-    parts += ["## Measured in\n\n" + "\n".join(measured)]
+    legend = [f"- **{column}**: {text}" for column, text in _legend().items()]
+    parts += ["## Legend\n\n" + "\n".join(legend)]
+    parts += ["## Measured in\n\n" + "\n".join(f"- {line}" for line in _measured_in(audit))]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(family: str, records: list[Record]) -> str:
-    """The encodings of one family, without the columns that are empty for all of them."""
-    cells = {column: [show(record) for record in records] for column, (_, show) in _columns().items()}
-    kept = {c: values for c, values in cells.items() if c in _WORDS or set(values) != {NONE}}
-    rows = list(zip(*kept.values()))
-    return f"## {family.capitalize()}\n\n{grid(tuple(kept), ['l' if c in _WORDS else 'r' for c in kept], rows)}"
+def audit_text(audit: Record, width: int) -> str:
+    """The whole audit as plain text no wider than ``width``, with the legend of the columns that are there."""
+    tables = audit_tables(audit)
+    there = {column for table in tables for column in table.columns} | {NONE}
+    legend = tuple(f"{column}: {about}" for column, about in _legend().items() if column in there)
+    parts = [text(table, width) for table in tables]
+    for title, lines in (
+        ("What could not be measured", _problems(audit)),
+        ("Legend", legend),
+        ("Measured in", _measured_in(audit)),
+    ):
+        wrapped = [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+        parts += ["\n".join([title, "", *wrapped]) + "\n"] if lines else []
+    return "\n".join(parts)
+
+
+def audit_tables(audit: Record) -> list[TextTable]:
+    """One a family, without the columns that are empty for all its encodings."""
+    families = list(dict.fromkeys(record["family"] for record in audit["encodings"]))
+    return [_table(family, [r for r in audit["encodings"] if r["family"] == family]) for family in families]
+
+
+def _table(family: str, records: list[Record]) -> TextTable:
+    columns = {column: [show(record) for record in records] for column, (_, show) in _columns().items()}
+    kept = {c: entries for c, entries in columns.items() if c in _WORDS or set(entries) != {NONE}}
+    align = "".join("l" if c in _WORDS else "r" for c in kept)
+    return TextTable(family.capitalize(), tuple(kept), align, tuple(zip(*kept.values())))
+
+
+def _markdown(table: TextTable) -> str:
+    lines = [
+        [code(entry) if column == "spec" else entry for column, entry in zip(table.columns, line)]
+        for line in table.entries
+    ]
+    return f"## {table.title}\n\n{grid(table.columns, table.align, lines)}"
+
+
+def _problems(audit: Record) -> list[str]:
+    return [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]
+
+
+def _legend() -> dict[str, str]:
+    """By column."""
+    columns = {column: about for column, (about, _) in _columns().items() if about}
+    return columns | {NONE: "says nothing about the encoding (see each column)."}
+
+
+def _measured_in(audit: Record) -> list[str]:
+    settings = audit["settings"]
+    small = [r["name"] for r in audit["encodings"] if r["head_dim"] != settings["head_dim"]]
+    lines = [f"{name}: {settings[name]}" for name in ("contract", "model", "attention")]
+    return lines + ([f"in the contract's dimensions, since made for them: {', '.join(small)}"] if small else [])
 
 
 _WORDS = ("encoding", "spec", "contract", "beyond max_len")
 
 
 def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
-    """By name: what the column means, and its cell."""
+    """By name: what the column means, and its entry."""
     return {
         "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
-        "spec": ("", lambda r: code(r["spec"])),
+        "spec": ("", lambda r: r["spec"]),
         "contract": (
             "the clauses that say something about the encoding, all kept, or those that failed; what a method cannot "
             "keep by its nature is declared and must fail.",
@@ -127,9 +166,9 @@ def _parameters(record: Record) -> str:
     return f"{learned:,}" + (f" + {frozen:,}" if frozen else "")
 
 
-def _joined(cells: list[str]) -> str:
-    """Several numbers in one cell, once if they are all the same."""
-    return cells[0] if len(set(cells)) == 1 else ", ".join(cells)
+def _joined(numbers: list[str]) -> str:
+    """Several numbers in one entry, once if they are all the same."""
+    return numbers[0] if len(set(numbers)) == 1 else ", ".join(numbers)
 
 
 def _number(value: float | str) -> str:
