@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.periodicity.excess import FAST, OFFSET, Cell, excess_of
 from experiments.periodicity.grid import BASELINE
 from experiments.periodicity.measures import by_distance
+from experiments.periodicity.outcome import FAST, OFFSET, Cell, excess_of
 from posenc_jax.drawing.paper import SETTINGS, written
 from posenc_jax.drawing.style import COLORS, INK, MUTED
 

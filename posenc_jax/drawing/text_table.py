@@ -35,8 +35,11 @@ def text(table: TextTable, width: int = 100) -> str:
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
 
 
-def narrowed(table: TextTable, width: int, least: tuple[str, ...]) -> TextTable:
-    """The table without the columns that do not fit, the first of ``least`` first; whole if that does not help."""
+def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -> TextTable:
+    """The table without the columns that do not fit, the first of ``least`` first; whole if that does not help.
+
+    A note names them; ``whole``: where they are.
+    """
     fitting, left_out = table, []
     for column in least:
         if _fits(_entries(fitting), width):
@@ -52,7 +55,7 @@ def narrowed(table: TextTable, width: int, least: tuple[str, ...]) -> TextTable:
             left_out.append(column)
     if not left_out or not _fits(_entries(fitting), width):
         return table
-    note = f"Not shown at this width: {', '.join(left_out)} (in tables.md)."
+    note = f"Not shown at this width: {'; '.join(left_out)} (in {whole})."
     return dataclasses.replace(fitting, notes=(*table.notes, note))
 
 

@@ -24,18 +24,18 @@ def alarms(provenance: Provenance) -> list[str]:
     if provenance.not_exact:
         lines.append(
             "Not bit-exact, since training went on in another environment or by other code than it began with: "
-            f"{', '.join(provenance.not_exact)}."
+            f"{'; '.join(provenance.not_exact)}."
         )
     if provenance.changed:
         lines.append(
-            f"Its own code has changed since it was trained, which was accepted: {', '.join(provenance.changed)}."
+            f"Its own code has changed since it was trained, which was accepted: {'; '.join(provenance.changed)}."
         )
     return lines
 
 
 def code_table(provenance: Provenance) -> TextTable:
     """Which code computed which cells, a line for each; empty where all is alike."""
-    entries = [(words, ", ".join(who)) for words, who in provenance.codes.items() if len(provenance.codes) > 1]
+    entries = [(words, "; ".join(who)) for words, who in provenance.codes.items() if len(provenance.codes) > 1]
     for name, digests in provenance.own.items():
-        entries += [(f"{name} {digest[:12]}", ", ".join(who)) for digest, who in digests.items() if len(digests) > 1]
+        entries += [(f"{name} {digest[:12]}", "; ".join(who)) for digest, who in digests.items() if len(digests) > 1]
     return TextTable("What computed which", ("code", "cells"), "ll", tuple(entries))

@@ -180,7 +180,7 @@ def terminal(summary: Summary, width: int = 100) -> str:
     """
     skipped = [f"Not used: {line}" for line in summary.skipped]
     notes = [line for note in skipped for line in textwrap.wrap(note, max(width, 20), subsequent_indent="  ")]
-    parts = [text(narrowed(main_table(task), width, _LEAST_IMPORTANT), width) for task in summary.tasks]
+    parts = [text(narrowed(main_table(task), width, _LEAST_IMPORTANT, "tables.md"), width) for task in summary.tasks]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
     said = statement(summary.provenance)

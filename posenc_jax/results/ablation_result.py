@@ -51,10 +51,9 @@ def read_result(directory: Path | str) -> AblationResult:
 
 def _means(task: TaskSummary, cell: CellSummary) -> Iterator[Row]:
     found = cell.every_score
-    within: Range = "within"
-    beyond: Range = "beyond"
-    places = [(within, None, found.training)] * bool(task.in_range_lengths)
-    places += [(beyond, None, found.unseen)] * bool(task.unseen_lengths)
+    places: list[tuple[Range, int | None, dict[str, Interval]]] = []
+    places += [("within", None, found.training)] * bool(task.in_range_lengths)
+    places += [("beyond", None, found.unseen)] * bool(task.unseen_lengths)
     places += [(task.ranges[length], length, scores) for length, scores in found.at_length.items()]
     for where, length, scores in places:
         for score, interval in scores.items():

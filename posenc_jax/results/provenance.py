@@ -41,7 +41,7 @@ def read_provenance(info: dict[str, Any]) -> Provenance:
     for cell in cells:
         entries = cell.get("code") or ()
         for entry in entries:
-            who = _name(cell) if len(entries) == 1 else f"{_name(cell)} ({_seeds(entry.get('seeds') or ())})"
+            who = _name(cell) if len(entries) == 1 else f"{_name(cell)} {_seeds(entry.get('seeds') or ())}"
             codes.setdefault(code_words(entry), []).append(who)
             for name, digest in sorted((entry.get("own") or {}).items()):
                 own.setdefault(name, {}).setdefault(str(digest), []).append(who)

@@ -8,10 +8,23 @@ from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.drawing.markdown import code, grid
-from posenc_jax.drawing.text_table import NONE, TextTable, text
+from posenc_jax.drawing.text_table import NONE, TextTable, narrowed, text
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 
+_LEAST_IMPORTANT = (
+    "shift, bfloat16",
+    "norm drift",
+    "bfloat16",
+    "memory",
+    "decode, packing, padding",
+    "leak",
+    "parameters",
+    "smallest distance",
+    "shift, float32",
+    "time",
+    "nearest alias",
+)
 SHOWN_SHIFTS = ("1000", "10000", "1000000")
 
 
@@ -27,8 +40,8 @@ def audit_markdown(audit: Record) -> str:
 
 
 def audit_text(audit: Record, width: int) -> str:
-    """The whole audit as plain text no wider than ``width``, with the legend of the columns that are there."""
-    tables = audit_tables(audit)
+    """The whole audit as plain text no wider than ``width``, with the legend of the columns that fit."""
+    tables = [narrowed(table, width, _LEAST_IMPORTANT, "the Markdown") for table in audit_tables(audit)]
     there = {column for table in tables for column in table.columns} | {NONE}
     legend = tuple(f"{column}: {about}" for column, about in _legend().items() if column in there)
     parts = [text(table, width) for table in tables]
@@ -39,7 +52,7 @@ def audit_text(audit: Record, width: int) -> str:
     ):
         wrapped = [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
         parts += ["\n".join([title, "", *wrapped]) + "\n"] if lines else []
-    return "\n".join(parts)
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
 def audit_tables(audit: Record) -> list[TextTable]:

@@ -112,6 +112,7 @@ def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
         )
     length = max(task.train_lengths)
     example = task.test_example(jax.random.key(0), np.int32(0), np.int32(length), length)
+    assert example.length is not None
     size = int(example.length)
     decoder = None
     if example.decoder_inputs is not None:

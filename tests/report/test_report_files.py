@@ -174,3 +174,14 @@ def test_a_report_without_unseen_lengths_or_with_all_diverged_can_be_built(ablat
     names = [path.name for path in report.build(ablation)]
     assert names == ["report.html", "tables.md", "tables.tex", "results.parquet"]
     assert "no result, 0 of 4 seeds" in (ablation / "tables.md").read_text()
+
+
+def test_a_report_is_up_to_date_until_results_or_packages_change(ablation, monkeypatch):
+    assert not report.up_to_date(ablation)
+    report.build(ablation)
+    assert report.up_to_date(ablation)
+    monkeypatch.setattr(report, "_absent", lambda: [("plotly", "report.html")])
+    assert not report.up_to_date(ablation)
+    monkeypatch.undo()
+    rewrite(ablation, lambda row: row | {"validation": 0.5})
+    assert not report.up_to_date(ablation)

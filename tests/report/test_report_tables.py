@@ -1,13 +1,16 @@
 """The tables in all their renderings: the same cells, nothing wider than the terminal, published values beside ours."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
-from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, score
+from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
 from posenc_jax.drawing import text_table
 from posenc_jax.report import tables
+from posenc_jax.report.page import page
+from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.published import PublishedResult
 
@@ -117,3 +120,83 @@ def test_numbers():
     assert tables.number(0.0001, sign=True) == "0.000"
     assert tables.number(-0.25, sign=True) == "-0.250"
     assert tables.number(None) == "-"
+
+
+def test_a_score_that_is_not_finite_is_counted_and_named(ablation):
+    rewrite(ablation, lambda row: row | {"exact_match": None} if (row["label"], row["seed"]) == ("nope", 1) else row)
+    task = summarise(read_record(ablation)).tasks[0]
+    assert _row(tables.main_table(task), "nope")["seeds"] == "3 of 4 (1 not finite)"
+    assert _row(tables.seed_table(task), "nope")["seed 1"] == "not finite"
+    assert any(note.startswith("nope: the score of seed 1 is not finite at 2, 5, 8, 9") for note in task.notes)
+
+
+@pytest.fixture
+def coded(ablation):
+    """``coded(change)``: the summary of the ablation, with code and bit-exactness in its record as ``change(cell)`` of
+    each cell leaves them.
+    """
+
+    def read(change=lambda cell: None):
+        info = json.loads((ablation / "ablation.json").read_text())
+        code = {
+            "version": "0.1.0",
+            "commit": "0123456789abcdef",
+            "dirty": False,
+            "own": {"own.py:Mine": "89abcdef" * 8},
+        }
+        for cell in info["cells"]:
+            cell |= {"bit_exact": True, "changed_code": False, "code": [code | {"seeds": list(SEEDS)}]}
+            change(cell)
+        (ablation / "ablation.json").write_text(json.dumps(info))
+        return summarise(read_record(ablation))
+
+    return read
+
+
+def test_one_line_names_the_code_where_all_is_alike(coded):
+    said = (
+        "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; all results are bit-exact: none "
+        "was resumed in another environment or by other code."
+    )
+    summary = coded()
+    assert tables.terminal(summary, 400).splitlines()[-1] == said
+    assert f"## What the results stand on\n\n- {said.replace('_', chr(92) + '_')}\n" in tables.markdown(summary)
+    assert "<p>Computed by posenc_jax 0.1.0" in page(summary)
+    assert "Not everything was computed alike" not in page(summary)
+
+
+def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
+    def change(cell):
+        if cell["label"] == "t5":
+            cell["bit_exact"], own = False, cell["code"][0]
+            cell["code"] = [own | {"seeds": [0, 1]}, own | {"seeds": [3], "dirty": True, "own": {"own.py:Mine": "ff"}}]
+        cell["changed_code"] = cell["label"] == "alibi"
+
+    summary = coded(change)
+    lines = tables.terminal(summary, 200).splitlines()
+    assert "Not all results were computed by the same code: see what computed which." in lines
+    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, since training went on in another"))
+    assert inexact.endswith("than it began with: rsc / t5.")
+    assert "Its own code has changed since it was trained, which was accepted: rsc / alibi." in lines
+    assert not any(line.startswith("Computed by") for line in lines)
+    codes = code_table(summary.provenance).entries
+    assert ("posenc_jax 0.1.0, commit 0123456789ab, with changes that are not committed", "rsc / t5 seed 3") in codes
+    assert ("own.py:Mine ff", "rsc / t5 seed 3") in codes
+    assert len(codes) == 4
+    html = page(summary)
+    assert "Not everything was computed alike" in html
+    assert "rsc / t5 seeds 0, 1" in html
+    assert "## What computed which" in tables.markdown(summary)
+
+
+def test_seeds_of_other_settings_are_named(ablation):
+    def moved(row):
+        return row | {"threads": 8} if (row["label"], row["seed"]) in (("nope", 3), ("t5", 0)) else row
+
+    rewrite(ablation, moved)
+    (note,) = (n for n in summarise(read_record(ablation)).tasks[0].notes if "several settings" in n)
+    first, second = note.split("rounding: ")[1].split("; ")
+    assert first == (
+        "mode devices, group of 2, cpu, 2 threads: nope (seeds 0, 1, 2), t5 (seeds 1, 2, 3), alibi, sinusoidal"
+    )
+    assert second == "mode devices, group of 2, cpu, 8 threads: nope (seeds 3), t5 (seeds 0)."

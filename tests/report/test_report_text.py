@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, text_loss, text_score, write_text_ablation
+from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, rewrite, text_loss, text_score, write_text_ablation
 
 from posenc_jax import report
 from posenc_jax.data.score_kinds import KINDS, headline, kind_of
@@ -182,3 +182,39 @@ def test_a_run_without_decoded_outputs_is_told_by_what_it_has():
     assert headline(Translation(), 64) == "chrf"
     assert headline(Translation(), 0) == "accuracy"
     assert headline(LanguageModel(), 0) == "perplexity"
+
+
+def _bucket_32_is_mixed(row):
+    return row | {"range": {16: "within", 32: "mixed", 64: "beyond"}[row["length"]]}
+
+
+def test_a_length_of_trained_and_unseen_examples_is_in_no_mean_and_says_so(tmp_path):
+    directory = write_text_ablation(tmp_path / "a", {"en-de": (24, BUCKETS)})
+    rewrite(directory, _bucket_32_is_mixed)
+    task = summarise(read_record(directory)).tasks[0]
+    assert (task.in_range_lengths, task.mixed_lengths, task.unseen_lengths) == ((16,), (32,), (64,))
+    for where, length in (("training", 16), ("unseen", 64)):
+        mean = np.mean([46.4 * text_score("rope", seed, length, 24) for seed in SEEDS])
+        assert _row(tables.score_table(task), "rope", where)["chrF"].startswith(f"{mean:.1f} [")
+    said = "17-32: examples of trained and of unseen lengths together, so in none of the means over lengths."
+    assert said in tables.main_table(task).notes
+    lengths = tables.length_table(task)
+    assert [line[0] for line in lengths.entries] == ["9-16*", "17-32 (mixed)", "33-64"]
+    assert lengths.notes[1].startswith("mixed: examples of trained and of unseen lengths together")
+    curve = interactive.curves(task, styles(("sinusoidal", "rope", "alibi")))["layout"]
+    assert curve["xaxis"]["ticktext"] == ["9-16", "17-32<br>mixed", "33-64"]
+    assert "17-32" in " ".join(tables.score_table(task).notes)  # its examples are counted all the same
+    rewrite(directory, lambda row: row if row["length"] < 64 else None)
+    task = summarise(read_record(directory)).tasks[0]
+    assert (task.score_name, task.score_lengths) == ("training lengths", (16,))
+    assert "the score is over those of training." in tables.main_table(task).notes[0]
+
+
+def test_parquet_keeps_the_ranges(tmp_path):
+    import pyarrow.parquet
+
+    directory = write_text_ablation(tmp_path / "a", {"en-de": (24, BUCKETS)})
+    rewrite(directory, _bucket_32_is_mixed)
+    report.build(directory)
+    found = pyarrow.parquet.read_table(directory / "results.parquet")["range"].to_pylist()
+    assert set(found) == {"within", "mixed", "beyond"}
