@@ -58,7 +58,7 @@ def _header(summary: Summary) -> str:
         f"{task.task_label} / {cell.label}: {tables.seeds_text(cell, ' seeds')}"
         for task in summary.tasks
         for cell in task.cells
-        if cell.diverged or cell.unfinished
+        if cell.diverged or cell.unfinished or not cell.not_finite.keys() <= cell.scores.keys()
     ]
     if missing or summary.skipped:
         lines = [f"<li>{escape(line)}</li>" for line in missing]
@@ -88,12 +88,13 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         about.append(f"lengths in {task.length_unit}")
     parts = [f'<h2 id="{anchor}">{escape(task.task_label)}</h2>', f'<p class="facts">{escape(", ".join(about))}.</p>']
     if any(cell.curve for cell in task.cells):
+        mixed = " Mixed: examples of trained and of unseen lengths together, in no mean." if task.mixed_lengths else ""
         parts += [
             f"<h3>{escape(name)} at each length</h3>",
             f'<div class="figure" id="curves-{anchor}"></div>',
             _caption(
                 "Thick: mean over seeds; thin: every seed; band: 95 % Student-t interval of the mean; grey: training "
-                "lengths. Click an encoding to hide or show it, double-click to see it alone."
+                f"lengths.{mixed} Click an encoding to hide or show it, double-click to see it alone."
             ),
         ]
     if any(cell.scores for cell in task.cells):
@@ -129,7 +130,8 @@ def _caption(text: str) -> str:
 
 def _table(table: TextTable, style: dict[str, Style]) -> str:
     """A table; an interval goes under its mean, an encoding has its colour beside its name."""
-    head = "".join(f'<th class="{a}">{escape(column)}</th>' for a, column in zip(table.align, table.columns))
+    kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
+    head = "".join(f'<th class="{kind}">{escape(column)}</th>' for kind, column in zip(kinds, table.columns))
     lines = []
     for line in table.entries:
         marked = []

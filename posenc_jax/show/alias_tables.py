@@ -85,7 +85,7 @@ def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     yield from _table(["offset", *names, f"{here} looks like", "", ""], rows, left=2)
     if len(tops) > len(strongest):
         more = len(tops) - len(strongest)
-        hint = "--level 0.5 lists those from 0.5 on" if level is None else f"{LISTED} are listed"
+        hint = "a level of 0.5 lists those from 0.5 on" if level is None else f"{LISTED} are listed"
         yield f"  and {more} weaker side lobe{'s' * (more > 1)}; {hint}."
     yield ""
     if found.main_lobe is None:

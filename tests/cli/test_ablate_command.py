@@ -46,6 +46,15 @@ def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
     assert "wrote in" not in capsys.readouterr().err
 
 
+def test_a_report_cut_short_is_written_again(home):
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    (home / "out" / ".reported").unlink()
+    (home / "out" / "tables.md").unlink()
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    assert (home / "out" / "tables.md").exists()
+    assert report.up_to_date(home / "out")
+
+
 def test_failed_cells_come_after_their_report(home, capsys, monkeypatch):
     monkeypatch.setattr(ablation, "ablate", _some_fail)
     assert main(["ablate", "config.py", "--directory", "out"]) == 1

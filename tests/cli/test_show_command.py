@@ -28,7 +28,8 @@ def test_figures_a_page_and_properties_twice_the_same(home, capsys):
     views = ["--view", "heatmap", "kernel"]
     for folder in ("one", "two"):
         assert main(["show", "Sinusoidal", "learned", *SMALL, *views, "--output", f"{folder}/in"]) == 0
-    text = capsys.readouterr().out
+    text, err = capsys.readouterr()
+    assert err.count("draw: 7 files in ") == 2
     assert max(map(len, text.splitlines())) <= 100
     assert "constant norm       yes    2 = sqrt(8 / 2)" in text
     assert "linear shift        no" in text
