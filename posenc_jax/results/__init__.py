@@ -5,6 +5,7 @@
 
 from posenc_jax.results.ablation_result import AblationResult, read_result
 from posenc_jax.results.record import Record, ReplicaScores, read_record
-from posenc_jax.results.summary import Summary, summarise
+from posenc_jax.results.summary import Summary
+from posenc_jax.results.summation import summarise
 
 __all__ = ["AblationResult", "Record", "ReplicaScores", "Summary", "read_record", "read_result", "summarise"]

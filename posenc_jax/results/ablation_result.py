@@ -9,7 +9,8 @@ from typing import Any
 
 from posenc_jax.results.averages import difference_of
 from posenc_jax.results.record import Range, read_record
-from posenc_jax.results.summary import CellSummary, TaskSummary, summarise
+from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.results.summation import summarise
 from posenc_jax.statistics import Interval
 
 Row = dict[str, Any]

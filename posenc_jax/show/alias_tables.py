@@ -73,12 +73,12 @@ def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
         to = here + k if here + k < asked.length else here - k
         marks = [f"{here} and {there}"] * (k == asked.apart) + ["peak side lobe"] * (k == found.offset)
         marks += ["neighbours"] * (k == 1)
-        cells = [str(k), _number(similarity.most[k])]
+        entries = [str(k), _number(similarity.most[k])]
         if closed and similarity.kind == "vectors":
-            cells += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]
+            entries += [f"{distances(similarity.frequencies, np.array(k)):.6f}"]
         if not alike:
-            cells += [_number(similarity.values[k]), _number(row[to]) if to >= 0 else ""]
-        rows.append([*cells, str(to) if to >= 0 else "", _bar(similarity.most[k]), ", ".join(marks)])
+            entries += [_number(similarity.values[k]), _number(row[to]) if to >= 0 else ""]
+        rows.append([*entries, str(to) if to >= 0 else "", _bar(similarity.most[k]), ", ".join(marks)])
     names = ["similarity"] + ["distance"] * (closed and similarity.kind == "vectors")
     names = names if alike else ["largest", "mean", f"of {here}"]
     yield ""
@@ -228,9 +228,9 @@ def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
         rows = []
         for width in widths:
             found = random_heads(vectors, 0, width, heads=HEADS)
-            cells = [f"{found.mean[i]:.3f} ± {found.spread[i]:.3f}" for i in (1, 2)]
+            entries = [f"{found.mean[i]:.3f} ± {found.spread[i]:.3f}" for i in (1, 2)]
             nearer = f"{100 * found.nearest[2]:.0f} %" if there != beside else ""
-            rows.append([str(width), str(dims.d_model // width), *cells, nearer])
+            rows.append([str(width), str(dims.d_model // width), *entries, nearer])
         yield from ("", "What one attention head sees as it is initialised: the similarity, with chance on top.")
         yield from (f"Mean and standard deviation over {HEADS} random projections to D dimensions:", "")
         heading = ["D", "heads", f"{here} and {beside}", f"{here} and {there}", f"{there} is nearer than {beside}"]
@@ -286,7 +286,7 @@ def _number(value: float | None) -> str:
 
 
 def _bar(value: float) -> str:
-    """Up to 20 cells for 0 to 1; nothing below."""
+    """Up to 20 blocks for 0 to 1; nothing below."""
     eighths = round(min(max(float(value), 0.0), 1.0) * 160)
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
 
@@ -297,8 +297,8 @@ def _table(heading: list[str], rows: list[list[str]], *, left: int = 0, first_le
     """
     widths = [max(len(row[i]) for row in (heading, *rows)) for i in range(len(heading))]
     for row in (heading, *rows):
-        cells = [
-            cell.ljust(width) if i >= len(row) - left or (first_left and i == 0) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
+        entries = [
+            entry.ljust(width) if i >= len(row) - left or (first_left and i == 0) else entry.rjust(width)
+            for i, (entry, width) in enumerate(zip(row, widths))
         ]
-        yield ("  " + "  ".join(cells)).rstrip()
+        yield ("  " + "  ".join(entries)).rstrip()

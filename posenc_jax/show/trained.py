@@ -115,7 +115,7 @@ def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
     assert example.length is not None
     size = int(example.length)
     decoder = None
-    if example.decoder_inputs is not None:
+    if example.decoder_inputs is not None and example.decoder_length is not None:
         decoder = np.asarray(example.decoder_inputs)[: int(example.decoder_length)].tolist()
     types = None if example.token_types is None else np.asarray(example.token_types)[:size].tolist()
     return Tokens(

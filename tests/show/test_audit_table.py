@@ -3,7 +3,7 @@
 import re
 
 from posenc_jax.drawing.markdown import code, grid
-from posenc_jax.show.audit_table import audit_markdown
+from posenc_jax.show.audit_table import audit_markdown, audit_text
 
 WINDOWS = ("float32", "bfloat16", "float32 from 1000000")
 SETTINGS = {"contract": "14 clauses", "model": "small", "attention": "short", "head_dim": 32}
@@ -84,6 +84,23 @@ def test_what_failed_is_shown():
     assert (cells["contract"], cells["leak"]) == ("fails causality", "0.5")
     assert cells["memory"] == cells["shift, float32"] == cells["beyond max_len"] == "-"
     assert "## What could not be measured\n\n- One: shift: E: no\n" in text
+
+
+def test_a_terminal_gets_columns_that_fit_and_the_legend_of_those():
+    document = {"settings": SETTINGS, "encodings": [record(spec="one|two", timing={"ratio": 1.5, "seconds": 1e-3})]}
+    for width in (40, 70, 200):
+        text = audit_text(document, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "one|two" in "".join(text.split())  # not as code, not escaped
+        assert "`" not in text.split("Legend")[0]
+        assert "kept (14/14)" in " ".join(text.split())
+        assert "Measured in" in text
+    wide, narrow = audit_text(document, 200), audit_text(document, 70)
+    assert "shift, bfloat16: the same" in wide
+    assert "Not shown" not in wide
+    assert "\nshift, bfloat16: the same" not in narrow
+    assert "Not shown at this width: shift, bfloat16" in narrow
+    assert "(in the Markdown)." in narrow
 
 
 def test_grid_and_code():
