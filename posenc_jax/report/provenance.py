@@ -10,7 +10,11 @@ def statement(provenance: Provenance) -> str:
     """The one line where all is alike: the code, and that results are bit-exact; "" where nothing is known."""
     if alarms(provenance) or not (provenance.codes or provenance.known):
         return ""
-    (words,) = provenance.codes or ("one version of the code",)
+    if not provenance.codes:
+        return (
+            "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
+        )
+    (words,) = provenance.codes
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
     exact = "; all results are bit-exact: none was resumed in another environment or by other code"
     return f"Computed by {words}{own}{exact if provenance.known else ''}."

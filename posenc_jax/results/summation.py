@@ -194,9 +194,9 @@ def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int,
     for replica in replicas:
         validation[replica.learning_rate][replica.seed] = replica.validation
     chosen = select_learning_rate(validation)
-    if chosen is None and replicas:  # nothing to choose by: the rate with the most finished seeds, then the smallest
-        finished = {rate: sum(r.finished for r in replicas if r.learning_rate == rate) for rate in rates}
-        return min(rates, key=lambda rate: (-finished[rate], rate))
+    if chosen is None and replicas:  # nothing to choose by: the rate at which most did not diverge, then the smallest
+        alive = {rate: sum(r.diverged_at is None for r in replicas if r.learning_rate == rate) for rate in rates}
+        return min(rates, key=lambda rate: (-alive[rate], rate))
     return chosen
 
 

@@ -165,6 +165,14 @@ def test_one_line_names_the_code_where_all_is_alike(coded):
     assert "Not everything was computed alike" not in page(summary)
 
 
+def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
+    lines = tables.terminal(coded(lambda cell: cell.pop("code")), 400).splitlines()
+    said = "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
+    assert lines[-1] == said
+    lines = tables.terminal(coded(lambda cell: (cell.pop("code"), cell.pop("bit_exact"))), 400).splitlines()
+    assert not any("bit-exact" in line or "omputed" in line for line in lines)
+
+
 def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
     def change(cell):
         if cell["label"] == "t5":

@@ -91,11 +91,10 @@ def test_a_terminal_gets_columns_that_fit_and_the_legend_of_those():
     for width in (40, 70, 200):
         text = audit_text(document, width)
         assert max(map(len, text.splitlines())) <= width
-        assert "one|two" in "".join(text.split())  # not as code, not escaped
-        assert "`" not in text.split("Legend")[0]
-        assert "kept (14/14)" in " ".join(text.split())
+        assert "`" not in text
         assert "Measured in" in text
     wide, narrow = audit_text(document, 200), audit_text(document, 70)
+    assert re.search(r"One +one\|two +kept \(14/14\)", wide)  # not as code, not escaped
     assert "shift, bfloat16: the same" in wide
     assert "Not shown" not in wide
     assert "\nshift, bfloat16: the same" not in narrow
