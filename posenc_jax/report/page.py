@@ -13,7 +13,7 @@ from typing import Any
 from posenc_jax.drawing.document import document
 from posenc_jax.drawing.interactive import Figure
 from posenc_jax.drawing.style import Style, styles
-from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.drawing.text_table import NONE, TextTable
 from posenc_jax.report import interactive, provenance, tables
 from posenc_jax.results.summary import Summary, TaskSummary
 
@@ -169,12 +169,13 @@ def _provenance_section(summary: Summary) -> str:
 
 
 def _config_section(summary: Summary) -> str:
-    rows = tuple(
-        (task.task_label, cell.label, cell.posenc or "()", cell.config_hash, cell.directory)
+    exact = {True: "yes", False: "no", None: NONE}
+    entries = tuple(
+        (task.task_label, cell.label, cell.posenc or "()", exact[cell.bit_exact], cell.config_hash, cell.directory)
         for task in summary.tasks
         for cell in task.cells
     )
-    cells = TextTable("", ("task", "encoding", "in code", "config", "directory"), "lllll", rows)
+    cells = TextTable("", ("task", "encoding", "in code", "bit-exact", "config", "directory"), "llllll", entries)
     environment = "".join(
         f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
         for key, value in (summary.info.get("environment") or {}).items()

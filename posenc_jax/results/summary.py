@@ -44,6 +44,7 @@ class CellSummary:
     """One encoding on one task, at its chosen learning rate.
 
     Attributes:
+      bit_exact: whether its results would come out the same to the bit; None where there are none, or it is not known.
       scores: seed -> mean over the task's ``score_lengths``, for the seeds that have one; score: their mean over seeds.
       not_finite: seed -> the lengths at which its score is not finite, where it counts as missing.
       in_range_scores, in_range: the same over the training lengths.
@@ -56,6 +57,7 @@ class CellSummary:
     task_label: str
     label: str
     posenc: str
+    bit_exact: bool | None
     directory: str
     config_hash: str
     num_parameters: int | None

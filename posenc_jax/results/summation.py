@@ -147,6 +147,7 @@ def _measure(
         task_label=cell["task_label"],
         label=cell["label"],
         posenc=cell.get("posenc") or "",
+        bit_exact=cell.get("bit_exact") if cell.get("posenc") is not None else None,
         directory=cell.get("directory") or "",
         config_hash=cell["config_hash"],
         num_parameters=cell.get("num_parameters"),

@@ -32,7 +32,7 @@ def _some_fail(config, directory, **_):
 
 
 def _no_space(directory):
-    raise OSError(28, "No space\nleft on device")
+    raise OSError(28, "No space left on device")
 
 
 def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
@@ -93,3 +93,11 @@ def test_without_a_single_result_there_is_no_report(home, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("posenc: 1 of 2 cells failed")
+
+
+def test_a_report_that_cannot_be_written_is_one_line(home, capsys, monkeypatch):
+    monkeypatch.setattr(report, "build", _no_space)
+    assert main(["report", str(write_ablation(home / "out"))]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"posenc: cannot write {home / 'out'} (No space left on device): the report needs room")
