@@ -15,9 +15,9 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.data.text.loading import shuffled
 from posenc_jax.encodings import Sinusoidal
-from posenc_jax.runs.cell import Reporter, StoppedError
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.evaluation import changed_config
+from posenc_jax.runs.reporter import Reporter
 
 KINDS = ("translation", "summarization", "classification")
 

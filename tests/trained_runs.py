@@ -16,7 +16,8 @@ from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import Learned, RoPE
 from posenc_jax.models.config import Transformer
-from posenc_jax.runs.cell import Reporter, run
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.reporter import Reporter
 
 CONFIG = Run(
     task=Copying(kind="cmc", max_length=3, num_symbols=3),

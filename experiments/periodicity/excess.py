@@ -31,7 +31,7 @@ from experiments.periodicity.outcome import (
 )
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.drawing.markdown import grid
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval
 
 

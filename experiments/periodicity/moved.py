@@ -31,9 +31,10 @@ from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.phase import vaswani_frequencies
 from posenc_jax.models import Streams
-from posenc_jax.runs.directory import RefusedError, load_config
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
-from posenc_jax.runs.transplant import replica_params, surviving_seeds
 from posenc_jax.statistics import mean_interval
 from posenc_jax.training.step import model_of
 

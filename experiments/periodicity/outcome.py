@@ -11,12 +11,12 @@ import numpy as np
 
 from experiments.periodicity.measures import alias_excess, both_signs, by_distance, rank_correlation
 from experiments.periodicity.trained_frequencies import TrainedFrequencies
-from posenc_jax import Run
+from posenc_jax import Ablation, Run
 from posenc_jax.analysis.kernels import kernel
 from posenc_jax.analysis.views import frequencies
-from posenc_jax.config import from_json
 from posenc_jax.encodings import Sinusoidal, elements
-from posenc_jax.runs.directory import RefusedError, read_json, results
+from posenc_jax.runs.directory import cell_directory, load_stored, results
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval, mean_interval
 
 HOME, ALIAS = 5, 68
@@ -63,13 +63,13 @@ class Cell:
 
 def read(directory: Path) -> list[Cell]:
     """The cells that have results, in order; RefusedError if there is none of these tasks."""
-    data = read_json(directory / "config.json") if (directory / "config.json").exists() else {}
-    if not data.get("type", "").endswith(":Ablation"):
+    config = load_stored(directory).config if (directory / "config.json").exists() else None
+    if not isinstance(config, Ablation):
         raise RefusedError(f"{directory} is no ablation directory: name the one that posenc ablate wrote")
     cells = []
-    for run in from_json(data).runs:
+    for run in config.runs:
         seeds = {}
-        for result in results(directory / run.directory_name, run):
+        for result in results(cell_directory(directory, run), run):
             for replica in result["replicas"]:
                 if replica["diverged_at"] is None and "given_contrast" in (replica["evaluation"] or ({},))[0]:
                     seeds[replica["seed"]] = replica["evaluation"][0]

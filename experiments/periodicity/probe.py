@@ -33,8 +33,10 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.models import Streams
-from posenc_jax.runs.directory import RefusedError, load_config, read_json
-from posenc_jax.runs.transplant import replica_params, surviving_seeds
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.statistics import mean_interval
 from posenc_jax.training.step import model_of
 

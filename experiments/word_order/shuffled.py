@@ -13,8 +13,9 @@ import numpy as np
 from posenc_jax import evaluate
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run
-from posenc_jax.runs.cell import Reporter
-from posenc_jax.runs.directory import load_config, read_json
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import mean_interval
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.tokenizer import EOS
-from posenc_jax.runs.directory import read_json
+from posenc_jax.runs.files import read_json
 from posenc_jax.runs.inference import load_run, translate
 from posenc_jax.training.step import model_of
 

@@ -13,7 +13,7 @@ from posenc_jax.cli.session import load_config, prepare_jax, print_options, stop
 from posenc_jax.config import Ablation
 
 if TYPE_CHECKING:
-    from posenc_jax.runs.cell import Reporter
+    from posenc_jax.runs.reporter import Reporter
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
@@ -44,7 +44,8 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     directory = directory.expanduser().absolute()
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.runs.ablation import FailedCellsError, ablate, all_missing
+    from posenc_jax.runs.ablation import ablate
+    from posenc_jax.runs.errors import FailedCellsError
 
     failed, problem = None, ""
     with TerminalReporter() as reporter, stoppable() as stop:
@@ -52,7 +53,7 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
             ablate(config, directory, reporter=reporter, stop=stop)
         except FailedCellsError as error:
             failed = error
-        something = not all_missing(directory, config)
+        something = bool((directory / "results.jsonl").read_bytes())
         if something:
             problem = _problem(lambda: _write_report(directory, reporter))
     if something:

@@ -40,10 +40,7 @@ def guarded(work: Callable[[], int]) -> int:
     except SystemExit as error:  # tyro has said what is wrong, or has shown its help
         return error.code if isinstance(error.code, int) else 2
     except Exception as error:
-        from posenc_jax.runs.ablation import FailedCellsError
-        from posenc_jax.runs.cell import StoppedError
-        from posenc_jax.runs.checkpoint import CheckpointError, SaveError
-        from posenc_jax.runs.directory import RefusedError
+        from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
         if isinstance(error, (RefusedError, CheckpointError)):
             return _refuse(error)

@@ -79,7 +79,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         raise UsageError(str(error)) from None
     prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(run_directory, changed.evaluation.lengths, posenc, **other, reporter=reporter, stop=stop)
+        path, rows = evaluate(run_directory, lengths, posenc, **other, reporter=reporter, stop=stop)
     replicas: dict[tuple[int, float], list[dict]] = {}
     for row in rows:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)

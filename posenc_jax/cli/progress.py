@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from posenc_jax.runs.cell import Reporter
+from posenc_jax.runs.reporter import Reporter
 
 LOG_EVERY = 30.0
 """Seconds between two lines about the same piece of work where there is no live display."""

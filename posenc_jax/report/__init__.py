@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 from posenc_jax.drawing.style import styles
+from posenc_jax.files import write_atomically
 from posenc_jax.report import page, paper, parquet, tables
 from posenc_jax.results import read_record, summarise
-from posenc_jax.runs.files import write_atomically
 
 __all__ = ["build", "missing", "text_report", "up_to_date"]
 

@@ -1,7 +1,8 @@
 """What the results of an ablation stand on: which code computed which cells, and whether they repeat to the bit.
 
 A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a list of ``{"version", "commit", "dirty",
-"own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. Older records lack some.
+"source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. Older
+records lack some.
 """
 
 from __future__ import annotations
@@ -55,11 +56,15 @@ def read_provenance(info: dict[str, Any]) -> Provenance:
 
 
 def code_words(code: dict[str, Any]) -> str:
-    """``posenc_jax 0.1.0, commit 0123abcd, with changes that are not committed``."""
+    """``posenc_jax 0.1.0, commit 0123abcd, with changes that are not committed, source 89abcdef``: the digest of the
+    package's files where the commit does not say them all.
+    """
     commit = code.get("commit")
     words = [f"posenc_jax {code.get('version') or 'of unknown version'}"]
     words += [f"commit {commit[:12]}"] if commit else ["no commit known"]
     words += ["with changes that are not committed"] if code.get("dirty") else []
+    if code.get("source") and (code.get("dirty") or not commit):
+        words.append(f"source {code['source'][:12]}")
     return ", ".join(words)
 
 

@@ -6,25 +6,36 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from posenc_jax.config import Ablation, Run, config_hash, difference, identity, to_json
+from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
-from posenc_jax.encodings import elements
-from posenc_jax.runs.cell import Reporter, StoppedError, run
-from posenc_jax.runs.directory import RefusedError, complete, locked, read_json, results
-from posenc_jax.runs.environment import environment
-from posenc_jax.runs.files import dumps, write_atomically
-from posenc_jax.runs.preflight import check_run, check_writable
-
-
-class FailedCellsError(Exception):
-    """Some cells failed, the others are complete; the message lists them."""
+from posenc_jax.encodings import elements, spec
+from posenc_jax.files import write_changed
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import (
+    cell_directory,
+    changed_code,
+    check_writable,
+    claim,
+    complete,
+    refuse_changed_code,
+    refuse_other,
+    results_by_group,
+)
+from posenc_jax.runs.environment import code_of, environment
+from posenc_jax.runs.errors import FailedCellsError, StoppedError
+from posenc_jax.runs.files import dumps, locked, read_json, write_json
+from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.reporter import Reporter
 
 
 def ablate(
     config: Ablation,
     directory: str | os.PathLike,
     *,
+    accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> Path:
@@ -35,6 +46,8 @@ def ablate(
     Args:
       config: the comparison. directory: where its cells live, one folder each. The same command on the same directory
         resumes.
+      accept_changed_code: whether to go on where an own encoding, task or metric has changed since; the record then
+        says which code computed what.
       reporter: hears progress. stop: asked at every call boundary; a signal number ends the ablation with its state
         saved.
 
@@ -43,26 +56,30 @@ def ablate(
 
     Raises:
       RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the
-      differences).
+        differences), or results of other code of the user's.
       FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
-      it.
+        it.
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
     failures = []
     check_writable(directory)
-    _refuse_other(directory, config)
-    to_run = [cell for cell in config.runs if not complete(directory / cell.directory_name, cell)]
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    places = {cell: cell_directory(directory, cell) for cell in config.runs}
+    if not accept_changed_code:
+        for cell, place in places.items():
+            refuse_changed_code(directory, changed_code(place, digests(cell)))
+    to_run = [cell for cell, place in places.items() if not complete(place, cell)]
     for cell in to_run:
         check_run(cell)
     with locked(directory):
-        _claim(directory, config)
+        claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
         for number, cell in enumerate(to_run):
             reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
             try:
-                run(cell, directory / cell.directory_name, reporter=reporter, stop=stop)
+                run(cell, places[cell], accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
@@ -83,14 +100,15 @@ def write_results(directory: Path, config: Ablation) -> None:
     report needs) from the finished groups.
     """
     rows, cells, decoded = [], [], set()
-    for cell in config.runs:
-        found = results(directory / cell.directory_name, cell)
+    for cell, varying in zip(config.runs, varying_fields(config), strict=True):
+        place = cell_directory(directory, cell)
+        found = results_by_group(place, cell)
         if found and cell.evaluation.decoded_examples:
             decoded.add(cell.table)
-        cells.append(_cell_record(cell, found))
-        for result in found:
-            rows += _rows(cell, result)
-    _write_changed(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
+        cells.append(_cell_record(cell, place, found))
+        for _, result in found:
+            rows += _rows(cell, result, varying)
+    write_changed(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
     record = {
         "name": config.name,
         "title": config.title or config.name,
@@ -127,54 +145,50 @@ def write_results(directory: Path, config: Ablation) -> None:
         old = read_json(path)
         if {**old, "environment": None} == {**json.loads(json.dumps(record)), "environment": None}:
             return
-    write_atomically(path, json.dumps(record, indent=1) + "\n")
+    write_json(path, record)
 
 
-def _write_changed(path: Path, text: str) -> None:
-    if not path.exists() or path.read_text() != text:
-        write_atomically(path, text)
+def varying_fields(config: Ablation) -> list[dict[str, Any]]:
+    """For each cell, the fields in which the cells of the ablation differ: ``{"model.d_model": 64, ...}``.
+
+    Slots are written as strings; a field that a cell does not have is None. Names of cells, seeds and learning rates
+    have columns of their own, and execution is recorded with the results.
+    """
+    flat = [dict(_fields(identity(to_json(cell)))) | _slots_of(cell) for cell in config.runs]
+    names = list(dict.fromkeys(name for fields in flat for name in fields))
+    varying = [name for name in names if len({json.dumps(fields.get(name)) for fields in flat}) > 1]
+    return [{name: fields.get(name) for name in varying} for fields in flat]
 
 
-def all_missing(directory: Path, config: Ablation) -> bool:
-    """True when no cell has a single result."""
-    return not any(results(directory / cell.directory_name, cell) for cell in config.runs)
+def _fields(data: dict, path: str = "") -> list[tuple[str, Any]]:
+    """Every field of a config's JSON by its dotted path; a value's class stands under the path of the value."""
+    found: list[tuple[str, Any]] = []
+    for name, value in data.items():
+        if name == "type":
+            found += [(path.removesuffix("."), value)] if path else []
+        elif isinstance(value, dict):
+            found += _fields(value, f"{path}{name}.")
+        else:
+            found.append((f"{path}{name}", value))
+    return found
 
 
-def _claim(directory: Path, config: Ablation) -> None:
-    """Writes ``config.json``, unless the directory holds another ablation."""
-    _refuse_other(directory, config)
-    _write_changed(directory / "config.json", json.dumps(to_json(config), indent=1) + "\n")
+def _slots_of(cell: Run) -> dict[str, str | None]:
+    slots = {name: getattr(cell, name) for name in ("posenc", "posenc_encoder", "posenc_cross")}
+    return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
 
 
-def _refuse_other(directory: Path, config: Ablation) -> None:
-    """Refuses when a cell of the same name has another config there; cells may be added or left out."""
-    path = directory / "config.json"
-    if path.exists():
-        data = read_json(path)
-        if data.get("type") != to_json(config)["type"]:
-            raise RefusedError(f"{directory} is the directory of a single run: choose another one for an ablation")
-        old = {(cell["table"], cell["label"]): cell for cell in data["runs"]}
-        lines = []
-        for cell in config.runs:
-            before = old.get((cell.table, cell.label))
-            if before is not None:
-                lines += difference(identity(before), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
-        if lines:
-            raise RefusedError(
-                f"{directory} holds an ablation with other settings; choose another directory, or go back to them. "
-                "Differences:\n  " + "\n  ".join(lines)
-            )
-
-
-def _cell_record(cell: Run, found: list[dict]) -> dict:
-    slots = cell.slots
+def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, dict]]) -> dict:
+    slots, found = cell.slots, [result for _, result in groups]
+    code = _code_of(groups)
+    own = digests(cell)
     used = dict.fromkeys(e for stack in (slots.encoder, slots.decoder, slots.cross) for e in elements(stack))
     return {
         "label": cell.label,
         "task_label": cell.table,
         "posenc": found[0]["posenc"] if found else None,
         "config_hash": config_hash(cell),
-        "directory": cell.directory_name,
+        "directory": place.name,
         "num_parameters": found[0]["num_parameters"] if found else None,
         "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
         "seeds": list(cell.seeds),
@@ -183,8 +197,22 @@ def _cell_record(cell: Run, found: list[dict]) -> dict:
         "citations": [e.citation for e in used] + [cell.task.citation],
         "note": cell.note or None,
         "bit_exact": all(result["bit_exact"] for result in found),
+        "code": code,
+        "changed_code": any((part["own"] or own) != own for part in code),
         "by_position": _by_position(cell, found),
     }
+
+
+def _code_of(groups: list[tuple[Path, dict]]) -> list[dict]:
+    """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
+    found: dict[str, dict] = {}
+    for directory, result in groups:
+        path = directory / "environment.json"
+        record = read_json(path) if path.exists() else {}
+        for part in (record.get("began", {}), *record.get("resumed", ())):
+            code = found.setdefault(json.dumps(code_of(part), sort_keys=True), {**code_of(part), "seeds": []})
+            code["seeds"] = sorted({*code["seeds"], *(replica["seed"] for replica in result["replicas"])})
+    return list(found.values())
 
 
 def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
@@ -214,23 +242,24 @@ def _by_position(cell: Run, found: list[dict]) -> list[dict]:
     ]
 
 
-def _rows(cell: Run, result: dict) -> list[dict]:
+def _rows(cell: Run, result: dict, varying: dict[str, Any]) -> list[dict]:
     asked = set(cell.replicas)
-    trained = set(cell.task.train_lengths)
     return [
         {
             "task_label": cell.table,
             "label": cell.label,
             "posenc": result["posenc"],
-            "config_hash": result["config_hash"],
+            "config_hash": config_hash(cell),
             "seed": replica["seed"],
             "learning_rate": replica["learning_rate"],
             "length": scores["length"],
-            "in_range": scores["length"] <= max(trained),
+            "range": cell.task.range_of(scores["length"]),
             **{name: value for name, value in scores.items() if name != "length" and not isinstance(value, list)},
             "validation": replica["validation"][cell.task.validation_metric],
             "diverged_at": replica["diverged_at"],
+            "bit_exact": result["bit_exact"],
             **{name: result[name] for name in ("mode", "group_size", "device_kind", "device_count", "threads")},
+            **{name: value for name, value in varying.items() if name != "posenc"},
         }
         for replica in result["replicas"]
         if (replica["seed"], replica["learning_rate"]) in asked

@@ -14,56 +14,41 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Execution, Run, config_hash, to_json
+from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
+from posenc_jax.files import remove_unfinished, write_atomically
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import (
     Group,
-    RefusedError,
+    check_writable,
     claim,
     complete,
-    locked,
+    group_directories,
     plan,
-    read_json,
     refuse_other,
+    replicas_of,
     results,
 )
-from posenc_jax.runs.environment import deciding, environment
-from posenc_jax.runs.files import append_rows, cut_back, dumps, write_atomically
+from posenc_jax.runs.environment import differences, environment
+from posenc_jax.runs.errors import StoppedError
+from posenc_jax.runs.files import append_rows, cut_back, dumps, locked, read_json, write_json
+from posenc_jax.runs.own_code import changes, digests
+from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.state import abstract_state, count_parameters
 from posenc_jax.runs.supply import Supply, load_data
-from posenc_jax.training.replicas import Program, default_group_size, make_mesh, place, stack, whole_group
+from posenc_jax.runs.transplant import transplant
+from posenc_jax.training.generation import CHUNK, decode_chunk
+from posenc_jax.training.replicas import Program, group_size_for, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
-
-
-class StoppedError(Exception):
-    """A signal asked to stop; everything up to ``step`` is saved."""
-
-    def __init__(self, signal: int, where: str) -> None:
-        super().__init__(where)
-        self.signal = signal
-
-
-class Reporter:
-    """Hears what happens. This one says nothing; the command line's draws progress."""
-
-    def note(self, text: str) -> None:
-        """Something that a user should read."""
-
-    def cell(self, text: str, number: int, total: int) -> None:
-        """Cell ``number`` of the ``total`` that an ablation has to run begins."""
-
-    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
-        """A new piece of work begins (``total`` of ``unit``, of which ``done`` are done), with compiling if need be."""
-
-    def advance(self, amount: int, text: str = "") -> None:
-        """Some of the work is done; ``advance(0)``: all is compiled, from now on its rate can be told."""
 
 
 def run(
     config: Run,
     directory: str | os.PathLike,
     *,
+    accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> list[dict]:
@@ -71,38 +56,39 @@ def run(
 
     Args:
       config: the run. directory: its own directory (made if missing).
+      accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
       reporter: hears progress. stop: asked at every call boundary; a signal number ends the run with its state saved.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
 
     Raises:
-      RefusedError: the directory holds another config (with a field-by-field diff), or another process works in it.
+      RefusedError: the directory holds another config (with a field-by-field diff) or results of other code of the
+        user's, or another process works in it.
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
-    from posenc_jax.runs.preflight import check_run, check_writable
-
     check_writable(directory)
-    refuse_other(directory, to_json(config))
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
     if not complete(directory, config):
         check_run(config)
     with locked(directory):
-        claim(directory, to_json(config))
-        finished = complete(directory, config)
-        if finished:
+        claim(directory, config, accept_changed_code=accept_changed_code)
+        done = {replica for result in results(directory) for replica in replicas_of(result)}
+        missing = [replica for replica in config.replicas if replica not in done]
+        if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
-        data = None if finished else load_data(config, directory, reporter.note)
-        cell = Cell(config, reporter, stop, data)
-        for group in plan(directory, config, group_size(config)):
+            return results(directory, config)
+        engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
+        for group in plan(directory, config, group_size_for(config.execution, len(missing))):
             if not (group.directory / "result.json").exists():
-                cell.run_group(group)
+                engine.run_group(group)
     return results(directory, config)
 
 
-class Cell:
-    """The compiled programs of one config, shared by its groups."""
+class Engine:
+    """The compiled programs of one config, shared by its groups: trains and measures them."""
 
     def __init__(
         self, config: Run, reporter: Reporter, stop: Callable[[], int | None], data: TextData | None = None
@@ -116,6 +102,7 @@ class Cell:
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        remove_unfinished(group.directory)
         bit_exact = self._note_environment(group)
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
             try:
@@ -127,7 +114,7 @@ class Cell:
 
     def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
         config, training = self.config, self.config.training
-        restored = checkpoints.restore(_abstract_state(config, group.size))
+        restored = checkpoints.restore(abstract_state(config, group.size), set_aside=True)
         step, state = restored or (
             0,
             stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
@@ -142,7 +129,7 @@ class Cell:
             self.reporter.advance(0)
         while step < training.steps and alive:
             state, metrics = self._trainer(group, mesh, state, fed)(state, self.supply.arrays(mesh), fed)
-            step += training.steps_per_call
+            step += training.steps_at_once
             if step < training.steps:  # while the devices compute
                 fed = self.supply.feed(seeds, step)
             metrics = jax.tree.map(np.asarray, metrics)
@@ -162,7 +149,7 @@ class Cell:
                     {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")},
                 )
             append_rows(group.directory / "metrics.jsonl", rows)
-            self.reporter.advance(training.steps_per_call, _show(metrics["loss"]))
+            self.reporter.advance(training.steps_at_once, _show(metrics["loss"]))
             signal = self.stop()
             if last or signal is not None or (training.checkpoint_every and step % training.checkpoint_every == 0):
                 checkpoints.save(step, state)
@@ -213,9 +200,9 @@ class Cell:
             "table": config.table,
             "posenc": spec(config.posenc),
             "config_hash": config_hash(config),
-            "num_parameters": _count(host["params"]) // group.size,
-            "num_posenc_parameters": _count(host["params"].get("posenc", {})) // group.size,
-            "mode": config.execution.mode,
+            "num_parameters": count_parameters(host["params"]) // group.size,
+            "num_posenc_parameters": count_parameters(host["params"].get("posenc", {})) // group.size,
+            "mode": mode_of(config.execution),
             "group_size": group.size,
             "device_kind": record["device_kind"],
             "device_count": record["device_count"],
@@ -232,7 +219,7 @@ class Cell:
         config = self.config
         mesh = make_mesh(config.execution, group.size)
         at_once = mesh.shape["replica"] if jax.default_backend() == "cpu" else 1
-        if config.execution.mode == "vmap":
+        if mode_of(config.execution) == "vmap":
             at_once *= group.size // mesh.shape["replica"]
         replicas = {"params": state["params"], "seed": state["seed"]}
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
@@ -259,8 +246,6 @@ class Cell:
 
     def _decode(self, group: Group, replicas: Any, max_length: int, length: int) -> list[list[dict]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
-        from posenc_jax.training.generation import CHUNK, decode_chunk
-
         assert self.data is not None
         config, mesh = self.config, make_mesh(self.config.execution, group.size)
         wanted = np.arange(config.evaluation.decoded_examples)
@@ -330,8 +315,6 @@ class Cell:
         params = init_params(self.config, seed)
         if self.config.init_from is None:
             return params
-        from posenc_jax.runs.transplant import transplant
-
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
     def _refuse_foreign_tokens(self, metrics: dict[str, np.ndarray]) -> None:
@@ -346,7 +329,7 @@ class Cell:
                 )
 
     def _rows(self, group: Group, step: int, metrics: dict, values: dict) -> list[dict]:
-        since = step - self.config.training.steps_per_call
+        since = step - self.config.training.steps_at_once
         return [
             {"step": step, "seed": seed, "learning_rate": rate, **{name: value[i] for name, value in values.items()}}
             for i, (seed, rate) in enumerate(group.replicas)
@@ -354,50 +337,36 @@ class Cell:
         ]
 
     def _note_environment(self, group: Group) -> bool:
-        """Records where the group runs; False when it began somewhere that gives other bits."""
-        path = group.directory / "environment.json"
-        now = environment()
+        """Records what the group stands on; False when that has changed since it began to something that gives other
+        bits, or when another group of the run began on such.
+        """
+        path, own = group.directory / "environment.json", digests(self.config)
+        now = environment() | {"mode": mode_of(self.config.execution), "own": own}
         if not path.exists():
-            write_atomically(path, json.dumps({"began": now, "resumed": []}, indent=1) + "\n")
-            return True
+            write_json(path, {"began": now, "resumed": []})
         record = read_json(path)
-        lines = difference_of(deciding(record["began"]), deciding(now))
-        if lines:
-            self.reporter.note(
-                f"{group.directory.name} began elsewhere, its result will be marked bit_exact=false: "
-                + "; ".join(lines)
-            )
+        lines = differences(record["began"], now) + changes(record["began"].get("own", {}), own)
+        if lines and now not in record["resumed"]:
             record["resumed"].append(now)
-            write_atomically(path, json.dumps(record, indent=1) + "\n")
-        return not record["resumed"]
+            write_json(path, record)
+        elsewhere = _other_beginnings(group, record["began"])
+        for began, found in ((f"{group.directory.name} began", lines), elsewhere):
+            if found:
+                text = f"{began} elsewhere, its result will be marked bit_exact=false: "
+                self.reporter.note(text + "; ".join(found))
+        return not record["resumed"] and not elsewhere[1]
 
 
-def difference_of(old: dict, new: dict) -> list[str]:
-    """``name: old -> new`` where two flat records differ."""
-    return [f"{name}: {old[name]} -> {new[name]}" for name in old if old[name] != new[name]]
-
-
-def load_group_state(
-    config: Run, directory: Path, note: Callable[[str], None] = lambda text: None
-) -> tuple[Group, Any]:
-    """A finished group (its directory) and its last checkpoint, as host arrays."""
-    data = read_json(directory / "config.json")
-    group = Group(directory, tuple((seed, rate) for seed, rate in data["replicas"]), data["group_size"])
-    restored = Checkpoints(directory / "checkpoints", note).restore(_abstract_state(config, group.size))
-    if restored is None:
-        raise RefusedError(f"{directory} has no checkpoint: let the run finish first")
-    return group, restored[1]
-
-
-def group_size(config: Run) -> int:
-    """How many replicas one program runs here, a multiple of what fills the devices."""
-    return whole_group(config.execution, config.execution.group_size or default_group_size(config.execution))
-
-
-def _abstract_state(config: Run, group_size: int) -> Any:
-    """Shapes and dtypes of a group's state."""
-    state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
+def _other_beginnings(group: Group, began: dict) -> tuple[str, list[str]]:
+    """The first group of the run that began on something else, in words, and what differs."""
+    for directory in group_directories(group.directory.parent):
+        path = directory / "environment.json"
+        if directory != group.directory and path.exists():
+            other = read_json(path)["began"]
+            lines = differences(other, began) + changes(other.get("own", {}), began.get("own", {}))
+            if lines:
+                return f"{directory.name}, beside {group.directory.name}, began", lines
+    return "", []
 
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable:
@@ -432,7 +401,3 @@ def _seeds(group: Group) -> str:
 
 def _show(losses: np.ndarray) -> str:
     return f"loss {float(np.mean(losses)):.4f}"
-
-
-def _count(tree: Any) -> int:
-    return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(tree))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import errno
 import hashlib
 import itertools
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,17 +18,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.training.sharding import path_string
 
 KEPT = 2
 
 
-class CheckpointError(ValueError):
-    """No checkpoint in a directory can be used; the message says why and what to do."""
-
-
-class SaveError(Exception):
-    """A checkpoint could not be written; those before it are whole. The message says where and what to do."""
+class DamagedError(Exception):
+    """A checkpoint is not what was written: a checksum does not match, a file is missing or malformed."""
 
 
 class Checkpoints:
@@ -32,15 +33,15 @@ class Checkpoints:
     way.
 
     Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only.
-    Orbax
-    does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes into
-      each step's metadata and is checked on reading.
+    Orbax does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes
+    into each step's metadata and is checked on reading.
     """
 
     def __init__(self, directory: Path, note: Callable[[str], None] = lambda text: None) -> None:
         self._directory = directory.absolute()
         self._note = note
-        self._pending: Any = None
+        self._writer = concurrent.futures.ThreadPoolExecutor(1)
+        self._pending: concurrent.futures.Future | None = None
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -48,7 +49,10 @@ class Checkpoints:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.wait()
+        try:
+            self.wait()
+        finally:
+            self._writer.shutdown()
 
     def steps(self) -> list[int]:
         """Committed steps, ascending."""
@@ -57,19 +61,13 @@ class Checkpoints:
         return sorted(int(p.name) for p in self._directory.iterdir() if p.name.isdigit() and p.is_dir())
 
     def save(self, step: int, state: Any) -> None:
-        """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept."""
-        from orbax.checkpoint import v1 as ocp
+        """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept.
 
+        Returns as soon as the state is copied to the host: checksums and files are made while training goes on.
+        """
         self.wait()
-        leaves = {name: np.asarray(leaf) for name, leaf in _named(state).items()}
-        record = {name: [*_kind(leaf), _digest(leaf)] for name, leaf in leaves.items()}
-        metadata = {"leaves": record, "sha256": _record_digest(record)}
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._remove_unfinished()
-            self._pending = ocp.save_async(self._directory / str(step), leaves, custom_metadata=metadata)
-        except Exception as error:  # OSError, and what TensorStore makes of it
-            raise self._not_saved(error) from error
+        leaves = {name: np.array(leaf, order="C") for name, leaf in _named(state).items()}
+        self._pending = self._writer.submit(self._write, step, leaves)
 
     def wait(self) -> None:
         """Returns when the pending save is committed; raises what went wrong with it."""
@@ -78,32 +76,39 @@ class Checkpoints:
         pending, self._pending = self._pending, None
         try:
             pending.result()
-        except Exception as error:
+        except Exception as error:  # OSError, and what TensorStore makes of it
             raise self._not_saved(error) from error
         for step in self.steps()[:-KEPT]:
             shutil.rmtree(self._directory / str(step))
 
-    def restore(self, like: Any) -> tuple[int, Any] | None:
+    def restore(self, like: Any, *, set_aside: bool) -> tuple[int, Any] | None:
         """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
         there is no step at all.
 
-        A damaged step is renamed ``<step>.bad``, reported through ``note``, and the one before is tried.
+        A damaged step is reported through ``note``, and the one before is tried. What cannot be read for another reason
+        (no permission, too many open files, an I/O error, a missing module) is an error, and stays as it is.
+
+        Args:
+          set_aside: whether a damaged step is renamed ``<step>.bad``. Only who holds the directory's lock, and goes on
+            from the step before, may ask for it.
 
         Raises:
-          CheckpointError: all steps are damaged, or the newest good one belongs to another model.
+          CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
+            cannot be read here.
         """
         problems = []
         for step in reversed(self.steps()):
+            path = self._directory / str(step)
             try:
                 return step, self._read(step, like)
-            except (CheckpointError, MemoryError, PermissionError):
-                raise
-            except Exception as error:  # TensorStore, Orbax and JSON raise many kinds for damaged files
-                problem = f"checkpoint {self._directory / str(step)} is damaged ({_first_line(error)})"
+            except DamagedError as error:
+                problem = f"checkpoint {path} is damaged ({error})"
                 problems.append(problem)
-                bad = self._unused_name(f"{step}.bad")
-                (self._directory / str(step)).rename(bad)
-                self._note(f"{problem}; kept as {bad.name}, trying the one before")
+                if set_aside:
+                    bad = self._unused_name(f"{step}.bad")
+                    path.rename(bad)
+                    problem += f"; kept as {bad.name}"
+                self._note(f"{problem}, trying the one before")
         if problems or any(self._directory.glob("*.bad*")):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(
@@ -111,6 +116,17 @@ class Checkpoints:
                 f"{self._directory.parent} away"
             )
         return None
+
+    def _write(self, step: int, leaves: dict[str, np.ndarray]) -> None:
+        from orbax.checkpoint import v1 as ocp
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
+            sums = pool.map(_digest, leaves.values())
+            record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
+        metadata = {"leaves": record, "step": step}
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._remove_unfinished()
+        ocp.save(self._directory / str(step), leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
 
     def _remove_unfinished(self) -> None:
         for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
@@ -134,11 +150,17 @@ class Checkpoints:
 
         path = self._directory / str(step)
         expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
-        metadata = ocp.metadata(path).custom_metadata
-        record = metadata["leaves"]
-        if _record_digest(record) != metadata["sha256"]:
-            raise ValueError("its record of checksums is damaged")
-        stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
+        try:
+            metadata = dict(ocp.metadata(path).custom_metadata)
+            digest, record = metadata.pop("sha256"), metadata["leaves"]
+            stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
+        except Exception as error:
+            raise _reason(error, path) from error
+        # Steps of the first format have no number in their record.
+        if digest != _record_digest(metadata if "step" in metadata else record):
+            raise DamagedError("its record of checksums does not match its own")
+        if metadata.get("step", step) != step:
+            raise DamagedError(f"it is step {metadata['step']} under another name")
         for name in sorted(set(expected) | set(stored)):
             if expected.get(name) != stored.get(name):
                 raise CheckpointError(
@@ -146,12 +168,71 @@ class Checkpoints:
                     f"{_describe(expected.get(name))} in this config; use the config that wrote it, or another "
                     "directory"
                 )
-        arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
+        try:
+            arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
+        except Exception as error:
+            raise _reason(error, path) from error
         for name, array in arrays.items():
             if _digest(array) != record[name][-1]:
-                raise ValueError(f"checksum of {name} does not match")
+                raise DamagedError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in _named(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+# What TensorStore says of files that are not what was written; its "OS error" is the system's.
+_DAMAGE = re.compile(
+    r"DATA_LOSS|NOT_FOUND|FAILED_PRECONDITION|OUT_OF_RANGE|Error decoding|Error parsing|does not exist|No valid PyTree"
+)
+_OS_ERROR = re.compile(r"OS error (\d+)|errno[ =:]*(\d+)", re.IGNORECASE)
+
+
+def _reason(error: Exception, path: Path) -> Exception:
+    """Damage, or why the files cannot be read here and now."""
+    numbers = [number for link in _chain(error) for number in _system_errors(link)]
+    here = [n for n in numbers if n not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)]
+    blocked = _unreadable(path)
+    if not here and blocked is None and any(_is_damage(link) for link in _chain(error)):
+        return DamagedError(_first_line(error))
+    detail = blocked or (os.strerror(here[0]) if here else _first_line(error))
+    return RefusedError(
+        f"checkpoint {path} cannot be read here ({detail}); nothing was changed: mend that, then run the same command "
+        "again"
+    )
+
+
+def _is_damage(error: BaseException) -> bool:
+    if isinstance(error, ImportError | MemoryError | PermissionError):
+        return False
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | FileNotFoundError | KeyError | EOFError):
+        return True
+    return bool(_DAMAGE.search(str(error))) or (isinstance(error, TypeError) and "NoneType" in str(error))
+
+
+def _system_errors(error: BaseException) -> list[int]:
+    found = [int(a or b) for a, b in _OS_ERROR.findall(str(error))]
+    return found + ([error.errno] if isinstance(error, OSError) and error.errno else [])
+
+
+def _unreadable(path: Path) -> str | None:
+    """Why one of the files below ``path`` cannot be read to its end, or None."""
+    try:
+        for file in (found for found in path.rglob("*") if found.is_file()):
+            with file.open("rb") as stream:
+                while stream.read(2**24):
+                    pass
+    except FileNotFoundError:
+        return None
+    except (OSError, MemoryError) as error:
+        return _first_line(error)
+    return None
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    links: list[BaseException] = []
+    while error is not None and error not in links:
+        links.append(error)
+        error = error.__cause__ or error.__context__
+    return links
 
 
 def _named(tree: Any) -> dict[str, Any]:
@@ -169,7 +250,9 @@ def _record_digest(record: dict) -> str:
 
 def _digest(array: np.ndarray) -> str:
     array = np.ascontiguousarray(array)
-    return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).hexdigest()
+    total = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
+    total.update(array.reshape(-1).view(np.uint8).data)  # no copy
+    return total.hexdigest()
 
 
 def digest(tree: Any) -> str:
@@ -185,8 +268,7 @@ def _describe(leaf: tuple | None) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
+    error = _chain(error)[-1] if error.__cause__ is not None else error
     lines = str(error).strip().splitlines()
     if not lines:
         return type(error).__name__

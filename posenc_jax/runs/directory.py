@@ -1,109 +1,45 @@
-"""What lies in a run's directory: which config it belongs to, which groups it has, what is finished; and who may
-write.
+"""What lies in a run's directory: which config and code it belongs to, which groups it has, what is finished.
+
+``config.json`` is written first and refuses other configs; a group's has its replicas too. ``result.json`` is written
+last.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
-import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from posenc_jax.config import Run, difference, from_json, identity, to_json
-from posenc_jax.runs.files import write_atomically
+from posenc_jax.config import Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
+from posenc_jax.runs import own_code
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json, write_json
+
+FORMAT = 2
+"""Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top."""
 
 Replica = tuple[int, float]
 """Seed and learning rate."""
 
-
-class RefusedError(ValueError):
-    """The directory belongs to something else, or is in use; the message says what to do."""
+_GROUP = re.compile(r"group-(\d{3,})")
 
 
-def results(directory: Path, config: Run | None = None) -> list[dict]:
-    """The finished groups' results, in order; only those with a replica of ``config`` if given."""
-    found = []
-    for path in sorted(directory.glob("group-*/result.json")):
-        result = read_json(path)
-        if config is None or any((r["seed"], r["learning_rate"]) in config.replicas for r in result["replicas"]):
-            found.append(result)
-    return found
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """What a ``config.json`` says.
 
+    Attributes:
+      config: the run or the ablation. code: the digests of the user's own classes in it (see `own_code`).
+      replicas, group_size: of a group, else empty and 0.
+    """
 
-def group_directories(directory: Path) -> list[Path]:
-    """The groups of a run's directory, in order; a group's directory is its own only one."""
-    return sorted(directory.glob("group-*")) or [directory]
-
-
-def complete(directory: Path, config: Run) -> bool:
-    """True when every replica of ``config`` has a result."""
-    done = {(r["seed"], r["learning_rate"]) for result in results(directory) for r in result["replicas"]}
-    return done.issuperset(config.replicas)
-
-
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Makes the directory and holds it for this process; the lock dies with the process, whatever kills it."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / "lock").open("a+")
-    except OSError as error:
-        raise RefusedError(f"cannot write in {directory} ({error.strerror}): choose another directory") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise RefusedError(
-                f"{directory} is in use by process {file.read().strip() or '?'}: wait for it, or choose another "
-                "directory"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def claim(directory: Path, config: dict) -> None:
-    """Writes ``config.json``, or refuses when the directory holds another config."""
-    path = directory / "config.json"
-    refuse_other(directory, config)
-    if not path.exists() or read_json(path) != config:
-        write_atomically(path, json.dumps(config, indent=1) + "\n")
-
-
-def refuse_other(directory: Path, config: dict) -> None:
-    """Refuses a directory that holds another config."""
-    path = directory / "config.json"
-    if not path.exists():
-        return
-    old = read_json(path)
-    if old.get("type") != config["type"]:
-        raise RefusedError(
-            f"{directory} holds something else than a single run (see its config.json): choose another directory"
-        )
-    lines = difference(identity(old), identity(config))
-    if lines:
-        raise RefusedError(
-            f"{directory} holds another config; choose another directory, or go back to it. Differences:\n  "
-            + "\n  ".join(lines)
-        )
-
-
-def read_json(path: Path) -> dict:
-    """The object in a JSON file of ours; RefusedError when the file is damaged."""
-    try:
-        data = json.loads(path.read_text())
-        if not isinstance(data, dict):
-            raise ValueError("it holds no object")
-    except ValueError as error:  # also bytes that are no text
-        raise RefusedError(
-            f"{path} is damaged ({error}): restore it, or move {path.parent} away to start that part over"
-        ) from None
-    return data
+    config: Any
+    code: own_code.Digests
+    replicas: tuple[Replica, ...] = ()
+    group_size: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,47 +56,243 @@ class Group:
         return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
 
 
+def group_directories(directory: Path) -> list[Path]:
+    """The groups of a run's directory, in order; a group's directory is its own only one.
+
+    Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none.
+    """
+    found = [path for path in directory.glob("group-*") if _GROUP.fullmatch(path.name) and path.is_dir()]
+    return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
+
+
+def results(directory: Path, config: Run | None = None) -> list[dict]:
+    """The finished groups' results, in order; only those with a replica of ``config`` if given."""
+    return [result for _, result in results_by_group(directory, config)]
+
+
+def results_by_group(directory: Path, config: Run | None = None) -> list[tuple[Path, dict]]:
+    """As `results`, each with the directory of its group."""
+    found = []
+    for path in group_directories(directory):
+        if path != directory and (path / "result.json").exists():
+            result = finished(path)
+            if config is None or any(replica in config.replicas for replica in replicas_of(result)):
+                found.append((path, result))
+    return found
+
+
+def finished(group: Path) -> dict:
+    """The result of a group; RefusedError when it has none yet, or has that of other replicas."""
+    path = group / "result.json"
+    if not path.exists():
+        raise RefusedError(f"{group} is not finished: run it to the end first")
+    result = read_json(path)
+    replicas = read_group(group).replicas
+    if replicas_of(result) != replicas:
+        raise RefusedError(
+            f"{path} is of other replicas ({_listed(replicas_of(result))}) than {group / 'config.json'} has "
+            f"({_listed(replicas)}): restore one of them, or move {group} away to train it again"
+        )
+    return result
+
+
+def replicas_of(result: dict) -> tuple[Replica, ...]:
+    """Seed and learning rate of each replica of a ``result.json``."""
+    return tuple((replica["seed"], replica["learning_rate"]) for replica in result["replicas"])
+
+
+def complete(directory: Path, config: Run) -> bool:
+    """True when every replica of ``config`` has a result."""
+    done = {replica for result in results(directory) for replica in replicas_of(result)}
+    return done.issuperset(config.replicas)
+
+
+def check_writable(directory: Path) -> None:
+    """Refuses a directory that cannot be made or written in."""
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    if not there.is_dir():
+        raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
+
+
+def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
+    """Writes ``config.json`` and copies of the user's own code, or refuses as `refuse_other`."""
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    own_code.save(config, directory)
+    write_json(directory / "config.json", _data(config))
+
+
+def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
+    """Refuses a directory that holds another config, or results of other code of the user's."""
+    path = directory / "config.json"
+    if not path.exists():
+        return
+    stored = read_stored(path, own_code.own_classes(config))
+    if type(stored.config) is not type(config):
+        kinds = {"Run": "a single run", "Ablation": "an ablation"}
+        raise RefusedError(
+            f"{directory} holds {kinds[type(stored.config).__name__]}, not {kinds[type(config).__name__]}: choose "
+            "another directory"
+        )
+    if lines := _config_differences(stored.config, config):
+        holds = "a run" if isinstance(config, Run) else "an ablation"
+        raise RefusedError(
+            f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
+            "Differences:\n  " + "\n  ".join(lines)
+        )
+    if not accept_changed_code:
+        refuse_changed_code(directory, changed_code(directory, own_code.digests(config)))
+
+
+def changed_code(directory: Path, code: own_code.Digests) -> list[str]:
+    """Which of the user's classes are other ones in ``code`` than a run, or a group of it, was made with."""
+    paths = dict.fromkeys([directory / "config.json", *(g / "config.json" for g in group_directories(directory))])
+    found = [line for path in paths if path.exists() for line in own_code.changes(code_in(path), code)]
+    return list(dict.fromkeys(found))
+
+
+def refuse_changed_code(directory: Path, changes: list[str]) -> None:
+    """RefusedError if there are any."""
+    if changes:
+        raise RefusedError(
+            f"{directory} has results of other code: {'; '.join(changes)}; go back to that code, choose another "
+            "directory, or accept the change (--accept-changed-code), which marks what other code computed"
+        )
+
+
+def _config_differences(old: Any, new: Any) -> list[str]:
+    if isinstance(new, Run):
+        return difference(identity(to_json(old)), identity(to_json(new)))
+    cells = {(cell.table, cell.label): cell for cell in old.runs}
+    lines = []
+    for cell in new.runs:  # cells may be added or left out
+        before = cells.get((cell.table, cell.label))
+        if before is not None:
+            lines += difference(identity(to_json(before)), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
+    return lines
+
+
 def plan(directory: Path, config: Run, size: int) -> list[Group]:
     """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
     groups: list[Group] = []
     taken: set[Replica] = set()
-    for path in sorted(directory.glob("group-*/config.json")):
-        data = read_json(path)
-        lines = difference(identity(data["config"]), identity(to_json(config)))
-        if lines:
+    own = own_code.own_classes(config)
+    there = [path for path in group_directories(directory) if path != directory and (path / "config.json").exists()]
+    for path in there:
+        stored = read_stored(path / "config.json", own)
+        if lines := _config_differences(stored.config, config):
             raise RefusedError(
-                f"{path.parent} belongs to another config; choose another directory, or move it away. Differences:\n  "
-                + "\n  ".join(lines)
+                f"{path} belongs to another config; choose another directory, or move it away. "
+                "Differences:\n  " + "\n  ".join(lines)
             )
-        replicas = tuple((seed, rate) for seed, rate in data["replicas"])
-        taken.update(replicas)
-        if set(replicas) & set(config.replicas):
-            groups.append(Group(path.parent, replicas, data["group_size"]))
-    number = len(list(directory.glob("group-*/config.json")))
+        if twice := taken.intersection(stored.replicas):
+            raise RefusedError(
+                f"{path} has replicas that another group of {directory} has too ({_listed(tuple(twice))}): move one of "
+                f"them away"
+            )
+        taken.update(stored.replicas)
+        if set(stored.replicas) & set(config.replicas):
+            groups.append(Group(path, stored.replicas, stored.group_size))
+    # Never a number that is or was in use: a group may have been moved away.
+    used = [int(found[1]) for found in map(_GROUP.match, (path.name for path in directory.glob("group-*"))) if found]
+    number = max(used, default=-1) + 1
     missing = [replica for replica in config.replicas if replica not in taken]
     for start in range(0, len(missing), size):
         group = Group(directory / f"group-{number:03d}", tuple(missing[start : start + size]), size)
-        group.directory.mkdir(exist_ok=True)
-        data = {"config": to_json(config), "replicas": group.replicas, "group_size": size}
-        write_atomically(group.directory / "config.json", json.dumps(data, indent=1) + "\n")
+        group.directory.mkdir()
+        write_json(
+            group.directory / "config.json",
+            {**_data(config), "replicas": [list(replica) for replica in group.replicas], "group_size": size},
+        )
         groups.append(group)
         number += 1
     return groups
 
 
-def load_config(directory: Path) -> Run:
-    """The config of a run's directory."""
+def load_config(directory: Path, *, own: Mapping[str, type] | None = None) -> Run:
+    """The config of a run's or a group's directory, with the user's own classes from the copy that the run keeps."""
+    stored = load_stored(directory, own=own)
+    if not isinstance(stored.config, Run):
+        raise RefusedError(f"{directory} is no run: it holds an ablation, each of whose cells is a directory in it")
+    return stored.config
+
+
+def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> Stored:
+    """What ``config.json`` of a directory says. ``own``: the user's classes, if not those of the copy."""
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
-    data = read_json(path)
+    if own is None:
+        home = directory.parent if _GROUP.fullmatch(directory.name) else directory
+        own = own_code.load(home, code_in(path))
+    return read_stored(path, own)
+
+
+def code_in(path: Path) -> own_code.Digests:
+    """The digests of the user's classes in a ``config.json``."""
+    code = _checked(path).get("code", {})
+    if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
+        raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
+    if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
+        raise RefusedError(f"{path} names {odd[0]!r} as code, which is no file.py:Class: restore it")
+    return code
+
+
+def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
+    """What a ``config.json`` of any format says; RefusedError when this version cannot read it."""
+    data = _checked(path)
     try:
-        config = from_json(data.get("config", data))
-    except (ImportError, AttributeError, KeyError, TypeError, ValueError) as error:
+        config = from_json(data.get("config", data), own)
+        replicas = tuple((int(seed), float(rate)) for seed, rate in data.get("replicas", ()))
+        return Stored(config, code_in(path), replicas, int(data.get("group_size", 0)))
+    except UnknownTypeError as error:
+        raise RefusedError(f"{path}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"{path} cannot be read as a config: {error}") from None
+
+
+def read_group(directory: Path) -> Group:
+    """The group in a directory, whatever its config; RefusedError when there is none."""
+    path = directory / "config.json"
+    if not path.exists():
+        raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
+    data = _checked(path)
+    try:
+        replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
+        return Group(directory, replicas, int(data["group_size"]))
+    except (KeyError, TypeError, ValueError):
+        raise RefusedError(f"{path} is no group's: restore it") from None
+
+
+def _checked(path: Path) -> dict:
+    data = read_json(path)
+    written = data.get("format", 1)
+    if written not in range(1, FORMAT + 1):
         raise RefusedError(
-            f"{path} cannot be read as a config ({type(error).__name__}: {error}): "
-            "run the command in the folder that the run was started from, with the version that wrote it"
-        ) from None
-    if not isinstance(config, Run):
-        raise RefusedError(f"{directory} is no run: it holds an ablation, each of whose cells is a directory in it")
-    return config
+            f"{path} is of format {written}, and this version reads formats up to {FORMAT}: use the version that wrote "
+            "it"
+        )
+    return data
+
+
+def _data(config: Any) -> dict:
+    return {"format": FORMAT, "config": to_json(config), "code": own_code.digests(config)}
+
+
+def cell_directory(directory: Path, cell: Run) -> Path:
+    """Where an ablation keeps a cell: under its name, or under the one that an earlier format gave it."""
+    named = directory / cell.directory_name
+    if named.exists() or not directory.is_dir():
+        return named
+    for path in sorted(directory.glob("*/config.json")):
+        data = read_json(path)
+        if "format" not in data and data.get("table") == cell.table and data.get("label") == cell.label:
+            stored = read_stored(path, own_code.own_classes(cell))
+            if isinstance(stored.config, Run) and config_hash(stored.config) == config_hash(cell):
+                return path.parent
+    return named
+
+
+def _listed(replicas: tuple[Replica, ...]) -> str:
+    return ", ".join(f"seed {seed} at {rate:g}" for seed, rate in replicas)

@@ -1,40 +1,59 @@
-"""What a run stood on: versions, devices, threads. Bits are equal only where `deciding` is."""
+"""What a run stands on: the code, versions, devices, threads. Bits are equal only where `deciding` is."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.metadata
 import os
 import platform
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import jax
 
-# What changes the last bits of a result.
-DECIDING = ("jax", "jaxlib", "flax", "optax", "platform", "device_kind", "device_count", "threads", "xla_flags")
+import posenc_jax
+
+_PACKAGE = Path(posenc_jax.__file__).resolve().parent
+
+# What changes the last bits of a result. What a commit means for the code, `source` tells.
+DECIDING = (
+    *("version", "source", "jax", "jaxlib", "flax", "optax", "numpy", "platform", "device_kind", "device_count"),
+    *("processes", "cpu", "threads", "xla_flags", "matmul_precision", "x64", "mode"),
+)
 
 
-def environment() -> dict[str, str | int | None]:
-    """Versions, devices, threads and the commit of the source, as they are now."""
+def environment() -> dict[str, Any]:
+    """The code of this package, versions, devices, threads and flags, as they are now."""
     devices = jax.devices()
     return {
-        **{
-            name: importlib.metadata.version(name)
-            for name in ("posenc-jax", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
-        },
+        **code(),
+        **{name: _version(name) for name in ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")},
         "python": platform.python_version(),
         "platform": devices[0].platform,
         "device_kind": devices[0].device_kind,
         "device_count": len(devices),
+        "processes": jax.process_count(),
+        "cpu": _cpu(),
         "threads": threads(),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
-        "git_commit": _git_commit(),
+        "matmul_precision": jax.config.jax_default_matmul_precision,  # type: ignore[attr-defined]
+        "x64": bool(jax.config.jax_enable_x64),  # type: ignore[attr-defined]
     }
+
+
+def code() -> dict[str, str | bool | None]:
+    """Which code of this package runs: its version, the SHA-256 of its Python files, and, from a clone of its own
+    repository, the commit and whether files of the package differ from it (else None).
+    """
+    return {"version": posenc_jax.__version__, "source": _source(), **_commit()}
 
 
 def threads() -> int:
     """Size of XLA's thread pool on the CPU: the variable NPROC, else the cores that this process may use."""
-    return int(os.environ.get("NPROC", 0)) or len(os.sched_getaffinity(0))
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(os.environ.get("NPROC", 0)) or allowed
 
 
 def deciding(record: dict) -> dict:
@@ -42,15 +61,65 @@ def deciding(record: dict) -> dict:
     return {name: record.get(name) for name in DECIDING}
 
 
-def _git_commit() -> str | None:
+def differences(old: dict, new: dict) -> list[str]:
+    """``name: old -> new`` where what decides bits differs."""
+    before, now = deciding(old), deciding(new)
+    return [f"{name}: {_short(before[name])} -> {_short(now[name])}" for name in DECIDING if before[name] != now[name]]
+
+
+def code_of(record: dict) -> dict[str, Any]:
+    """Of an environment, which code of this package and of the user's there was."""
+    return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}
+
+
+def _short(value: Any) -> str:
+    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else str(value)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
+        return None
+
+
+@functools.cache
+def _source() -> str:
+    total = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        total.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+@functools.cache
+def _cpu() -> str:
+    """The model of the processor: its vector units decide how XLA:CPU sums."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.machine())
+
+
+@functools.cache
+def _commit() -> dict[str, str | bool | None]:
+    """Of the repository that this package is the source of, never of one that happens to enclose an installation."""
+    unknown: dict[str, str | bool | None] = {"commit": None, "dirty": None}
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or Path(top.strip()).resolve() != _PACKAGE.parent or not _git("ls-files", "__init__.py"):
+        return unknown
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ".")
+    if commit is None or changed is None:
+        return unknown
+    return {"commit": commit.strip(), "dirty": bool(changed.strip())}
+
+
+def _git(*arguments: str) -> str | None:
     try:
         found = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
+            ["git", "-C", str(_PACKAGE), *arguments], capture_output=True, text=True, timeout=5, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
+    return found.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -17,11 +18,16 @@ from posenc_jax.config import Run, to_json
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.runs.cell import Cell, Reporter, load_group_state, write_texts
-from posenc_jax.runs.directory import RefusedError, group_directories, load_config
-from posenc_jax.runs.files import dumps, write_atomically
-from posenc_jax.runs.supply import read_tokenizer
-from posenc_jax.runs.transplant import finished, partners
+from posenc_jax.files import write_atomically
+from posenc_jax.runs.cell import Engine, write_texts
+from posenc_jax.runs.directory import code_in, finished, group_directories, load_config, refuse_changed_code
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import dumps
+from posenc_jax.runs.own_code import Digests, changed_here, changes, load_here
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.state import load_group_state
+from posenc_jax.runs.supply import home_of, read_tokenizer
+from posenc_jax.runs.transplant import partners
 from posenc_jax.training.replicas import make_mesh, place
 from posenc_jax.training.step import init_encodings
 
@@ -33,6 +39,7 @@ def evaluate(
     *,
     data: str | None = None,
     shuffle_words: bool = False,
+    accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[dict]]:
@@ -43,24 +50,30 @@ def evaluate(
     so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps
     their shapes. Another corpus is read with the run's own tokenizer; of it the test split is needed only.
 
+    The user's own classes are those of the copy that the run keeps. Where they have changed since, it is refused, or
+    with ``accept_changed_code`` measured with the changed ones, which the file then says.
+
+    Where there are fewer devices than a sharded run was trained on, it is measured without sharding.
+
     Returns:
       The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match,
       loss, count, and the task's own scores.
 
     Raises:
-      RefusedError: the run is not finished, or the new slot needs parameters that were not trained.
+      RefusedError: the run is not finished, the new slot needs parameters that were not trained, or code has changed.
       ValueError: a length or slot that the run cannot serve.
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
-    config = load_config(directory)
+    config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
+    changed = _for_these_devices(changed, reporter.note)
     groups = group_directories(directory)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = task.load(reporter.note, read_tokenizer(directory), ("test",))
-    cell = Cell(changed, reporter, stop, loaded)
+    engine = Engine(changed, reporter, stop, loaded)
     rows: list[dict] = []
     decoded: list[dict] = []
     for group_directory in groups:
@@ -69,7 +82,7 @@ def evaluate(
         group, state = load_group_state(config, group_directory, reporter.note)
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
-        found, lines = cell.evaluate(group, placed, lengths)
+        found, lines = engine.evaluate(group, placed, lengths)
         decoded += lines
         for length, scores in found:
             for i, (seed, rate) in enumerate(group.replicas):
@@ -80,6 +93,8 @@ def evaluate(
         "posenc": spec(changed.posenc),
         "evaluation": to_json(changed.evaluation),
     }
+    if other_code:
+        question["changed_code"] = other_code
     if loaded is not None:
         question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
@@ -91,11 +106,47 @@ def evaluate(
     return path, json.loads(path.read_text())["rows"]
 
 
+def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:
+    """The config of a run, and the digests of the user's classes in it that are not what the run was trained with."""
+    home = home_of(directory)
+    if not (directory / "config.json").exists():
+        return load_config(directory), {}  # which says that there is none
+    trained_with = code_in(directory / "config.json")
+    other = changed_here(home, trained_with)
+    for group in group_directories(directory):  # trained before or after a change that was accepted
+        for name, digest in code_in(group / "config.json").items():
+            if trained_with.get(name, digest) != digest:
+                other[name] = digest
+    if not other:
+        return load_config(directory), {}
+    if not accept_changed_code:
+        refuse_changed_code(directory, changes({name: trained_with[name] for name in other}, other))
+    return load_config(directory, own=load_here(home, trained_with)), other
+
+
+def _for_these_devices(config: Run, note: Callable[[str], None]) -> Run:
+    """The run, unsharded where there are not the devices for it."""
+    execution = config.execution
+    if execution.data * execution.model <= len(jax.devices()):
+        return config
+    note(
+        f"trained on {execution.data * execution.model} devices for each replica, measured on one: equal up to rounding"
+    )
+    return dataclasses.replace(config, execution=dataclasses.replace(execution, data=1, model=1))
+
+
 def changed_config(
     config: Run, lengths: tuple[int, ...], posenc: Slot, data: str | None = None, shuffle_words: bool = False
 ) -> Run:
-    """The run with other evaluated lengths, slot and test data; ValueError when they do not fit."""
-    evaluation, task = dataclasses.replace(config.evaluation, lengths=lengths), config.task
+    """The run with other slot and test data, and ``lengths`` among its evaluated ones; ValueError when they do not fit.
+
+    The run's own lengths stay: tables of positions are as long as they were trained.
+    """
+    for before, after in itertools.pairwise(lengths):
+        if after <= before:
+            raise ValueError(f"lengths {before}, {after} are out of order: write each once, ascending")
+    all_lengths = tuple(sorted({*config.evaluation.lengths, *lengths}))
+    evaluation, task = dataclasses.replace(config.evaluation, lengths=all_lengths), config.task
     if data is not None or shuffle_words:
         if not isinstance(task, TextTask):
             raise ValueError(f"task {task.name!r} is generated: it has no text to exchange or words to shuffle")

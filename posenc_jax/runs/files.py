@@ -1,13 +1,47 @@
-"""Rows of JSON on disk: appended durably, keyed by step and replica, cut back to a checkpoint on resume."""
+"""JSON files of runs, and their rows: appended durably, keyed by step and replica, cut back to a checkpoint."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from posenc_jax.files import HeldError, LockingError, held, write_atomically, write_changed
+from posenc_jax.runs.errors import RefusedError
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Makes a run's or an ablation's directory and holds it for this process; RefusedError when it cannot."""
+    try:
+        with held(directory):
+            yield
+    except HeldError as error:
+        raise RefusedError(f"{directory} is in use by {error}: wait for it, or choose another directory") from None
+    except LockingError as error:
+        raise RefusedError(f"cannot write in {directory} ({error}): choose another directory") from None
+
+
+def read_json(path: Path) -> dict:
+    """The object in a JSON file of ours; RefusedError when the file is damaged."""
+    try:
+        data = json.loads(path.read_text())
+        if not isinstance(data, dict):
+            raise ValueError("it holds no object")
+    except ValueError as error:  # also bytes that are no text
+        raise RefusedError(
+            f"{path} is damaged ({error}): restore it, or move {path.parent} away to start that part over"
+        ) from None
+    return data
+
+
+def write_json(path: Path, data: dict) -> None:
+    """An object as JSON that people read, unless the file holds it already."""
+    write_changed(path, json.dumps(data, indent=1) + "\n")
 
 
 def dumps(value: Any) -> str:
@@ -41,17 +75,6 @@ def cut_back(path: Path, step: int) -> None:
     rows = [row for row in read_rows(path) if row["step"] <= step]
     if path.exists():
         write_atomically(path, "".join(dumps(row) + "\n" for row in rows))
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes by rename: the file is the old one or the new one, never a part."""
-    temporary = path.with_name(path.name + ".tmp")
-    data = content.encode() if isinstance(content, str) else content
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _clean(value: Any) -> Any:

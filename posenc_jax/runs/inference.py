@@ -31,10 +31,11 @@ from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
-from posenc_jax.runs.cell import Reporter, load_group_state
-from posenc_jax.runs.directory import RefusedError, load_config
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
-from posenc_jax.runs.transplant import best_replica, surviving_seeds
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.step import Bucket, buckets, forward
 from posenc_jax.training.streams import stream

@@ -5,41 +5,31 @@ Asked before anything is written and before the training program is compiled.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from posenc_jax.config import Run
-from posenc_jax.runs.directory import RefusedError, load_config
-
-
-def check_writable(directory: Path) -> None:
-    """Refuses a directory that cannot be made or written in."""
-    there = next(path for path in (directory, *directory.parents) if path.exists())
-    if not there.is_dir():
-        raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.own_code import own_classes
+from posenc_jax.runs.state import surviving_seeds
+from posenc_jax.runs.weights import load_weights
+from posenc_jax.training.replicas import check_devices
 
 
 def check_run(config: Run) -> None:
     """Refuses a run that asks for absent devices or untrained parameters, or whose task leaves its vocabulary."""
-    from posenc_jax.training.replicas import default_group_size, make_mesh
-
     if config.init_from is not None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
-        make_mesh(config.execution, config.execution.group_size or default_group_size(config.execution))
+        check_devices(config.execution)
         config.task.check()
     except ValueError as error:
         raise RefusedError(str(error)) from None
 
 
 def _check_source(source: Path, config: Run) -> None:
-    from posenc_jax.runs.transplant import surviving_seeds
-    from posenc_jax.runs.weights import load_weights
-
     if source.is_file():
-        load_weights(source)
+        load_weights(source, own=tuple(own_classes(config).values()))
         return
     if not source.is_dir():
         raise RefusedError(

@@ -15,8 +15,10 @@ from posenc_jax.config import Run, difference
 from posenc_jax.data.text.base import TextData, TextTask
 from posenc_jax.data.text.streaming import Feed
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
-from posenc_jax.runs.directory import RefusedError, read_json
-from posenc_jax.runs.files import write_atomically
+from posenc_jax.files import write_atomically
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.runs.weights import metadata_of, read_shapes
 
 # Of all seeds together, where training text is read in turn.
 _READING_THREADS = 4
@@ -25,16 +27,22 @@ _READING_THREADS = 4
 def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> TextData | None:
     """What the task reads from files, with the tokenizer of the run, which is stored in its directory at first.
 
+    A run that starts from another on text reads its corpus with that one's tokenizer: else its embeddings would be
+    those of other pieces.
+
     Raises:
-      RefusedError: the directory was begun with other data. DataError: the corpus is not there.
+      RefusedError: the directory was begun with other data, or the start has another tokenizer.
+      DataError: the corpus is not there.
     """
     if not isinstance(config.task, TextTask):
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
-    data = config.task.load(note, read_tokenizer(directory) if record.exists() else None)
+    tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
+    data = config.task.load(note, tokenizer)
+    _refuse_other_pieces(config, data.tokenizer, note)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
-        write_atomically(record, json.dumps(data.identity, indent=1) + "\n")
+        write_json(record, data.identity)
     elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
         raise RefusedError(
             f"{directory} was begun with other data: choose another directory, or prepare that data again. "
@@ -43,11 +51,46 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     return data
 
 
+def _tokenizer_of_the_start(config: Run, note: Callable[[str], None]) -> Tokenizer | None:
+    """The tokenizer of the run that this one starts from, or None where there is none."""
+    source = None if config.init_from is None else Path(config.init_from).expanduser().absolute()
+    if source is None or not (home_of(source) / "data.json").is_file():
+        return None
+    tokenizer = read_tokenizer(source)
+    if tokenizer.vocab_size != config.task.vocab_size:
+        raise RefusedError(
+            f"init_from = {config.init_from!r} has a tokenizer of {tokenizer.vocab_size} pieces, and this run asks for "
+            f"{config.task.vocab_size}: use the same data.tokenizer and data.vocab_size"
+        )
+    note(f"init_from {source}: the text is read with its tokenizer")
+    return tokenizer
+
+
+def _refuse_other_pieces(config: Run, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
+    """Refuses a start from a file of weights that were trained with another tokenizer."""
+    source = None if config.init_from is None else Path(config.init_from).expanduser().absolute()
+    if source is None or not source.is_file():
+        return
+    trained_with = metadata_of(source, read_shapes(source)[1]).get("tokenizer")
+    if trained_with is None:
+        note(f"init_from {source} does not say which tokenizer it was trained with: its embeddings may be of others")
+    elif trained_with != tokenizer.sha256:
+        raise RefusedError(
+            f"init_from = {config.init_from!r} was trained with another tokenizer ({trained_with[:12]}..., here "
+            f"{tokenizer.sha256[:12]}...): start from the directory of its run, whose tokenizer is then used"
+        )
+
+
+def home_of(directory: Path) -> Path:
+    """The directory of the run that a group is of, or itself."""
+    return directory.parent if directory.name.startswith("group-") else directory
+
+
 def read_tokenizer(directory: Path) -> Tokenizer:
     """The tokenizer stored with a run, also for one of its groups; RefusedError when it is not the one that the run
     was made with.
     """
-    home = directory.parent if directory.name.startswith("group-") else directory
+    home = home_of(directory)
     path, record = home / "tokenizer.model", home / "data.json"
     for file in (path, record):
         if not file.is_file():
@@ -89,7 +132,7 @@ class Supply:
         """
         if self.data is None:
             return None
-        task, count = self.config.task, self.config.training.steps_per_call
+        task, count = self.config.task, self.config.training.steps_at_once
         assert isinstance(task, TextTask)
         for seed in set(seeds) - set(self._plans):
             self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)

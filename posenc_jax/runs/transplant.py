@@ -1,4 +1,4 @@
-"""Surgery on finished runs: start from their parameters, or put other encodings into them."""
+"""Parameters of one run in the place of another's: which of the encodings' belong to which."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Run, from_json
+from posenc_jax.config import Run
 from posenc_jax.encodings import Slot, elements
 from posenc_jax.models.config import Slots
-from posenc_jax.runs.cell import load_group_state
-from posenc_jax.runs.directory import RefusedError, group_directories, load_config, read_json
-from posenc_jax.runs.weights import load_weights
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.own_code import own_classes
+from posenc_jax.runs.state import replica_params
+from posenc_jax.runs.weights import describe, load_weights
 from posenc_jax.training.sharding import path_string
 
 
@@ -29,7 +31,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
-    trained, old_slots = _trained(source.expanduser().absolute(), seed, note)
+    trained, old_slots = _trained(source.expanduser().absolute(), config, seed, note)
     arranged = {
         stack: tuple(
             None if partner is None else trained["posenc"][stack][partner]
@@ -62,11 +64,12 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     return taken
 
 
-def _trained(source: Path, seed: int, note: Callable[[str], None]) -> tuple[Any, Slots]:
+def _trained(source: Path, config: Run, seed: int, note: Callable[[str], None]) -> tuple[Any, Slots]:
     """The parameters of a source and the slots that its encodings stood in."""
     if source.is_file():
-        params, metadata = load_weights(source, note=note)
-        return params, from_json(metadata["slots"])
+        own = tuple(own_classes(config).values())
+        params, metadata = load_weights(source, own=own, note=note)
+        return params, describe(source, metadata, own).slots
     return replica_params(source, seed, note), load_config(source).slots
 
 
@@ -84,43 +87,3 @@ def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:
                 found[index] = match[0]
                 before.remove(match)
     return tuple(found.get(index) for index in range(len(after)))
-
-
-def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """Final parameters of one seed of a finished run (of its best learning rate by validation, if it tried several)."""
-    directory, index = best_replica(source, seed)
-    _, state = load_group_state(load_config(source.expanduser().absolute()), directory, note)
-    return jax.tree.map(lambda leaf: leaf[index], state["params"])
-
-
-def best_replica(source: Path, seed: int) -> tuple[Path, int]:
-    """The group and the place in it of the replica with this seed that is best by validation."""
-    source = source.expanduser().absolute()
-    config = load_config(source)
-    best: tuple[float, Path, int] | None = None
-    for directory in group_directories(source):
-        result = finished(directory)
-        for index, replica in enumerate(result["replicas"]):
-            score = replica["validation"][config.task.validation_metric]
-            if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
-                best = (score, directory, index)
-    if best is None:
-        raise RefusedError(
-            f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds "
-            f"{config.seeds}"
-        )
-    return best[1:]
-
-
-def surviving_seeds(source: Path) -> set[int]:
-    """The seeds of a finished run of which a replica did not diverge."""
-    replicas = (replica for directory in group_directories(source) for replica in finished(directory)["replicas"])
-    return {replica["seed"] for replica in replicas if replica["diverged_at"] is None}
-
-
-def finished(directory: Path) -> dict:
-    """The result of a group; RefusedError when it has none yet."""
-    path = directory / "result.json"
-    if not path.exists():
-        raise RefusedError(f"{directory} is not finished: run it to the end first")
-    return read_json(path)

@@ -3,29 +3,38 @@
 A tensor is called by its path in the tree of parameters (``decoder.blocks.0.self_attention.query.kernel``,
 ``posenc.encoder.0.table``), or as in `posenc_jax.models.torch_weights` when the layout is "torch". The file's metadata
 has one entry, "posenc_jax", a JSON object: "layout", "kind", "model", "slots", "vocab_size", "num_classes" and
-"max_len" say which model it is; files of runs also tell "seed", "learning_rate" and "run", the whole config.
+"max_len" say which model it is; files of runs also tell "seed", "learning_rate", "run", the whole config,
+"code", the digests of the user's own classes in it, and for text "tokenizer", its SHA-256.
+
+A file holds numbers and names only: an encoding of the user's own is found in the classes that the caller hands in.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+from flax import nnx
 
-from posenc_jax.config import Run, from_json, to_json
+from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
+from posenc_jax.files import write_atomically
+from posenc_jax.models import Model, build
 from posenc_jax.models.config import STACKS, ModelKind, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
-from posenc_jax.runs.directory import RefusedError, load_config
-
-if TYPE_CHECKING:
-    from posenc_jax.models import Model
+from posenc_jax.runs import own_code
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.state import best_replica, load_group_state
+from posenc_jax.training.step import init_encodings, init_model
 
 Metadata = dict[str, Any]
 _ENTRY = "posenc_jax"
@@ -33,6 +42,38 @@ _ENTRY = "posenc_jax"
 
 def silent(text: str) -> None:
     """Takes notes for nobody."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """The model that a file is of; the arguments of `posenc_jax.models.build`."""
+
+    kind: ModelKind
+    model: Transformer
+    slots: Slots
+    vocab_size: int
+    num_classes: int
+    max_len: int
+
+
+def describe(path: Path, metadata: Metadata, own: Sequence[type] = ()) -> Described:
+    """The model in a file's metadata; RefusedError when they are not whole or need a class that is not in ``own``."""
+    classes = {type_name(cls): cls for cls in own}
+    try:
+        return Described(
+            metadata["kind"],
+            from_json(metadata["model"], classes),
+            from_json(metadata["slots"], classes),
+            *(int(metadata[size]) for size in ("vocab_size", "num_classes", "max_len")),
+        )
+    except UnknownTypeError as error:
+        raise RefusedError(
+            f"{path}: {error}; from Python hand the class in (own=), or start from the directory of the run"
+        ) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusedError(
+            f"{path} does not give a model ({type(error).__name__}: {error}): read it with the version that wrote it"
+        ) from None
 
 
 def model_metadata(
@@ -59,11 +100,17 @@ def run_metadata(run: Run, *, seed: int, learning_rate: float) -> Metadata:
         "seed": seed,
         "learning_rate": learning_rate,
         "run": to_json(run),
+        "code": own_code.digests(run),
     }
 
 
 def save_weights(
-    path: str | os.PathLike, params: Params, metadata: Metadata, *, note: Callable[[str], None] = silent
+    path: str | os.PathLike,
+    params: Params,
+    metadata: Metadata,
+    *,
+    own: Sequence[type] = (),
+    note: Callable[[str], None] = silent,
 ) -> None:
     """Writes parameters (one replica's) to a file by rename; equal parameters and metadata give equal bytes.
 
@@ -71,7 +118,7 @@ def save_weights(
 
     Args:
       metadata: of `run_metadata` or `model_metadata`, and whatever else JSON can hold. With ``layout`` "torch" the file
-        has torch's names.
+        has torch's names. own: the classes of the user's own encodings in the model, if it has any.
 
     Raises:
       ValueError: the parameters are not float32, are not those of the model in ``metadata``, or torch has no place for
@@ -81,39 +128,35 @@ def save_weights(
 
     path = Path(path)
     tensors = {name: np.asarray(leaf) for name, leaf in flat(params).items()}
-    if problem := _problem(tensors, flat(_expected(metadata))):
+    described = describe(path, metadata, own)
+    if problem := _problem(tensors, flat(_expected(described))):
         raise ValueError(f"params {problem}: pass float32 parameters and the metadata of the same model")
     _note_non_finite(tensors, path, note)
     if metadata["layout"] == "torch":
-        tensors = to_torch(params, from_json(metadata["model"]))
-    data = save(tensors, {_ENTRY: json.dumps(metadata, sort_keys=True)})
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+        tensors = to_torch(params, described.model)
+    write_atomically(path, save(tensors, {_ENTRY: json.dumps(metadata, sort_keys=True)}))
 
 
-def load_weights(path: str | os.PathLike, *, note: Callable[[str], None] = silent) -> tuple[Params, Metadata]:
+def load_weights(
+    path: str | os.PathLike, *, own: Sequence[type] = (), note: Callable[[str], None] = silent
+) -> tuple[Params, Metadata]:
     """The parameters of a file that `save_weights` wrote, bit for bit, in the tree that runs have, and its metadata.
 
+    Args:
+      own: the classes of the user's own encodings in the model, if it has any.
+
     Raises:
-      RefusedError: the file is damaged, was written by something else, or lacks tensors of its model.
+      RefusedError: the file is damaged, was written by something else, lacks tensors of its model, or needs other
+        classes.
     """
     path = Path(path).expanduser()
     tensors, entries = read_tensors(path)
     metadata = metadata_of(path, entries)
-    try:
-        expected = _expected(metadata)
-    except (ImportError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RefusedError(
-            f"{path} does not give a model ({type(error).__name__}: {error}): load it in the folder that the run was "
-            "started from, with the version that wrote it"
-        ) from None
+    described = describe(path, metadata, own)
+    expected = _expected(described)
     if metadata["layout"] == "torch":
         try:
-            tensors = flat(from_torch(tensors, from_json(metadata["model"]), metadata["kind"]))
+            tensors = flat(from_torch(tensors, described.model, described.kind))
         except ValueError as error:
             raise RefusedError(f"{path}: {error}") from None
     if problem := _problem(tensors, flat(expected)):
@@ -122,21 +165,19 @@ def load_weights(path: str | os.PathLike, *, note: Callable[[str], None] = silen
     return _filled(expected, tensors), metadata
 
 
-def load_model(path: str | os.PathLike, *, note: Callable[[str], None] = silent) -> Model:
-    """The model of a file that `save_weights` wrote, with its parameters; errors as in `load_weights`."""
-    from flax import nnx
-
-    from posenc_jax.models import build
-
-    params, metadata = load_weights(path, note=note)
-    key = jax.random.key(0)
+def load_model(path: str | os.PathLike, *, own: Sequence[type] = (), note: Callable[[str], None] = silent) -> Model:
+    """The model of a file that `save_weights` wrote, with its parameters; arguments and errors as of `load_weights`."""
+    params, metadata = load_weights(path, own=own, note=note)
+    model, key = describe(Path(path), metadata, own), jax.random.key(0)
     graph, state = nnx.split(
         nnx.eval_shape(
             lambda: build(
-                metadata["kind"],
-                from_json(metadata["model"]),
-                from_json(metadata["slots"]),
-                **{size: metadata[size] for size in ("vocab_size", "num_classes", "max_len")},
+                model.kind,
+                model.model,
+                model.slots,
+                vocab_size=model.vocab_size,
+                num_classes=model.num_classes,
+                max_len=model.max_len,
                 key=key,
                 posenc_key=key,
             )
@@ -163,9 +204,6 @@ def export_weights(
     Raises:
       RefusedError: the run is not finished, the file exists or cannot be written, or torch has no place for the model.
     """
-    from posenc_jax.runs.cell import load_group_state
-    from posenc_jax.runs.transplant import best_replica
-
     source, path = Path(run_directory).expanduser().absolute(), Path(path).expanduser()
     if path.exists():
         raise RefusedError(f"{path} exists: choose another file, or remove it")
@@ -178,9 +216,11 @@ def export_weights(
     group, state = load_group_state(config, directory, note)
     seed, rate = group.replicas[index]
     metadata = run_metadata(config, seed=seed, learning_rate=rate) | {"layout": "torch" if torch else "posenc_jax"}
+    if (record := directory.parent / "data.json").is_file():
+        metadata["tokenizer"] = read_json(record).get("tokenizer")
     params = jax.tree.map(lambda leaf: leaf[index], state["params"])
     try:
-        save_weights(path, params, metadata, note=note)
+        save_weights(path, params, metadata, own=tuple(own_code.own_classes(config).values()), note=note)
     except ValueError as error:
         raise RefusedError(str(error)) from None
     except OSError as error:
@@ -236,20 +276,13 @@ def _name(path: tuple) -> str:
     )
 
 
-def _expected(metadata: Metadata) -> Params:
-    """Shapes of the parameters of a file's model."""
-    from posenc_jax.training.step import init_encodings, init_model
-
-    common: dict[str, Any] = {
-        "kind": metadata["kind"],
-        "model": from_json(metadata["model"]),
-        "vocab_size": metadata["vocab_size"],
-    }
-    slots = from_json(metadata["slots"])
+def _expected(model: Described) -> Params:
+    """Shapes of the parameters of a model."""
+    common: dict[str, Any] = {"kind": model.kind, "model": model.model, "vocab_size": model.vocab_size}
     return jax.eval_shape(
         lambda: {
-            **init_model(np.int32(0), num_classes=metadata["num_classes"], **common),
-            "posenc": init_encodings(np.int32(0), slots=slots, max_len=metadata["max_len"], **common),
+            **init_model(np.int32(0), num_classes=model.num_classes, **common),
+            "posenc": init_encodings(np.int32(0), slots=model.slots, max_len=model.max_len, **common),
         }
     )
 

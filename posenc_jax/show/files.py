@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.files import replaced
 from posenc_jax.show import paper
 from posenc_jax.show.page import page
 from posenc_jax.show.plots import Plot
@@ -60,20 +62,16 @@ def write(files: dict[Path, bytes]) -> None:
     for path in files:
         if path.is_dir():
             raise ValueError(f"{path} is a directory, where a file would be written; nothing was written")
-    aside = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in files}
     made: list[Path] = []
     try:
-        for path, data in files.items():
-            missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-            for folder in reversed(missing):
-                folder.mkdir()
-                made.append(folder)
-            aside[path].write_bytes(data)
-        for path in files:
-            os.replace(aside[path], path)
+        with contextlib.ExitStack() as stack:  # every file takes its place when all are written
+            for path, data in files.items():
+                missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+                for folder in reversed(missing):
+                    folder.mkdir()
+                    made.append(folder)
+                stack.enter_context(replaced(path)).write_bytes(data)
     except OSError as error:
-        for path in aside.values():
-            path.unlink(missing_ok=True)
         for folder in reversed(made):
             if not any(folder.iterdir()):
                 folder.rmdir()

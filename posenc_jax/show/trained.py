@@ -17,10 +17,11 @@ from posenc_jax.data.text.classification import SECTIONS
 from posenc_jax.data.tokenizer import BOS, EOS, SEP
 from posenc_jax.encodings import spec
 from posenc_jax.models import Streams
-from posenc_jax.runs.directory import RefusedError, load_config
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import load_run, translate
+from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
-from posenc_jax.runs.transplant import replica_params, surviving_seeds
 from posenc_jax.show.measure import MOST, measure
 from posenc_jax.show.measured import Attention, MeasuredEncoding
 from posenc_jax.training.step import model_of

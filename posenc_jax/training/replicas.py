@@ -15,37 +15,60 @@ from posenc_jax.config import Execution
 from posenc_jax.training.sharding import state_shardings
 
 
+def mode_of(execution: Execution) -> str:
+    """The mode that "auto" stands for here."""
+    if execution.mode != "auto":
+        return execution.mode
+    alone = execution.data * execution.model == 1
+    return "devices" if alone and jax.default_backend() == "cpu" else "vmap"
+
+
+def check_devices(execution: Execution) -> None:
+    """Refuses (ValueError) an execution that needs more devices than there are, or other processes' devices."""
+    if jax.process_count() > 1:
+        raise ValueError(
+            f"{jax.process_count()} processes share their devices (jax.distributed), and a run is of one process: start "
+            "each process alone, with seeds and a directory of its own"
+        )
+    asked = execution.data * execution.model
+    if asked > len(jax.devices()):
+        raise ValueError(
+            f"execution.data x execution.model = {asked} devices are asked for, {len(jax.devices())} are there: lower "
+            "them, or run where there are more"
+        )
+
+
 def make_mesh(execution: Execution, group_size: int) -> Mesh:
     """Devices as (replica, data, model): as many rows of ``data x model`` devices as divide the group."""
-    devices = jax.devices()
-    per_replica = execution.data * execution.model
-    if per_replica > len(devices):
-        raise ValueError(
-            f"execution.data x execution.model = {per_replica} devices are asked for, {len(devices)} are there"
-        )
-    rows = (
-        1
-        if execution.mode == "map"
-        else max(n for n in range(1, len(devices) // per_replica + 1) if group_size % n == 0)
-    )
+    check_devices(execution)
+    devices, per_replica = jax.devices(), execution.data * execution.model
+    rows = max(n for n in range(1, most_rows(execution) + 1) if group_size % n == 0)
     grid = np.asarray(devices[: rows * per_replica]).reshape(rows, execution.data, execution.model)
     return Mesh(grid, ("replica", "data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
 
 
-def default_group_size(execution: Execution) -> int:
-    """One replica per device (per row of ``data x model`` devices)."""
-    if execution.mode == "map":
-        return 1
-    return max(1, len(jax.devices()) // (execution.data * execution.model))
+def most_rows(execution: Execution) -> int:
+    """Rows of ``data x model`` devices that replicas can lie on."""
+    return 1 if mode_of(execution) == "map" else max(1, len(jax.devices()) // (execution.data * execution.model))
 
 
-def whole_group(execution: Execution, size: int) -> int:
-    """``size`` rounded up so that in mode "devices" every device has equally many replicas.
+def group_size_for(execution: Execution, replicas: int) -> int:
+    """How many replicas a group has when ``replicas`` of them are to be trained: as many as end soonest, with the
+    fewest spares.
 
-    A program on all devices and one on a part of them are compiled differently, and differ in the last bits.
+    At most ``execution.group_size`` of them (default: one for each row of devices in "devices" and "map", all in
+    "vmap"), in groups of equal size, with equally many on each row. In "devices" a group lies on two devices at least
+    where there are two: a program on one alone is compiled differently, and differs in the last bits.
     """
-    devices = len(jax.devices()) if execution.mode == "devices" else 1
-    return -(-size // devices) * devices
+    rows = most_rows(execution)
+    limit = execution.group_size or (replicas if mode_of(execution) == "vmap" else rows)
+    groups = -(-replicas // limit)
+    size = -(-replicas // groups)
+    on_each = -(-size // rows)
+    used = -(-size // on_each)
+    if mode_of(execution) == "devices":
+        used = max(used, min(rows, 2))
+    return on_each * used
 
 
 def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
@@ -59,9 +82,9 @@ def over_replicas(fn: Callable, execution: Execution, mesh: Mesh) -> Callable:
     def one_by_one(replicas: Any, fed: Any, shared: Any) -> Any:
         return jax.lax.map(lambda pair: fn(*pair, shared), (replicas, fed))
 
-    if execution.mode == "vmap":
+    if mode_of(execution) == "vmap":
         return jax.vmap(fn, in_axes=(0, 0, None), spmd_axis_name="replica")
-    if execution.mode == "map":
+    if mode_of(execution) == "map":
         return one_by_one
     each = P("replica")
     return jax.shard_map(one_by_one, mesh=mesh, in_specs=(each, each, P()), out_specs=each, check_vma=False)

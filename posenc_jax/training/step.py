@@ -208,11 +208,11 @@ def train_step(
 def train_call(
     run: Run, mesh: Mesh | None, state: State, fed: Any = None, data: Any = None
 ) -> tuple[State, dict[str, Array]]:
-    """``steps_per_call`` steps under one `lax.scan`, with the means over those steps; ``fed`` has a leading step
+    """``steps_at_once`` steps under one `lax.scan`, with the means over those steps; ``fed`` has a leading step
     axis.
     """
     state, metrics = jax.lax.scan(
-        lambda s, f: train_step(run, mesh, s, f, data), state, fed, length=run.training.steps_per_call
+        lambda s, f: train_step(run, mesh, s, f, data), state, fed, length=run.training.steps_at_once
     )
     return state, {
         **means(jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics["sums"])),

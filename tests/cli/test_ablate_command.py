@@ -6,7 +6,7 @@ from synthetic_ablation import write_ablation
 from posenc_jax import report
 from posenc_jax.cli import main
 from posenc_jax.runs import ablation
-from posenc_jax.runs.ablation import FailedCellsError
+from posenc_jax.runs.errors import FailedCellsError
 
 CONFIG = """
 from posenc_jax import Ablation, Run, tasks
@@ -21,7 +21,6 @@ def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("posenc_jax.cli.ablate.prepare_jax", lambda: None)
     (tmp_path / "config.py").write_text(CONFIG)
-    monkeypatch.setattr(ablation, "all_missing", lambda directory, config: False)
     monkeypatch.setattr(ablation, "ablate", lambda config, directory, **_: write_ablation(directory))
     return tmp_path
 
@@ -87,12 +86,17 @@ def test_an_error_in_the_report_alone_is_one_line_and_no_success(home, capsys, m
 
 
 def test_without_a_single_result_there_is_no_report(home, capsys, monkeypatch):
-    monkeypatch.setattr(ablation, "all_missing", lambda directory, config: True)
-    monkeypatch.setattr(ablation, "ablate", _some_fail)
+
+    def all_fail(config, directory, **_):
+        directory.mkdir()
+        (directory / "results.jsonl").write_text("")
+        raise FailedCellsError("1 of 1 cells failed")
+
+    monkeypatch.setattr(ablation, "ablate", all_fail)
     assert main(["ablate", "config.py", "--directory", "out"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("posenc: 1 of 2 cells failed")
+    assert err == "posenc: 1 of 1 cells failed\n"
 
 
 def test_a_report_that_cannot_be_written_is_one_line(home, capsys, monkeypatch):

@@ -19,7 +19,8 @@ from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, streaming
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.streaming import Feed
-from posenc_jax.runs.cell import StoppedError, run
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import StoppedError
 
 COUNT = 3
 READING = "grain"

@@ -11,9 +11,9 @@ from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.runs import ablation as ablation_module
-from posenc_jax.runs.ablation import FailedCellsError, ablate
-from posenc_jax.runs.cell import StoppedError
-from posenc_jax.runs.directory import RefusedError, locked
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
+from posenc_jax.runs.files import locked
 
 # A second cell with the same name of the group's files; it is only trained where a test says so.
 OTHER = dataclasses.replace(CONFIG, posenc=(), label="", training=dataclasses.replace(CONFIG.training, steps=10))

@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
 
-from posenc_jax.config import Ablation, Execution, config_hash, to_json
+from posenc_jax.config import Ablation, config_hash, to_json
+from posenc_jax.encodings import Learned, RoPE
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import Cell, StoppedError, load_group_state, run
-from posenc_jax.runs.checkpoint import CheckpointError, digest
-from posenc_jax.runs.directory import RefusedError, complete, load_config, locked
+from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.checkpoint import digest
+from posenc_jax.runs.directory import complete, load_config
+from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
+from posenc_jax.runs.files import locked
+from posenc_jax.runs.state import load_group_state
 
+REPLICAS = [{"seed": seed, "learning_rate": rate} for seed, rate in CONFIG.replicas]
 WITH_FAST_RATE = dataclasses.replace(CONFIG, seeds=(0, 1, 2), learning_rates=(1e-2, 1e38))
 
 
@@ -156,21 +161,21 @@ def test_a_diverged_replica_says_so_and_spoils_nothing(extended):
 def test_another_config_is_refused_field_by_field(finished):
     before = contents(finished)
     other = dataclasses.replace(
-        CONFIG, training=dataclasses.replace(CONFIG.training, steps=40), execution=Execution(mode="map", group_size=4)
+        CONFIG, training=dataclasses.replace(CONFIG.training, steps=40), posenc=(RoPE(base=5e5), Learned())
     )
     with pytest.raises(RefusedError) as error:
         run(other, finished)
     assert str(error.value) == (
-        f"{finished} holds another config; choose another directory, or go back to it. Differences:\n"
+        f"{finished} holds a run with other settings; choose another directory, or go back to them. Differences:\n"
         "  training.steps: 20 -> 40\n"
-        "  execution.group_size: 2 -> 4"
+        "  posenc[0].base: 10000.0 -> 500000.0"
     )
     assert contents(finished) == before
 
 
 def test_a_directory_of_something_else_is_refused(finished):
     (finished / "config.json").write_text(json.dumps(to_json(Ablation("a", (CONFIG,)))))
-    with pytest.raises(RefusedError, match="holds something else than a single run"):
+    with pytest.raises(RefusedError, match=r"holds an ablation, not a single run: choose another directory"):
         run(CONFIG, finished)
     (finished / "config.json").write_text('{"type": ')
     with pytest.raises(RefusedError, match=r"config.json is damaged .*move .* away"):
@@ -235,15 +240,21 @@ def test_a_resume_elsewhere_is_marked(finished, monkeypatch):
     """Other versions, devices or threads give other bits: the result says that they were mixed."""
     group = finished / "group-000"
     (group / "result.json").unlink()
-    elsewhere = {**cell_module.environment(), "threads": 99}
+    real = cell_module.environment()
+    elsewhere = {**real, "threads": 99, "version": "99.0", "source": "f" * 64, "matmul_precision": "bfloat16"}
     monkeypatch.setattr(cell_module, "environment", lambda: elsewhere)
-    monkeypatch.setattr(Cell, "_measure", lambda self, group, state: {"replicas": []})
+    monkeypatch.setattr(Engine, "_measure", lambda self, group, state: {"replicas": REPLICAS})
     reporter = Notes()
     run(CONFIG, finished, reporter=reporter)
     assert json.loads((group / "result.json").read_text())["bit_exact"] is False
     (note,) = reporter.notes
-    assert "group-000 began elsewhere, its result will be marked bit_exact=false: threads:" in note
-    assert json.loads((group / "environment.json").read_text())["resumed"] == [elsewhere]
+    assert (
+        f"group-000 began elsewhere, its result will be marked bit_exact=false: version: {real['version']} ->" in note
+    )
+    for name in ("source", "threads", "matmul_precision"):
+        assert f"; {name}: " in note
+    (resumed,) = json.loads((group / "environment.json").read_text())["resumed"]
+    assert resumed == elsewhere | {"mode": "map", "own": {}}
 
 
 def test_stop_is_asked_while_lengths_are_measured(finished):
@@ -254,7 +265,7 @@ def test_stop_is_asked_while_lengths_are_measured(finished):
 
 
 def test_tokens_that_a_task_did_not_declare_are_refused():
-    cell = Cell(CONFIG, Notes(), lambda: None)
+    cell = Engine(CONFIG, Notes(), lambda: None)
     limit = CONFIG.task.vocab_size
     cell._refuse_foreign_tokens({"largest_token": np.array([limit - 1]), "largest_target": np.array([limit - 1])})
     with pytest.raises(ValueError, match=f"made largest token {limit}, beyond the {limit} that it declares"):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import resource
 import shutil
+import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.runs.checkpoint import CheckpointError, Checkpoints, SaveError, digest
+from posenc_jax.runs import checkpoint
+from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
 pytestmark = [
@@ -52,7 +57,7 @@ def copy(saved, tmp_path):
 
 
 def restored(directory, notes=None):
-    found = Checkpoints(directory, (notes if notes is not None else []).append).restore(like())
+    found = Checkpoints(directory, (notes if notes is not None else []).append).restore(like(), set_aside=True)
     return None if found is None else (found[0], digest(found[1]) == digest(state(found[0])))
 
 
@@ -68,7 +73,7 @@ def damaged_arrays(directory):
 def test_the_newest_two_steps_are_kept_and_come_back_to_the_bit(saved):
     assert Checkpoints(saved).steps() == [20, 30]
     assert restored(saved) == (30, True)
-    _, found = Checkpoints(saved).restore(state(0))
+    _, found = Checkpoints(saved).restore(state(0), set_aside=True)
     assert jax.tree.structure(found) == jax.tree.structure(state(30))
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(found))
 
@@ -89,7 +94,7 @@ def test_device_arrays_may_be_donated_while_they_are_written(tmp_path):
             for _ in range(5):
                 current = bump(current)
     for newest in (2, 1):
-        step, found = Checkpoints(tmp_path).restore({"x": np.zeros(1_000_000, np.float32)})
+        step, found = Checkpoints(tmp_path).restore({"x": np.zeros(1_000_000, np.float32)}, set_aside=True)
         assert step == newest
         assert digest(found) == wanted[step]
         shutil.rmtree(tmp_path / str(step))
@@ -197,15 +202,15 @@ def test_another_models_checkpoint_is_refused_by_leaf(copy):
         CheckpointError,
         match=r"params.kernel is float32\[2, 32, 16\] there and float32\[2, 32, 24\] in this config; use the config",
     ):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     other = like()
     other["step"] = jax.ShapeDtypeStruct((2,), np.float32)
     with pytest.raises(CheckpointError, match=r"step is int32\[2\] there and float32\[2\]"):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     other = like()
     other["params"]["extra"] = other["params"].pop("bias")
     with pytest.raises(CheckpointError, match=r"params.bias is float32\[2, 16\] there and absent in this config"):
-        Checkpoints(copy).restore(other)
+        Checkpoints(copy).restore(other, set_aside=True)
     assert restored(copy) == (30, True), "a refused step is no damaged one"
 
 
@@ -228,6 +233,91 @@ def test_a_disk_that_takes_no_more_costs_the_newest_step_only(copy):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert {p.name for p in copy.iterdir()} == {"20", "30"}
     assert restored(copy) == (30, True)
+
+
+def names(directory):
+    return sorted(p.name for p in directory.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("cannot import name 'v1'"),
+        ModuleNotFoundError("No module named 'orbax'"),
+        MemoryError(),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.EIO, "Input/output error"),
+        OSError(errno.ESTALE, "Stale file handle"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        PermissionError(errno.EACCES, "Permission denied"),
+        ValueError("RESOURCE_EXHAUSTED: Failed to open [OS error 24: EMFILE Too many open files]"),
+        RuntimeError("something that nobody has seen before"),
+    ],
+    ids=lambda error: type(error).__name__ + str(error)[:30],
+)
+@pytest.mark.parametrize("part", ["metadata", "load"])
+def test_what_cannot_be_read_here_is_no_damage(copy, monkeypatch, error, part):
+    """A missing module, a limit, a file server: an error in words, and every step stays what it is."""
+    from orbax.checkpoint import v1
+
+    def fail(*arguments, **options):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(v1, part, fail)
+        with pytest.raises(RefusedError, match=r"checkpoint .*/30 cannot be read here \(.*nothing was changed"):
+            restored(copy)
+    assert names(copy) == ["20", "30"]
+    assert restored(copy) == (30, True)
+
+
+def test_too_many_open_files_is_no_damage(copy):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    in_use = len(list(Path("/proc/self/fd").iterdir()))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 1, hard))
+        with pytest.raises(RefusedError, match="cannot be read here"):
+            restored(copy)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert names(copy) == ["20", "30"]
+    assert restored(copy) == (30, True)
+
+
+def test_who_only_reads_renames_nothing(copy):
+    (copy / "30" / "state" / "manifest.ocdbt").write_bytes(b"nonsense")
+    notes: list[str] = []
+    step, found = Checkpoints(copy, notes.append).restore(like(), set_aside=False)
+    assert (step, digest(found)) == (20, digest(state(20)))
+    assert "checkpoints/30 is damaged" in notes[0]
+    assert names(copy) == ["20", "30"]
+
+
+def test_a_step_under_another_name_is_damage(copy):
+    (copy / "20").rename(copy / "25")
+    shutil.copytree(copy / "25", copy / "40")
+    notes: list[str] = []
+    assert restored(copy, notes) == (30, True)
+    assert "checkpoints/40 is damaged (it is step 20 under another name)" in notes[0]
+
+
+def test_saving_returns_before_the_state_is_hashed(tmp_path, monkeypatch):
+    """Checksums and files are made while training goes on: the caller waits for a copy only."""
+    hashing, go_on = threading.Event(), threading.Event()
+    real = checkpoint._digest
+
+    def slow(array):
+        hashing.set()
+        assert go_on.wait(60)
+        return real(array)
+
+    monkeypatch.setattr(checkpoint, "_digest", slow)
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, state(1))  # returns although no checksum is made
+        assert hashing.wait(60)
+        assert checkpoints.steps() == []
+        go_on.set()
+    assert Checkpoints(tmp_path).steps() == [1]
 
 
 def test_digest_sees_values_names_shapes_and_dtypes():

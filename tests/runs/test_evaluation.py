@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import shutil
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from trained_runs import CONFIG, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
 
 from posenc_jax.config import Evaluation, Run, Training
 from posenc_jax.data.tasks import Task
@@ -19,9 +20,11 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.encodings import Learned, Randomized, RoPE, parse
 from posenc_jax.models import Streams, Transformer, build, greedy
-from posenc_jax.runs.cell import load_group_state, run
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate
+from posenc_jax.runs.state import load_group_state
 from posenc_jax.training import step as step_module
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params
 from posenc_jax.training.streams import stream
@@ -267,6 +270,37 @@ def test_other_positions_with_the_same_parameters(finished, text, lengths, train
     assert (row["seed"], row["length"]) == (1, lengths[-1])
     close(row, plain_scores(config, {**params, "posenc": {"decoder": encodings}}, 1, lengths[-1]))
     assert row["loss"] != evaluate(finished, (5,))[1][-1]["loss"]
+
+
+@pytest.mark.parametrize("lengths", [(2,), (3, 4)])
+def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finished, lengths):
+    """The learned table is as long as the longest length of the run: what is asked for does not change it."""
+    together = {(row["seed"], row["length"]): row for row in evaluate(finished, (2, 3, 4, 5))[1]}
+    for row in evaluate(finished, lengths)[1]:
+        assert row == together[row["seed"], row["length"]]
+
+
+def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
+    """Trained with two devices for each replica, measured on one: the same numbers, and a word about it."""
+    rows = evaluate(finished)[1]
+    for path in (finished / "config.json", finished / "group-000" / "config.json"):
+        data = json.loads(path.read_text())
+        data["config"]["execution"] |= {"mode": "vmap", "data": 2}
+        path.write_text(json.dumps(data))
+    reporter = Notes()
+    sharded = evaluate(finished, reporter=reporter)[1]
+    assert any("trained on 2 devices for each replica, measured on one" in note for note in reporter.notes)
+    for row, other in zip(rows, sharded, strict=True):
+        close(row, other)
+    with pytest.raises(RefusedError, match="2 devices are asked for, 1 are there: lower them, or run where there are"):
+        run(dataclasses.replace(load_config(finished), seeds=(0, 1, 2)), finished)
+
+
+def test_the_state_that_was_measured_or_none(finished):
+    """A finished run whose last checkpoint is damaged or gone is not measured with an earlier one."""
+    shutil.rmtree(finished / "group-000" / "checkpoints" / "20")
+    with pytest.raises(RefusedError, match=r"checkpoints/10 is not what .*result\.json was measured with: restore its"):
+        evaluate(finished)
 
 
 def test_what_was_not_trained_is_refused(finished):

@@ -16,7 +16,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
 from posenc_jax.models import Beam, Greedy, Sampling
 from posenc_jax.runs import inference
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_rows
 from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
 from posenc_jax.training.step import model_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import processes
 import pytest
 
-from posenc_jax.runs.directory import locked
+from posenc_jax.runs.files import locked
 
 CONFIG = """
 from posenc_jax.config import Ablation, Evaluation, Run, Training

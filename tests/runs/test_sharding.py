@@ -15,7 +15,7 @@ from posenc_jax.models.config import Transformer
 from posenc_jax.training.sharding import partition, path_string
 from posenc_jax.training.step import init_params, init_state
 
-# Trains one cell under several layouts with what `Cell` uses; prints {layout: {path: [shape, largest, sharded, ...]}}.
+# Trains one cell under several layouts as `Engine` does; prints {layout: {path: [shape, largest, sharded, ...]}}.
 PROGRAM = """
 import dataclasses, functools, json
 import jax, numpy as np

@@ -12,9 +12,10 @@ from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
 
 from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import Cell, load_group_state, run
-from posenc_jax.runs.directory import RefusedError
-from posenc_jax.runs.transplant import partners, replica_params, transplant
+from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import load_group_state, replica_params
+from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.training.step import init_params
 
 
@@ -132,6 +133,8 @@ def test_of_several_rates_the_best_by_validation_is_taken(source):
     result = json.loads(path.read_text())
     for replica, score in zip(result["replicas"], (0.25, 0.75), strict=True):
         replica |= {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
+    group = json.loads((source / "group-000" / "config.json").read_text())
+    (source / "group-000" / "config.json").write_text(json.dumps(group | {"replicas": [[0, 0.01], [0, 0.01]]}))
     path.write_text(json.dumps(result))
     assert equal(replica_params(source, 0, print), trained(source, 1))
 
@@ -153,6 +156,6 @@ def test_a_resumed_run_does_not_start_over_from_its_source(source, tmp_path, mon
     result = tmp_path / "run" / "group-000" / "result.json"
     before = result.read_bytes()
     result.unlink()
-    monkeypatch.setattr(Cell, "_initial_params", None)
+    monkeypatch.setattr(Engine, "_initial_params", None)
     run(config, tmp_path / "run")
     assert result.read_bytes() == before

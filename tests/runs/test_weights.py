@@ -17,9 +17,10 @@ from posenc_jax.config import Run, to_json
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias, parse
 from posenc_jax.models import DecoderOnly, Slots, Transformer
-from posenc_jax.runs.cell import load_group_state, run
-from posenc_jax.runs.directory import RefusedError
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.state import load_group_state
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.runs.weights import (
     export_weights,

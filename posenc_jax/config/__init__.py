@@ -1,0 +1,28 @@
+"""Configs: frozen dataclasses that say everything about a run or an ablation, and how they are stored.
+
+`settings` < `stored` < `run` < `reading`: imports go one way.
+"""
+
+from posenc_jax.config.reading import UnknownTypeError, from_json
+from posenc_jax.config.run import Ablation, Published, Run
+from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
+from posenc_jax.config.stored import config_hash, difference, identity, is_own, to_json, type_name, values_in
+
+__all__ = [
+    "Ablation",
+    "Evaluation",
+    "Execution",
+    "Optimizer",
+    "Published",
+    "Run",
+    "Training",
+    "UnknownTypeError",
+    "config_hash",
+    "difference",
+    "from_json",
+    "identity",
+    "is_own",
+    "to_json",
+    "type_name",
+    "values_in",
+]

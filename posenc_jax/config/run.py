@@ -1,0 +1,200 @@
+"""A run and an ablation, checked when they are made: a wrong one raises a ValueError with the value, the rule and the
+way out, before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
+from posenc_jax.config.stored import config_hash
+from posenc_jax.data.tasks.base import Task
+from posenc_jax.encodings import spec
+from posenc_jax.encodings.base import Dims
+from posenc_jax.encodings.slots import Slot, elements
+from posenc_jax.encodings.value import Value
+from posenc_jax.models.checks import check_model
+from posenc_jax.models.config import Slots, Transformer, model_dims
+
+
+@dataclasses.dataclass(frozen=True)
+class Run(Value):
+    """One cell: a task, a model, its encodings, and all its replicas (``seeds`` x ``learning_rates``).
+
+    task, model, optimizer, training, evaluation, execution: as their classes say.
+    posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
+      posenc_encoder: others for the encoder of an encoder-decoder (None: the same). posenc_cross: those of
+      cross-attention.
+    seeds: one replica each, at each learning rate. learning_rates: peaks of the schedule; the best one is chosen by
+      validation in range.
+    init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
+      encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every seed.
+    label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
+    note: what a reader of the table should know about this cell.
+    """
+
+    task: Task
+    model: Transformer = Transformer()  # noqa: RUF009  (frozen)
+    posenc: Slot = ()
+    posenc_encoder: Slot | None = None
+    posenc_cross: Slot = ()
+    optimizer: Optimizer = Optimizer()  # noqa: RUF009  (frozen)
+    training: Training = Training()  # noqa: RUF009  (frozen)
+    evaluation: Evaluation = Evaluation()  # noqa: RUF009  (frozen)
+    execution: Execution = Execution()  # noqa: RUF009  (frozen)
+    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    learning_rates: tuple[float, ...] = (1e-3,)
+    init_from: str | None = None
+    label: str = ""
+    table: str = ""
+    note: str = ""
+
+    def check_fields(self) -> None:
+        """Refuses settings that do not fit together."""
+        if not self.label:
+            object.__setattr__(self, "label", spec(self.posenc))
+        if not self.table:
+            object.__setattr__(self, "table", getattr(self.task, "kind", self.task.name))
+        _check_members("seeds", self.seeds, lambda s: 0 <= s < 2**31, "from 0 to 2147483647")
+        _check_members("learning_rates", self.learning_rates, lambda r: 0 < r < float("inf"), "positive")
+        for length in self.evaluation.lengths:
+            self.task.check_length(length)
+        if self.evaluation.decoded_examples and not self.task.writes_text:
+            raise ValueError(
+                f"evaluation.decoded_examples = {self.evaluation.decoded_examples}: task {self.task.name!r} writes no "
+                "text; set it to 0"
+            )
+        if self.task.model_kind != "encoder_decoder":
+            for field in ("posenc_encoder", "posenc_cross"):
+                if getattr(self, field):
+                    raise ValueError(
+                        f"{field} is for encoder-decoder models; "
+                        f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
+                    )
+        self._check_token_types()
+        rows = self.training.batch_size // self.training.microbatches
+        if rows % self.execution.data:
+            raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
+        mlp_dim = self.model.mlp_dim or 4 * self.model.d_model
+        split = {"num_heads": self.model.num_heads, "num_kv_heads": self.model.kv_heads, "mlp_dim": mlp_dim}
+        for field, size in split.items():
+            if size % self.execution.model:
+                raise ValueError(
+                    f"execution.model = {self.execution.model} does not divide model.{field} = {size}: "
+                    "every device holds equally many heads and hidden units"
+                )
+        check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
+
+    def _check_token_types(self) -> None:
+        """Refuses what reads token types where the task has none."""
+        if self.task.has_token_types:
+            return
+        slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
+        reading = [repr(e) for slot in slots for e in elements(slot) if e.needs_token_types]
+        if self.model.token_types:
+            reading.append(f"model.token_types = {self.model.token_types}")
+        if reading:
+            raise ValueError(
+                f"{reading[0]} reads token types (header, body, footer), and task {self.task.name!r} has none: leave "
+                "it out, or take a task with documents (classification)"
+            )
+
+    @property
+    def slots(self) -> Slots:
+        """The encodings of each stack."""
+        encoder = self.posenc if self.posenc_encoder is None else self.posenc_encoder
+        return {
+            "decoder_only": Slots(decoder=self.posenc),
+            "encoder_only": Slots(encoder=self.posenc),
+            "encoder_decoder": Slots(encoder=encoder, decoder=self.posenc, cross=self.posenc_cross),
+        }[self.task.model_kind]
+
+    @property
+    def max_len(self) -> int:
+        """Positions ``0 .. max_len-1`` occur in training or evaluation."""
+        return self.max_len_for(self.evaluation.lengths)
+
+    def max_len_for(self, lengths: tuple[int, ...]) -> int:
+        """As `max_len`, for other evaluated lengths."""
+        longest = max((*self.task.train_lengths, *lengths))
+        widths = [self.task.width(longest)]
+        if self.task.model_kind == "encoder_decoder":
+            widths.append(self.task.decoder_width(longest))
+        return max(widths)
+
+    @property
+    def dims(self) -> Dims:
+        """What the encodings are told about the model."""
+        return model_dims(self.model, vocab_size=self.task.vocab_size, max_len=self.max_len)
+
+    @property
+    def replicas(self) -> tuple[tuple[int, float], ...]:
+        """(seed, learning rate) of every replica."""
+        return tuple((seed, rate) for rate in self.learning_rates for seed in self.seeds)
+
+    @property
+    def directory_name(self) -> str:
+        """The cell's directory: a short label and 8 hex digits of the config's hash (seeds, learning rates and names
+        apart).
+        """
+        words = f"{self.table}-{self.label}".lower()
+        short = "".join(c if c.isalnum() else "-" for c in words)
+        while "--" in short:
+            short = short.replace("--", "-")
+        return f"{short[:40].strip('-')}-{config_hash(self)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Published(Value):
+    """A published result to stand beside ours: a verified ``value``, or only a verified ``direction`` in words."""
+
+    table: str
+    label: str
+    source: str
+    metric: str = ""
+    lengths: str = ""
+    value: float | None = None
+    direction: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablation(Value):
+    """A comparison: cells whose replicas are paired by seed.
+
+    baseline: label of the cell that the others are compared with, in every table that has it. size_note: how our model
+      and training differ from the published ones.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    baseline: str = ""
+    title: str = ""
+    description: str = ""
+    published: tuple[Published, ...] = ()
+    size_note: str = ""
+
+    def check_fields(self) -> None:
+        """Refuses empty or ambiguous comparisons."""
+        if not self.runs:
+            raise ValueError("an ablation needs at least one run")
+        cells = [(run.table, run.label) for run in self.runs]
+        for cell in cells:
+            if cells.count(cell) > 1:
+                raise ValueError(
+                    f"two runs of the ablation are called {cell[1]!r} in table {cell[0]!r}: "
+                    "give each a label of its own"
+                )
+        labels = sorted({run.label for run in self.runs})
+        if self.baseline and self.baseline not in labels:
+            raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
+
+
+def _check_members(field: str, values: tuple, allowed: Any, rule: str) -> None:
+    if not values:
+        raise ValueError(f"{field} is empty: give at least one")
+    for value in values:
+        if not allowed(value):
+            raise ValueError(f"{field}: {value!r} must be {rule}")
+        if values.count(value) > 1:
+            raise ValueError(f"{field}: {value!r} is given twice; each replica must be different")

@@ -1,0 +1,167 @@
+"""The parts of a run besides its task and its encodings: optimizer, training, evaluation, execution."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+from posenc_jax.encodings.value import Value
+from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer(Value):
+    """AdamW with global-norm clipping and a schedule whose peak is 1; a replica's learning rate multiplies it.
+
+    schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
+      "inverse_sqrt" as 1/sqrt(step). warmup_steps: steps of the linear rise to 1. final_fraction: where "linear" and
+      "cosine" end.
+    weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
+    b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
+    """
+
+    schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "cosine"
+    warmup_steps: int = 0
+    final_fraction: float = 0.0
+    weight_decay: float = 0.0
+    b1: float = 0.9
+    b2: float = 0.999
+    eps: float = 1e-8
+    clip_norm: float | None = 1.0
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings."""
+        if self.warmup_steps < 0:
+            raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
+        rules = {
+            "b1": (0 <= self.b1 < 1, "at least 0 and below 1"),
+            "b2": (0 <= self.b2 < 1, "at least 0 and below 1"),
+            "eps": (self.eps > 0, "positive"),
+            "weight_decay": (self.weight_decay >= 0, "at least 0"),
+            "final_fraction": (0 <= self.final_fraction <= 1, "from 0 to 1, a fraction of the learning rate"),
+            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "positive, or None for no clipping"),
+        }
+        for field, (allowed, rule) in rules.items():
+            if not allowed:
+                raise ValueError(f"optimizer.{field} = {getattr(self, field)} must be {rule}")
+        if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
+            raise ValueError(
+                "optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: "
+                "set optimizer.warmup_steps to at least 1"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class Training(Value):
+    """How long, on how much, and how often something is written.
+
+    All cadences count steps.
+
+    steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
+      added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
+    steps_per_call: how many steps one call of the compiled program scans over at most; it takes the largest number
+      that divides all cadences (`steps_at_once`).
+    log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
+      checkpoints (0: only at the end). validate_every: steps between validations in range (0: only at the end).
+      validation_batches: batches of a validation.
+    """
+
+    steps: int = 1000
+    batch_size: int = 32
+    microbatches: int = 1
+    steps_per_call: int = 50
+    log_every: int = 50
+    checkpoint_every: int = 0
+    validate_every: int = 0
+    validation_batches: int = 16
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings."""
+        for field in ("steps", "batch_size", "microbatches", "steps_per_call", "log_every", "validation_batches"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
+        if self.batch_size % self.microbatches:
+            raise ValueError(
+                f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
+                "the parts of a batch are equal"
+            )
+        for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
+            value = getattr(self, field)
+            if value < 0:
+                raise ValueError(f"training.{field} = {value} must not be negative: 0 means only at the end")
+
+    @property
+    def steps_at_once(self) -> int:
+        """Steps of one call: the largest divisor of `steps` and of all cadences that is at most ``steps_per_call``."""
+        common = math.gcd(self.steps, self.log_every, self.checkpoint_every, self.validate_every)
+        return next(n for n in range(min(common, self.steps_per_call), 0, -1) if common % n == 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation(Value):
+    """What is measured after training: every length on its own, in chunks that fit the memory budget.
+
+    lengths: in the task's own measure, ascending. num_examples: test examples of each length (a finite test set gives
+      at most what it has). draws: how many draws of random positions share them.
+    memory_budget_mb: what the activations of a chunk may take.
+    decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text).
+    decoding: how: greedily, by beam search, or by sampling.
+    """
+
+    lengths: tuple[int, ...] = ()
+    num_examples: int = 256
+    draws: int = 1
+    memory_budget_mb: int = 512
+    decoded_examples: int = 0
+    decoding: Decoding = Greedy()  # noqa: RUF009  (frozen)
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings."""
+        for field in ("num_examples", "draws", "memory_budget_mb"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"evaluation.{field} = {getattr(self, field)} must be at least 1")
+        if self.decoded_examples < 0:
+            raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
+        if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
+            raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
+        if self.num_examples % self.draws:
+            raise ValueError(
+                f"evaluation.draws = {self.draws} does not divide evaluation.num_examples = {self.num_examples}"
+            )
+        for before, after in zip(self.lengths, self.lengths[1:]):
+            if after <= before:
+                raise ValueError(
+                    f"evaluation.lengths are out of order: {after} comes after {before}; "
+                    "write each length once, ascending"
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution(Value):
+    """How replicas are laid on devices: no part of a result's identity, but recorded with it, since bits are the same
+    only within one such setting.
+
+    mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (all
+      replicas of a group in one batch on each accelerator), "map" (one device, one replica after the other), "auto":
+      "devices" on CPU, "vmap" elsewhere.
+    group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
+    data, model: devices that share a batch, and a layer's matrices ("vmap" and, off the CPU, "auto" only).
+    """
+
+    mode: Literal["auto", "devices", "vmap", "map"] = "auto"
+    group_size: int | None = None
+    data: int = 1
+    model: int = 1
+
+    def check_fields(self) -> None:
+        """Refuses impossible settings."""
+        if self.group_size is not None and self.group_size < 1:
+            raise ValueError(f"execution.group_size = {self.group_size} must be at least 1")
+        for field in ("data", "model"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"execution.{field} = {getattr(self, field)} must be at least 1")
+            if getattr(self, field) > 1 and self.mode in ("devices", "map"):
+                raise ValueError(
+                    f"execution.{field} = {getattr(self, field)} needs execution.mode = 'vmap', not {self.mode!r}"
+                )

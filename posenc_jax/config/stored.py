@@ -1,0 +1,98 @@
+"""Configs as JSON: names that outlive the modules, the hash that says which results belong to a config, differences.
+
+A value of this package is stored under the word that strings have for it (``"rope"``, ``"copying"``), one of the user's
+own under ``"file.py:Class"``; where the modules lie is no part of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.encodings.value import Value
+
+# Fields that say which replicas exist, how a cell is called or where it is computed, not what a replica computes.
+_NOT_IDENTITY = ("seeds", "learning_rates", "label", "table", "note", "execution")
+
+
+def is_own(cls: type) -> bool:
+    """True for a class that is not of this package: its source belongs to what a result stands on."""
+    return cls.__module__.partition(".")[0] != "posenc_jax"
+
+
+def type_name(cls: type) -> str:
+    """What a class is called in files: its word, or ``"file.py:Class"`` for one of the user's own."""
+    if is_own(cls):
+        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        return f"{Path(file).name if file else cls.__module__}:{cls.__qualname__}"
+    fields = {field.name for field in dataclasses.fields(cls)}
+    return cls.__name__.lower() if "name" in fields else getattr(cls, "name", cls.__name__.lower())
+
+
+def values_in(value: Any) -> Iterator[Value]:
+    """A config and all values in it, at any depth."""
+    if isinstance(value, tuple):
+        for member in value:
+            yield from values_in(member)
+    elif isinstance(value, Value):
+        yield value
+        for field in dataclasses.fields(value):  # type: ignore[arg-type]
+            yield from values_in(getattr(value, field.name))
+
+
+def to_json(value: Any, *, defaults: bool = True) -> Any:
+    """A config as JSON values; a value carries its class as ``"type"`` (see `type_name`).
+
+    defaults: whether fields at their default are written too.
+    """
+    if isinstance(value, Value):
+        fields = {
+            field.name: to_json(getattr(value, field.name), defaults=defaults)
+            for field in dataclasses.fields(value)  # type: ignore[arg-type]
+            if defaults or getattr(value, field.name) != field.default
+        }
+        return {"type": type_name(type(value)), **fields}
+    if isinstance(value, tuple):
+        return [to_json(member, defaults=defaults) for member in value]
+    return value
+
+
+def config_hash(run: Value) -> str:
+    """8 hex digits of the SHA-256 of what a replica of the run computes: its config without seeds, learning rates,
+    names and execution.
+
+    Fields at their default are left out, so that a new field, whose default is what was done before, changes no hash.
+    """
+    data = identity(to_json(run, defaults=False))
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def identity(data: dict) -> dict:
+    """The part of a run's JSON that decides what a replica computes."""
+    return {name: value for name, value in data.items() if name not in _NOT_IDENTITY}
+
+
+def difference(old: Any, new: Any, path: str = "") -> list[str]:
+    """The fields in which two JSON configs differ, one line each: ``path: old -> new``."""
+    if isinstance(old, dict) and isinstance(new, dict) and old.get("type") == new.get("type"):
+        lines = []
+        for field in [*old, *(name for name in new if name not in old)]:
+            lines += difference(old.get(field), new.get(field), f"{path}.{field}" if path else field)
+        return lines
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [line for i, pair in enumerate(zip(old, new)) for line in difference(*pair, f"{path}[{i}]")]
+    return [] if old == new else [f"{path}: {_short(old)} -> {_short(new)}"]
+
+
+def _short(data: Any) -> str:
+    if isinstance(data, dict):
+        kind = data.get("type", "")
+        return f"{kind}({', '.join(f'{name}={_short(value)}' for name, value in data.items() if name != 'type')})"
+    if isinstance(data, list):
+        return f"({', '.join(map(_short, data))})"
+    return repr(data)

@@ -1,0 +1,27 @@
+"""What can stop a run, each kind with a message that says what to do."""
+
+from __future__ import annotations
+
+
+class RefusedError(ValueError):
+    """The directory belongs to something else, is in use, or lacks something."""
+
+
+class StoppedError(Exception):
+    """A signal asked to stop; everything up to a step is saved."""
+
+    def __init__(self, signal: int, where: str) -> None:
+        super().__init__(where)
+        self.signal = signal
+
+
+class FailedCellsError(Exception):
+    """Some cells failed, the others are complete; the message lists them."""
+
+
+class CheckpointError(ValueError):
+    """No checkpoint in a directory can be used."""
+
+
+class SaveError(Exception):
+    """A checkpoint could not be written; those before it are whole."""

@@ -1,0 +1,83 @@
+"""What finished runs hold: the states of their groups, and the replicas in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.config import Run
+from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.directory import Group, finished, group_directories, load_config, read_group
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.training.step import init_params, init_state
+
+
+def abstract_state(config: Run, group_size: int) -> Any:
+    """Shapes and dtypes of a group's state, ``[group_size, ...]``."""
+    state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
+
+
+def load_group_state(
+    config: Run, directory: Path, note: Callable[[str], None] = lambda text: None
+) -> tuple[Group, Any]:
+    """A finished group (its directory) and the state that its result was measured with, as host arrays.
+
+    Only reads. RefusedError when the group is not finished, or the state is not the one that its result is of.
+    """
+    group, result = read_group(directory), finished(directory)
+    restored = Checkpoints(directory / "checkpoints", note).restore(abstract_state(config, group.size), set_aside=False)
+    if restored is None:
+        raise RefusedError(f"{directory} has no checkpoint: restore it from where the run was made")
+    step, state = restored
+    for index, replica in enumerate(result["replicas"]):
+        params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
+        if digest(params) != replica["parameters_sha256"]:
+            raise RefusedError(
+                f"{directory / 'checkpoints' / str(step)} is not what {directory / 'result.json'} was measured with: "
+                f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"
+            )
+    return group, state
+
+
+def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
+    """Final parameters of one seed of a finished run (of its best learning rate by validation, if it tried several)."""
+    directory, index = best_replica(source, seed)
+    _, state = load_group_state(load_config(source.expanduser().absolute()), directory, note)
+    return jax.tree.map(lambda leaf: leaf[index], state["params"])
+
+
+def best_replica(source: Path, seed: int) -> tuple[Path, int]:
+    """The group and the place in it of the replica with this seed that is best by validation."""
+    source = source.expanduser().absolute()
+    config = load_config(source)
+    best: tuple[float, Path, int] | None = None
+    for directory in group_directories(source):
+        result = finished(directory)
+        for index, replica in enumerate(result["replicas"]):
+            score = replica["validation"][config.task.validation_metric]
+            score = -math.inf if score is None else score
+            if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
+                best = (score, directory, index)
+    if best is None:
+        raise RefusedError(
+            f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds "
+            f"{config.seeds}"
+        )
+    return best[1:]
+
+
+def surviving_seeds(source: Path) -> set[int]:
+    """The seeds of a finished run of which a replica did not diverge."""
+    replicas = (replica for directory in group_directories(source) for replica in finished(directory)["replicas"])
+    return {replica["seed"] for replica in replicas if replica["diverged_at"] is None}
+
+
+def count_parameters(tree: Any) -> int:
+    """How many numbers a tree holds."""
+    return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(tree))

@@ -1,0 +1,216 @@
+"""What a result stands on: the code that the user brought. Changed code is never taken for finished work."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from trained_runs import CONFIG, Notes, compiled_once
+
+from posenc_jax import Ablation
+from posenc_jax.runs import own_code
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.evaluation import evaluate
+
+SOURCE = '''"""An encoding of the user's own."""
+
+import dataclasses
+
+import jax.numpy as jnp
+
+from posenc_jax.encodings import PositionalEncoding
+from {package}.shapes import window
+
+SIGN = -1.0
+UNUSED = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Window(PositionalEncoding):
+    """Nearer is larger."""
+
+    width: float = 2.0
+    name = "window"
+    paper = ""
+    citation = ""
+    shift_invariant = True
+
+    def bias(self, params, geometry):
+        return SIGN * window(jnp.asarray(geometry.relative, jnp.float32), self.width)[:, None]
+'''
+HELPER = """def window(relative, width):
+    return relative**2 / (2 * width**2)
+
+
+def unused(x):
+    return x
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once():
+    with compiled_once():
+        yield
+
+
+class Brought:
+    """A folder of the user's, on the path, with an encoding in two files."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder, self.package = folder, f"own_{folder.name.replace('-', '_')}"
+        (folder / self.package).mkdir()
+        self.encoding, self.helper = (folder / self.package / name for name in ("window.py", "shapes.py"))
+        self.encoding.write_text(SOURCE.format(package=self.package))
+        self.helper.write_text(HELPER)
+        monkeypatch.syspath_prepend(str(folder))
+        monkeypatch.chdir(folder)
+
+    def config(self, **changes):
+        """The tiny run with the encoding as the files have it now."""
+        self.forget()
+        importlib.invalidate_caches()
+        cls = importlib.import_module(f"{self.package}.window").Window
+        cell = dataclasses.replace(CONFIG, posenc=(cls(),), seeds=(0,), label="own", table="copies")
+        return dataclasses.replace(cell, **changes)
+
+    def forget(self):
+        for name in [name for name in sys.modules if name.partition(".")[0] == self.package]:
+            del sys.modules[name]
+
+    def change(self, path, old, new):
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+        os.utime(path, (1, path.stat().st_mtime_ns % 1000))  # never taken from a cache of bytecode
+
+
+@pytest.fixture
+def brought(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = Brought(tmp_path, monkeypatch)
+    yield found
+    found.forget()
+
+
+def test_a_flipped_sign_is_never_finished_work(brought):
+    config, directory = Ablation("a", (brought.config(),)), brought.folder / "runs"
+    ablate(config, directory)
+    record = json.loads((directory / "ablation.json").read_text())["cells"][0]
+    assert record["changed_code"] is False
+    assert [sorted(part["own"]) for part in record["code"]] == [["window.py:Window"]]
+    brought.change(brought.encoding, "SIGN = -1.0", "SIGN = 1.0")
+    changed = Ablation("a", (brought.config(),))
+    reporter = Notes()
+    with pytest.raises(RefusedError) as error:
+        ablate(changed, directory, reporter=reporter)
+    assert "window.py:Window has changed: its source was" in str(error.value)
+    assert "accept the change (--accept-changed-code)" in str(error.value)
+    assert not any("complete" in note for note in reporter.notes)
+    (cell,) = directory.glob("copies-*")
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
+        run(changed.runs[0], cell)
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
+        evaluate(cell)
+
+    more = Ablation("a", (dataclasses.replace(changed.runs[0], seeds=(0, 1)),))
+    ablate(more, directory, accept_changed_code=True, reporter=reporter)
+    record = json.loads((directory / "ablation.json").read_text())["cells"][0]
+    assert record["changed_code"] is True
+    assert [part["seeds"] for part in record["code"]] == [[0], [1]]
+    assert len({part["own"]["window.py:Window"] for part in record["code"]}) == 2
+    rows = [json.loads(line) for line in (directory / "results.jsonl").read_text().splitlines()]
+    assert {row["seed"]: row["bit_exact"] for row in rows} == {0: True, 1: False}
+    assert any("began elsewhere" in note and "window.py:Window has changed" in note for note in reporter.notes)
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):  # accepted once is not for ever
+        ablate(more, directory)
+
+
+def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
+    directory = brought.folder / "run"
+    run(brought.config(), directory)
+    rows = evaluate(directory)[1]
+    copies = {str(path.relative_to(directory / "code")).partition("/")[2] for path in directory.rglob("code/**/*.py")}
+    assert copies == {f"{brought.package}/window.py", f"{brought.package}/shapes.py"}
+    brought.forget()
+    brought.encoding.unlink()
+    brought.helper.unlink()
+    assert evaluate(directory)[1] == rows
+    (copy,) = directory.rglob("window.py")
+    copy.write_text(copy.read_text().replace("SIGN = -1.0", "SIGN = 1.0"))
+    brought.forget()
+    with pytest.raises(RefusedError, match="is not the code that the run was made with"):
+        load_config(directory)
+
+
+def test_an_accepted_change_is_measured_and_marked(brought):
+    directory = brought.folder / "run"
+    run(brought.config(), directory)
+    before, rows = evaluate(directory)
+    brought.change(brought.helper, "2 * width**2", "4 * width**2")
+    brought.forget()
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
+        evaluate(directory)
+    path, other = evaluate(directory, accept_changed_code=True)
+    assert path != before
+    assert list(json.loads(path.read_text())["changed_code"]) == ["window.py:Window"]
+    assert [row["loss"] for row in other] != [row["loss"] for row in rows]
+    assert "changed_code" not in json.loads(before.read_text())
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "same"),
+    [
+        ("encoding", "UNUSED = 3", "UNUSED = 4", True),
+        ("encoding", '"""An encoding of the user\'s own."""', "# a comment", True),
+        ("helper", "return x", "return 2 * x", True),
+        ("encoding", "width: float = 2.0", "width: float = 3.0", False),
+        ("encoding", "SIGN = -1.0", "SIGN = -1.0\nSIGN *= -1", False),
+        ("encoding", "UNUSED = 3", "UNUSED = 3\nwindow.scale = 1", False),
+        ("helper", "relative**2", "relative**4", False),
+    ],
+)
+def test_a_digest_is_of_what_the_class_stands_on(brought, file, old, new, same):
+    before = own_code.digests(brought.config())
+    brought.change(getattr(brought, file), old, new)
+    now = own_code.digests(brought.config())
+    assert list(before) == ["window.py:Window"]
+    assert (before == now) == same
+
+
+def test_the_config_file_may_hold_the_class_and_other_seeds(brought):
+    """A class in the config file itself: what the config says besides is no part of the class."""
+    path = brought.folder / "single.py"
+    path.write_text(brought.encoding.read_text() + "\nseeds = (0,)\nconfig = Window(), seeds\n")
+    digests = []
+    for seeds in ("(0,)", "(0, 1)"):
+        path.write_text(path.read_text().replace("seeds = (0,)", f"seeds = {seeds}"))
+        code = "import single; from posenc_jax.runs import own_code; print(own_code.digests(single.config[0]))"
+        root = Path(__file__).parent.parent.parent
+        environment = {**os.environ, "PYTHONPATH": f"{brought.folder}{os.pathsep}{root}"}
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert found.returncode == 0, found.stderr
+        digests.append(found.stdout)
+    assert digests[0] == digests[1] != "{}\n"
+
+
+def test_a_class_without_a_source_file_is_refused(monkeypatch):
+    module = types.ModuleType("typed_in")
+    monkeypatch.setitem(sys.modules, "typed_in", module)
+    exec(SOURCE.replace("from {package}.shapes import window\n", "window = None\n"), vars(module))
+    config = dataclasses.replace(CONFIG, posenc=(module.Window(),))
+    with pytest.raises(RefusedError, match="Window has no source file, so a run could not say later what it stood on"):
+        own_code.digests(config)
+
+
+def test_classes_of_the_package_are_no_own_code():
+    assert own_code.digests(CONFIG) == {}
