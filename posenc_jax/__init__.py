@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from posenc_jax import encodings
+    from posenc_jax import encodings, report
     from posenc_jax.analysis import check_contract
     from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
     from posenc_jax.data import tasks, text
@@ -37,6 +37,7 @@ _FROM: dict[str, tuple[str, str | None]] = {
     "encodings": ("posenc_jax.encodings", None),
     "evaluate": ("posenc_jax.runs.evaluation", "evaluate"),
     "parse": ("posenc_jax.encodings", "parse"),
+    "report": ("posenc_jax.report", None),
     "run": ("posenc_jax.runs.cell", "run"),
     "spec": ("posenc_jax.encodings", "spec"),
     "tasks": ("posenc_jax.data.tasks", None),
@@ -58,6 +59,7 @@ __all__ = [
     "encodings",
     "evaluate",
     "parse",
+    "report",
     "run",
     "spec",
     "tasks",

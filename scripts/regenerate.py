@@ -207,8 +207,8 @@ def table(audit: Record) -> str:
     """The Markdown table: one row a method, its last cell from the audit, all others from the code."""
     from posenc_jax.analysis.audit import rows
     from posenc_jax.cli.list import places
+    from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
-    from posenc_jax.report.audit_table import code, grid
 
     verdicts = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
     cells = []

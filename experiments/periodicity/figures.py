@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.periodicity.excess import FAST, OFFSET, Cell, excess_of
 from experiments.periodicity.grid import BASELINE
 from experiments.periodicity.measures import by_distance
-from posenc_jax.report.figures import SETTINGS, written
-from posenc_jax.report.style import COLORS, INK, MUTED
+from experiments.periodicity.outcome import FAST, OFFSET, Cell, excess_of
+from posenc_jax.drawing.paper import SETTINGS, written
+from posenc_jax.drawing.style import COLORS, INK, MUTED
 
 PANELS = ("sinusoidal", "tensor2tensor", "low_side_lobes", "learned", "nope")
 """The arms that are drawn, of those that a table has."""

@@ -31,8 +31,8 @@ from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
+from posenc_jax.drawing.markdown import grid
 from posenc_jax.models import Streams
-from posenc_jax.report.audit_table import grid
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json

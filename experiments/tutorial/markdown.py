@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from posenc_jax.report.audit_table import grid
+from posenc_jax.drawing.markdown import grid
 
 
 def number(value: float, digits: int = 4) -> str:

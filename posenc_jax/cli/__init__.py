@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 
+from posenc_jax import __version__
+
 # name: (module, one help line)
 COMMANDS = {
     "list": ("posenc_jax.cli.list", "show what encodings and tasks there are, or all about one: posenc list [NAME]"),
@@ -39,23 +41,32 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code.
 
-    0 is done, 1 failed, 2 refused (bad input), 128 + signal stopped with everything saved.
+    0 is done, 1 failed, 2 refused (bad input), 128 + signal stopped with everything saved, or nobody reads the output.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()  # here, where it can be said that nobody reads it, not while Python ends
+    except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
     command, rest = arguments[0], arguments[1:]
+    if command == "--version":
+        print(f"posenc_jax {__version__}")
+        return 0
     if command not in COMMANDS:
         near = difflib.get_close_matches(command, COMMANDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         print(f"posenc: there is no command {command!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
-    try:
-        return importlib.import_module(COMMANDS[command][0]).main(rest)
-    except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+    return importlib.import_module(COMMANDS[command][0]).main(rest)
 
 
 def usage() -> str:
@@ -70,6 +81,6 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "posenc COMMAND --help shows the options of a command.",
+            "posenc COMMAND --help shows the options of a command, posenc --version the version.",
         ]
     )

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.session import load_config, prepare_jax, stoppable
+from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable
 from posenc_jax.config import Ablation
+
+if TYPE_CHECKING:
+    from posenc_jax.runs.reporter import Reporter
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
-    "report.html. The same command again resumes. An override applies to every cell; the defaults shown are those of "
-    "the first."
+    "report.html. The same command again resumes. An override applies to every cell."
 )
 USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [overrides]
 
 {DESCRIPTION}
-`posenc ablate CONFIG --help` lists the overrides."""
+`posenc ablate --help` lists the overrides."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments:
         print(USAGE)
-        return 0 if arguments else 2
+        return 2
+    if arguments[0] in ("-h", "--help"):
+        return guarded(lambda: print_options("ablate", DESCRIPTION))
     return guarded(lambda: _ablate(arguments[0], arguments[1:]))
 
 
@@ -34,17 +41,63 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     if overrides:
         config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = directory or Path("runs") / config.name
+    directory = directory.expanduser().absolute()
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.ablation import ablate
+    from posenc_jax.runs.errors import FailedCellsError
 
+    failed, problem = None, ""
     with TerminalReporter() as reporter, stoppable() as stop:
-        directory = ablate(config, directory, reporter=reporter, stop=stop)
-    from posenc_jax.report import text_report
-
-    print(text_report(directory))
+        try:
+            ablate(config, directory, reporter=reporter, stop=stop)
+        except FailedCellsError as error:
+            failed = error
+        something = bool((directory / "results.jsonl").read_bytes())
+        if something:
+            problem = _problem(lambda: _write_report(directory, reporter))
+    if something:
+        problem = problem or _problem(lambda: _print_tables(directory))
+    if problem:
+        rest = "the results of the other cells are" if failed else "the results are complete"
+        print(
+            f"posenc: the report could not be written: {problem}; {rest} in {directory / 'results.jsonl'}: write it "
+            f"again with `posenc report {directory}`",
+            file=sys.stderr,
+        )
+    if failed:
+        raise failed
+    if problem:
+        return 1
     print(f"complete: {directory}")
     return 0
+
+
+def _write_report(directory: Path, reporter: Reporter) -> None:
+    """Unless the one that is there is of these very results."""
+    from posenc_jax import report
+
+    if not report.up_to_date(directory):
+        reporter.phase("write the report")
+        written = report.build(directory)
+        reporter.note(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in written)}")
+
+
+def _print_tables(directory: Path) -> None:
+    from posenc_jax import report
+
+    print(report.text_report(directory))
+
+
+def _problem(work: Callable[[], None]) -> str:
+    """What goes wrong in ``work``, in one line: whatever it is, it must not hide what became of the cells."""
+    try:
+        work()
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return ""
 
 
 def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None]:
@@ -54,7 +107,9 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
     runs, directory = [], None
     for number, run in enumerate(config.runs):
         try:
-            changed, directory = override_run(run, overrides, program, DESCRIPTION)
+            changed, directory = override_run(
+                run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first."
+            )
         except SystemExit:  # tyro has said it
             if number == 0:
                 raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded
 from posenc_jax.cli.names import named
+
+if TYPE_CHECKING:
+    from posenc_jax.analysis.alias_changes import Asked
 
 DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset,
 its side lobes, and what base, width, precision and choice of frequencies do to them; then what
@@ -35,30 +37,13 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _aliases(parser.parse_args(arguments)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """What the command line asks for, checked."""
-
-    text: str
-    slot: Any
-    dims: Any
-    length: int
-    pair: tuple[int, int]
-    level: float | None
-
-    @property
-    def apart(self) -> int:
-        """The offset of the pair."""
-        return abs(self.pair[1] - self.pair[0])
-
-
 def _aliases(options: argparse.Namespace) -> int:
     _check(options)
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()
     from posenc_jax.analysis.similarities import similarities
-    from posenc_jax.cli import alias_tables
+    from posenc_jax.show import alias_tables
 
     try:
         asked = _asked(options)
@@ -94,6 +79,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _asked(options: argparse.Namespace) -> Asked:
     from posenc_jax.analysis import views
+    from posenc_jax.analysis.alias_changes import Asked
     from posenc_jax.encodings import Dims
 
     _, slot = named(options.encoding)
@@ -107,4 +93,4 @@ def _asked(options: argparse.Namespace) -> Asked:
         only_bias = set(views.available(slot, dims(1))) == {"bias"}
         heads = 4 if only_bias and options.d_model % 4 == 0 else 1
     pair = tuple(options.pair) if options.pair else PAIR if max(PAIR) < length else (0, length - 1)
-    return Asked(options.encoding, slot, dims(heads), length, pair, options.level)
+    return Asked(slot, dims(heads), length, pair, options.level)

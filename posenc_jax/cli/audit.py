@@ -9,6 +9,7 @@ import functools
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import time
@@ -19,9 +20,10 @@ from typing import Any
 from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
 from posenc_jax.cli.names import named
 
-DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints a Markdown table with a legend:
-the contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding,
-packing and padding, behaviour beyond max_len, parameters, memory and time."""
+DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
+Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and
+aliases of positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters,
+memory and time."""
 FEW = 3  # encodings that one process measures before others have started
 
 
@@ -73,10 +75,10 @@ def _audit(options: argparse.Namespace) -> int:
             records[i] = dataclasses.asdict(rows[i]) | record
             reporter.advance(1, rows[i].name)
     document = make_document(records)
-    from posenc_jax.report.audit_table import audit_markdown
+    from posenc_jax.show.audit_table import audit_markdown, audit_text
 
     text = audit_markdown(document)
-    print(text, end="")
+    print(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if options.json:
         at_home(options.json).write_text(to_text(document))
     if options.markdown:

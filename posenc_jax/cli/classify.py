@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.texts import Parser, command, load, read_file
+from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
 
 SECTIONS = ("header", "body", "footer")
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
@@ -22,13 +22,14 @@ for every class, the most probable first. FILE is
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("classify", DESCRIPTION)
+    parser = run_parser("classify", DESCRIPTION)
     parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_run_options(
+    add_run_options(
+        parser,
         "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "
-        "probabilities of pieces of its body, each with header and footer (window)"
+        "probabilities of pieces of its body, each with header and footer (window)",
     )
-    parser.add_argument("--random-seed", type=int, default=0, metavar="N", help="of positions that are drawn")
+    add_random_seed(parser, "of positions that are drawn")
     return command(parser, arguments, _classify)
 
 

@@ -17,7 +17,7 @@ DESCRIPTION = (
 USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--data NAME] [--shuffle-words]
 
 {DESCRIPTION}
-`posenc evaluate RUN --help` explains the options."""
+`posenc evaluate --help` explains the options."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,18 +36,29 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments:
         print(USAGE)
-        return 0 if arguments else 2
+        return 2
+    if arguments[0] in ("-h", "--help"):
+        return guarded(_help)
     return guarded(lambda: _evaluate(arguments[0], arguments[1:]))
 
 
-def _evaluate(directory: str, arguments: list[str]) -> int:
-    options = Options()
-    if arguments:
-        from posenc_jax.cli.overrides import override
+def _help() -> int:
+    _options("RUN", ["--help"])
+    return 0
 
-        options = override(Options, options, arguments, f"posenc evaluate {directory}", DESCRIPTION)
+
+def _options(directory: str, arguments: list[str]) -> Options:
+    if not arguments:
+        return Options()
+    from posenc_jax.cli.overrides import override
+
+    return override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
+
+
+def _evaluate(directory: str, arguments: list[str]) -> int:
+    options = _options(directory, arguments)
     try:
         posenc = None if options.posenc is None else parse(options.posenc)
     except ValueError as error:

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from posenc_jax.report.explorer import Settings, page
+    from posenc_jax.show.explorer import Settings, page
 
     given = {name: value for name, value in vars(options).items() if value is not None}
     output = at_home(given.pop("output"))

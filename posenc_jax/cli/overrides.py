@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,13 +27,15 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
 
-def override(kind: Any, default: Any, arguments: list[str], program: str, description: str) -> Any:
-    """``default`` with the overrides in ``arguments``.
+def override(
+    kind: Any, default: Any, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
+) -> Any:
+    """``default`` with the overrides in ``arguments``; the fields of configs that are ``hidden`` have no options.
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
     registry = ConstructorRegistry()
-    registry.struct_rule(_value_rule)
+    registry.struct_rule(functools.partial(_value_rule, hidden=hidden))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
@@ -44,11 +48,13 @@ class RunArguments:
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
 
 
-def override_run(run: Run, arguments: list[str], program: str, description: str) -> tuple[Run, Path | None]:
-    """The run with its overrides, and the value of ``--directory``."""
+def override_run(
+    run: Run, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
+) -> tuple[Run, Path | None]:
+    """The run with its overrides, and the value of ``--directory``; ``hidden`` fields keep what the run has."""
     # `--data.name` is short for `--task.data.name`: what people change most often.
     arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
-    chosen = override(RunArguments, RunArguments(run), arguments, program, description)
+    chosen = override(RunArguments, RunArguments(run), arguments, program, description, hidden)
     return chosen.run, chosen.directory and at_home(chosen.directory)
 
 
@@ -70,12 +76,13 @@ def automatic_names(run: Run) -> dict[str, str]:
     return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
 
 
-def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+def _value_rule(info: StructTypeInfo, hidden: Sequence[str]) -> StructConstructorSpec | None:
     """Every config class: its checks raise UsageError, its docstring documents its fields, its slots are strings."""
     if not (isinstance(info.type, type) and issubclass(info.type, Value)):
         return None
     cls: Any = info.type
     hints, texts = typing.get_type_hints(cls), field_help(cls)
+    own_hidden = [field.name for field in dataclasses.fields(cls) if field.name in hidden]
     names = automatic_names(info.default) if isinstance(info.default, Run) else {}
 
     def field_of(field: dataclasses.Field) -> StructFieldSpec:
@@ -90,11 +97,12 @@ def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
 
     def instantiate(**values: Any) -> Any:
         try:
-            return cls(**values)
+            return cls(**values, **{name: getattr(info.default, name) for name in own_hidden})
         except ValueError as error:
             raise UsageError(_named(cls, str(error))) from None
 
-    return StructConstructorSpec(instantiate, tuple(map(field_of, dataclasses.fields(cls))))
+    fields = [field for field in dataclasses.fields(cls) if field.name not in own_hidden]
+    return StructConstructorSpec(instantiate, tuple(map(field_of, fields)))
 
 
 def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec:

@@ -11,6 +11,8 @@ from posenc_jax.runs.reporter import Reporter
 
 LOG_EVERY = 30.0
 """Seconds between two lines about the same piece of work where there is no live display."""
+COMPILED = ("steps", "lengths", "texts")
+"""Units of work that begins with compiling."""
 
 
 class Pace:
@@ -75,7 +77,8 @@ class TerminalReporter(Reporter):
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
         """The second live line."""
         self._end_phase()
-        self._work, self._unit, self._text = text, unit, "compiling" if total else ""
+        self._work, self._unit = text, unit
+        self._text = "compiling" if total and unit in COMPILED else ""
         self._pace = Pace(total, done, time.monotonic())
         self._logged = time.monotonic()
 

@@ -26,6 +26,11 @@ def _report(directory: Path) -> int:
         paths = report.build(directory)
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {error.filename or directory} ({error.strerror}): the report needs room and permission; "
+            "the results are as they were"
+        ) from None
     print(report.text_report(directory))
     print(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
     return 0

@@ -24,17 +24,17 @@ def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     lines = [f"{config.table} {config.label}: {about}", _line(head, widths)]
     for replica in sorted(replicas, key=lambda r: (r["learning_rate"], r["seed"])):
         scores = {row["length"]: row.get(metric) for row in replica["evaluation"]}
-        cells = [str(replica["seed"]), f"{replica['learning_rate']:g}"]
-        cells += [_show(replica["validation"][chosen_by], validation_kind)] if validated else []
-        cells += [_show(scores.get(length), kind) for length in lengths]
+        entries = [str(replica["seed"]), f"{replica['learning_rate']:g}"]
+        entries += [_show(replica["validation"][chosen_by], validation_kind)] if validated else []
+        entries += [_show(scores.get(length), kind) for length in lengths]
         diverged_at = replica.get("diverged_at")
-        line = _line(cells, widths)
+        line = _line(entries, widths)
         lines.append(line if diverged_at is None else f"{line}  diverged at step {diverged_at}")
     return "\n".join(lines)
 
 
-def _line(cells: list[str], widths: list[int]) -> str:
-    return "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+def _line(entries: list[str], widths: list[int]) -> str:
+    return "".join(entry.rjust(width) for entry, width in zip(entries, widths, strict=True))
 
 
 def _show(score: float | None, kind: Kind) -> str:

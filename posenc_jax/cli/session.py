@@ -35,6 +35,20 @@ def load_config(text: str, kind: type, command: str) -> Any:
     return config
 
 
+def print_options(command: str, description: str) -> int:
+    """Prints the overrides that every config has, with their defaults; gives the exit code."""
+    from posenc_jax.cli.overrides import override_run
+    from posenc_jax.config import Run
+    from posenc_jax.data.tasks.copying import Copying
+
+    about = (
+        f"{description} Shown are the options that every config has, with the defaults of a run that sets none of "
+        f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults."
+    )
+    override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
+    return 0
+
+
 def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 

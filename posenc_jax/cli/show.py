@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shutil
-import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli import shown_files
 from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
 from posenc_jax.cli.names import named
+from posenc_jax.show.files import FILES, check_fits, check_output, make, write
+from posenc_jax.show.views import VIEWS, plots_of, views_of
 
 if TYPE_CHECKING:
-    from posenc_jax.report.shown import Shown
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.show.measured import MeasuredEncoding
 
-DESCRIPTION = """Draws encodings: names of the catalogue, specs, or those of a finished run as trained (--run).
-Writes an interactive page (show.html) and every figure as PNG and PDF, and prints the properties of
-the vectors, each measured.
-
-views: heatmap (values of all positions), lines (of single positions), frequencies (with
-  wavelengths), kernel (similarity by offset), distances (of every two positions), pca, tsne,
-  shift (the linear map from a position to one k later), bias (of logits, by offset), attention (of
-  a run; else of equal contents)"""
-VIEWS = ("heatmap", "lines", "frequencies", "kernel", "distances", "pca", "tsne", "shift", "bias", "attention")
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
-SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-MOST = 64  # positions of an attention map: more cannot be read
 MOST_LINES = 12
+
+
+def description() -> str:
+    """What the command does, with every view."""
+    # A name and its bracket stay on one line.
+    listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
+    text = (
+        "Draws encodings: names of the catalogue, specs, or those of a finished run as trained (--run). Writes an "
+        "interactive page (show.html) and every figure as PNG and PDF, and prints the properties of the vectors, each "
+        "measured."
+    )
+    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ").replace("\u00a0", " ")
+    return f"{textwrap.fill(text, 100)}\n\n{views}"
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc show", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc show", description=description(), formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
-    add("--view", nargs="+", choices=VIEWS, metavar="VIEW", help="default: all that the encodings have")
+    add("--view", nargs="+", choices=tuple(VIEWS), metavar="VIEW", help="default: all that the encodings have")
     add("--d-model", type=int, metavar="M", help="width of the model (128)")
     add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
     add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
@@ -58,31 +60,49 @@ def main(arguments: list[str]) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     _check(options)
+    from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import import_from_here, prepare_jax
-    from posenc_jax.report.properties import table
-    from posenc_jax.report.shown_plots import plots
-    from posenc_jax.report.style import short_names
-    from posenc_jax.report.table import text
+    from posenc_jax.drawing.style import short_names
+    from posenc_jax.drawing.text_table import text
+    from posenc_jax.show.properties import table
 
     prepare_jax()
     import_from_here()
-    shown = [*(_of_run(options) if options.run else ()), *_of_specs(options)]
-    views = _checked_views(shown, options.view)
-    names = short_names(tuple(one.label for one in shown))
-    properties = [table(one) for one in shown]
     output = at_home(options.output)
-    try:
-        drawn = plots(shown, _positions(shown, options.positions), views)
-        files = shown_files.make(output, ", ".join(names.values()), _facts(shown), drawn, properties)
-    except ImportError as error:
-        raise UsageError(str(error)) from None
-    shown_files.write(files)
+    with TerminalReporter() as reporter:
+        encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
+        views = _checked_views(encodings, options.view)
+        positions = _positions(encodings, options.positions)
+        try:
+            plots = []
+            for view in views:
+                reporter.phase(f"{view}: {VIEWS[view].words}")
+                plots += plots_of(encodings, view, positions)
+            _refusing("--output ", check_fits, output, plots)
+            names = short_names(tuple(one.label for one in encodings))
+            properties = [table(one) for one in encodings]
+            files = {}
+            reporter.phase("draw", total=_count(output, len(plots)), unit="files")
+            for path, data in make(output, ", ".join(names.values()), _facts(encodings), plots, properties):
+                files[path] = data
+                reporter.advance(1, path.name)
+        except ImportError as error:
+            raise UsageError(str(error)) from None
+        _refusing("", write, files)
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
-        print(text(one, width) if one.rows else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
+        print(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
+
+
+def _refusing(option: str, check: Callable[..., None], *values: Any) -> None:
+    """``check`` with its ValueError as a UsageError about an option."""
+    try:
+        check(*values)
+    except ValueError as error:
+        raise UsageError(f"{option}{error}") from None
 
 
 def _listed(files: Iterable[Path]) -> list[str]:
@@ -108,7 +128,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.num_heads is not None and (options.num_heads < 1 or width % options.num_heads):
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
-    shown_files.check_output(at_home(options.output))
+    _refusing("--output ", check_output, at_home(options.output))
     options.run = options.run and at_home(options.run)
 
 
@@ -122,14 +142,21 @@ def _check_positions(positions: Sequence[int], length: int) -> None:
             )
 
 
-def _of_specs(options: argparse.Namespace) -> list[Shown]:
+def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     from posenc_jax.encodings import Dims
+    from posenc_jax.show.measure import measure, with_equal_contents
 
     width, length = options.d_model or 128, options.length or 50
     heads = options.num_heads or (8 if width % 16 == 0 else 1)
     dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
-    slots = dict(map(_slot, options.encodings))
-    return [_equal_contents(_measured(label, slot, dims, None, length), dims.head_dim) for label, slot in slots.items()]
+    found = []
+    for label, slot in dict(map(_slot, options.encodings)).items():
+        reporter.phase(f"measure {label}")
+        try:
+            found.append(with_equal_contents(measure(label, slot, dims, length), dims.head_dim))
+        except ValueError as error:
+            raise UsageError(f"{label}: {error}") from None
+    return found
 
 
 def _slot(text: str) -> tuple[str, Any]:
@@ -140,102 +167,39 @@ def _slot(text: str) -> tuple[str, Any]:
     return spec(slot) if method is None else method.spec if method.spec == text else method.name, slot
 
 
-def _measured(label: str, slot: Any, dims: Any, params: Any, length: int) -> Shown:
-    """All that an encoding has; UsageError where it cannot serve the sizes."""
-    import jax
-    import numpy as np
-
-    from posenc_jax.analysis import views
-    from posenc_jax.encodings import for_layer
-    from posenc_jax.report.shown import Shifts, Shown
-
-    found: dict[str, Any] = {}
-    try:
-        has = views.available(slot, dims)
-        own = views.initial(slot, dims) if params is None else params
-        options: dict[str, Any] = dict(params=own, dtype="float64")
-        if "vectors" in has:
-            found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)
-            maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=own)
-            drawn = next((m for m in maps if m.offset == 10), maps[-1])
-            found["shifts"] = Shifts({m.offset: m.residual for m in maps}, drawn.offset, drawn.matrix)
-        if "content_logits" in has:
-            found["products"] = views.content_logits(slot, dims, length, **options)
-        if "bias" in has:
-            found["bias"] = views.bias(slot, dims, length, **options)
-        if "frequencies" in has:
-            found["frequencies"] = views.frequencies(slot, dims)
-    except ValueError as error:
-        raise UsageError(f"{label}: {error}") from None
-    state = "as trained" if params is not None else "as initialised"
-    state = f"; parameters {state}" if jax.tree.leaves(own) else ""
-    note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
-    return Shown(label, causal=any(e.causal_only for e in for_layer(slot, 0)), note=note, **found)
-
-
-def _equal_contents(shown: Shown, head_dim: int) -> Shown:
-    """With the attention maps of equal contents, for an encoding that acts on logits by position."""
-    from posenc_jax.analysis.views import equal_content_weights
-    from posenc_jax.report.shown import Attention
-
-    def first(values: Any) -> Any:
-        return None if values is None else values[:, :MOST, :MOST]
-
-    products, biases = first(shown.products), first(shown.bias)
-    if products is None and biases is None:
-        return shown
-    scaled = None if products is None else products * head_dim**0.5
-    weights = equal_content_weights(scaled, biases, causal=shown.causal)
-    if (weights == weights[:1]).all():
-        weights = weights[:1]
-    parts = [f"products at contents of norm sqrt({head_dim})"] if products is not None else []
-    parts += ["biases"] if biases is not None else []
-    heads = "" if len(weights) > 1 else " All heads are alike."
-    about = f"Attention weights where all contents are equal: the softmax of {' and '.join(parts)}.{heads}"
-    return dataclasses.replace(shown, attention=(Attention("of equal contents", weights[None], about=about),))
-
-
-def _of_run(options: argparse.Namespace) -> list[Shown]:
+def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     """The encodings of a run, stack by stack, and its attention maps."""
-    from posenc_jax.cli import shown_runs
-    from posenc_jax.encodings import spec
-    from posenc_jax.report.shown import Attention, Shown
+    from posenc_jax.show import trained
 
-    config, params, seed = shown_runs.load(options.run, options.seed, lambda text: print(text, file=sys.stderr))
-    stacks = shown_runs.trained(config, params)
-    length = options.length or max(min(50, config.max_len), LENGTHS[0])
-    found = {}
-    for one in stacks:
-        name = f"{one.stack} " if len(stacks) > 1 else ""
-        found[one.stack] = _measured(f"trained {name}{spec(one.slot)}", one.slot, one.dims, one.params, length)
-    if options.view is None or "attention" in options.view:
-        try:
-            tokens = shown_runs.input_of(config, options.run, options.text)
-        except UsageError as error:
-            if options.view is not None or options.text:
-                raise
-            print(f"posenc: no attention maps: {error}", file=sys.stderr)
-            return list(found.values())
-        for stack, (weights, queries, keys) in shown_runs.attention(config, params, tokens, seed).items():
-            about = f"Attention weights of seed {seed} of {options.run.absolute().name}, {stack}, for one input."
-            own = found.get(stack) or Shown(f"trained {stack} nope")
-            whose = "of the decoder to the encoder" if stack == "cross" else f"of the {stack}"
-            maps = Attention(whose, weights, _short(queries), _short(keys), about)
-            found[stack] = dataclasses.replace(own, attention=(maps,))
-    return list(found.values())
-
-
-def _short(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of tokens as labels of ticks; none where they would not fit."""
-    return tuple(name if len(name) <= 10 else name[:9] + "…" for name in names) if len(names) <= 32 else ()
+    reporter.phase(f"measure {options.run}")
+    replica = trained.load(options.run, options.seed, reporter.note)
+    length = options.length or max(min(50, replica.config.max_len), LENGTHS[0])
+    try:
+        stacks = trained.measure_stacks(replica, length)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    asked = "attention" in (options.view or ())
+    if not asked and options.view is not None:
+        return list(stacks.values())
+    try:
+        tokens = trained.input_of(replica, options.text)
+    except ValueError as error:
+        if options.text:
+            raise UsageError(f"--text: {error}") from None
+        if asked:
+            raise UsageError(f"{error}: give one, as in --text 'A sentence.'") from None
+        reporter.note(f"posenc: no attention maps: {error}: give one, as in --text 'A sentence.'")
+        return list(stacks.values())
+    try:
+        return list(trained.with_attention(replica, stacks, tokens).values())
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
-def _checked_views(shown: list[Shown], asked: list[str] | None) -> tuple[str, ...]:
+def _checked_views(encodings: Sequence[MeasuredEncoding], asked: list[str] | None) -> tuple[str, ...]:
     """The views to draw; UsageError when an encoding has not what was asked for, or nothing at all."""
-    from posenc_jax.report.shown import VIEW_NAMES, has
-
-    for one in shown:
-        own = has(one)
+    for one in encodings:
+        own = views_of(one)
         nothing = "nothing that can be drawn without contents and tokens"
         nothing += ": of a pattern of layers the first is shown" * ("/" in one.label)
         for view in asked or ():
@@ -245,19 +209,24 @@ def _checked_views(shown: list[Shown], asked: list[str] | None) -> tuple[str, ..
                         f"t-SNE needs more positions than {len(one.vectors)}: raise --length, 50 are usual"
                     )
                 listed = ", ".join(own) or nothing
-                raise UsageError(f"{one.label} has no {view} ({VIEW_NAMES[view]}); it has {listed}")
+                raise UsageError(f"{one.label} has no {view} ({VIEWS[view].words}); it has {listed}")
         if not own and not asked:
             raise UsageError(f"{one.label} has {nothing}")
-    return VIEWS if asked is None else tuple(asked)
+    return tuple(VIEWS) if asked is None else tuple(view for view in VIEWS if view in asked)
 
 
-def _positions(shown: list[Shown], asked: list[int] | None) -> list[int]:
+def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> list[int]:
     """Those drawn as lines."""
-    length = min((len(one.vectors) for one in shown if one.vectors is not None), default=LENGTHS[1])
+    length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
     _check_positions(asked or (), length)
     return [p for p in (0, 10, 25) if p < length] if asked is None else list(dict.fromkeys(asked))
 
 
-def _facts(shown: list[Shown]) -> str:
+def _facts(encodings: Sequence[MeasuredEncoding]) -> str:
     """Encodings in full."""
-    return ", ".join(one.label for one in shown)
+    return ", ".join(one.label for one in encodings)
+
+
+def _count(output: Path, plots: int) -> int:
+    """How many files are made."""
+    return 1 if output.suffix in FILES else 1 + 2 * plots

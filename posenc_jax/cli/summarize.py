@@ -6,20 +6,30 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.texts import Parser, command, decoding_of, load, read_file, show
+from posenc_jax.cli.texts import (
+    add_decoding_options,
+    add_run_options,
+    command,
+    decoding_of,
+    load,
+    read_file,
+    run_parser,
+    show,
+)
 
 DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "summarization", in one line."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("summarize", DESCRIPTION)
+    parser = run_parser("summarize", DESCRIPTION)
     parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_run_options(
+    add_run_options(
+        parser,
         "summarised without its end (truncate), as in training; window is for translate and classify, since summaries "
-        "of parts are no summary of the whole"
+        "of parts are no summary of the whole",
     )
-    parser.add_decoding_options()
+    add_decoding_options(parser)
     return command(parser, arguments, _summarize)
 
 

@@ -7,9 +7,9 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
 from posenc_jax.cli.session import import_from_here, prepare_jax
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
@@ -17,50 +17,60 @@ if TYPE_CHECKING:
     from posenc_jax.runs.inference import Output
 
 
-class Parser(argparse.ArgumentParser):
-    """Options of a command that uses a finished run."""
+LARGEST_SEED = 2**31 - 1
 
-    def __init__(self, command: str, description: str) -> None:
-        super().__init__(
-            f"posenc {command}",
-            description=f"{description}\nResults alone go to standard output, notes to standard error.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        self.add_argument("run", metavar="RUN", type=Path, help="directory of a finished run, or of a cell or group")
 
-    def error(self, message: str) -> NoReturn:
-        """Refuses in one line."""
-        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains it")
+def run_parser(command: str, description: str) -> Parser:
+    """The parser of a command that uses a finished run."""
+    parser = Parser(
+        f"posenc {command}",
+        description=f"{description}\nResults alone go to standard output, notes to standard error.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a finished run, or of a cell or group")
+    return parser
 
-    def add_run_options(self, too_long: str) -> None:
-        """Which replica, and what becomes of long texts."""
-        self.add_argument(
-            "--seed",
-            type=int,
-            metavar="N",
-            help="seed of the replica (default: the first that did not diverge); of several learning rates the best "
-            "by validation is taken",
-        )
-        self.add_argument(
-            "--too-long",
-            choices=("refuse", "truncate", "window"),
-            default="refuse",
-            help="a text of more tokens than the run was trained or evaluated with is refused (default), or: "
-            + too_long,
-        )
 
-    def add_decoding_options(self) -> None:
-        """How outputs are found; greedily by default."""
-        add = self.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
-        add("--beam", type=int, metavar="SIZE", help="beam search")
-        add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="of --beam (default: gnmt)")
-        add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")
-        add("--sample", action="store_true", help="draw tokens")
-        add("--temperature", type=float, help="of --sample (default: 1)")
-        add("--top-k", type=int, metavar="K", help="of --sample: the K most probable tokens only")
-        add("--top-p", type=float, metavar="P", help="of --sample: the most probable tokens of probability P together")
-        add("--random-seed", type=int, default=0, metavar="N", help="of --sample, and of positions that are drawn")
-        add("--scores", action="store_true", help="before each output its log-probability and a tab")
+def add_run_options(parser: Parser, too_long: str) -> None:
+    """Which replica, and what becomes of long texts."""
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of the replica (default: the first that did not diverge); of several learning rates the best "
+        "by validation is taken",
+    )
+    parser.add_argument(
+        "--too-long",
+        choices=("refuse", "truncate", "window"),
+        default="refuse",
+        help="a text of more tokens than the run was trained or evaluated with is refused (default), or: " + too_long,
+    )
+
+
+def add_decoding_options(parser: Parser) -> None:
+    """How outputs are found; greedily by default."""
+    add = parser.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
+    add("--beam", type=int, metavar="SIZE", help="beam search")
+    add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="of --beam (default: gnmt)")
+    add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")
+    add("--sample", action="store_true", help="draw tokens")
+    add("--temperature", type=float, help="of --sample (default: 1)")
+    add("--top-k", type=int, metavar="K", help="of --sample: the K most probable tokens only")
+    add("--top-p", type=float, metavar="P", help="of --sample: the most probable tokens of probability P together")
+    add_random_seed(parser, "of --sample, and of positions that are drawn")
+    add("--scores", action="store_true", help="before each output its log-probability and a tab")
+
+
+def add_random_seed(parser: Parser, help_line: str) -> None:
+    """``--random-seed``."""
+    parser.add_argument("--random-seed", type=_random_seed, default=0, metavar="N", help=help_line)
+
+
+def _random_seed(word: str) -> int:
+    if not (word.isdecimal() and int(word) <= LARGEST_SEED):
+        raise argparse.ArgumentTypeError(f"{word} is no whole number from 0 to {LARGEST_SEED}: choose one")
+    return int(word)
 
 
 def decoding_of(options: argparse.Namespace) -> Decoding:

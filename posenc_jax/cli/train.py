@@ -6,21 +6,23 @@ from pathlib import Path
 
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.scores import score_table
-from posenc_jax.cli.session import load_config, prepare_jax, stoppable
+from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable
 from posenc_jax.config import Run
 
 DESCRIPTION = "Trains and measures the run in a Python file with a variable `config`. The same command again resumes."
 USAGE = f"""usage: posenc train CONFIG [--directory DIR] [overrides]
 
 {DESCRIPTION}
-`posenc train CONFIG --help` lists the overrides."""
+`posenc train --help` lists the overrides."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments:
         print(USAGE)
-        return 0 if arguments else 2
+        return 2
+    if arguments[0] in ("-h", "--help"):
+        return guarded(lambda: print_options("train", DESCRIPTION))
     return guarded(lambda: _train(arguments[0], arguments[1:]))
 
 

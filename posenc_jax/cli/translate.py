@@ -7,7 +7,16 @@ import sys
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.texts import Parser, command, decoding_of, load, show, text_of
+from posenc_jax.cli.texts import (
+    add_decoding_options,
+    add_run_options,
+    command,
+    decoding_of,
+    load,
+    run_parser,
+    show,
+    text_of,
+)
 
 DESCRIPTION = """Translates sentences with a finished run of task "translation": those given after RUN, else the lines
 of standard input. One line a sentence; an empty line of standard input stays empty."""
@@ -15,13 +24,14 @@ of standard input. One line a sentence; an empty line of standard input stays em
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("translate", DESCRIPTION)
+    parser = run_parser("translate", DESCRIPTION)
     parser.add_argument("texts", nargs="*", metavar="SENTENCE")
-    parser.add_run_options(
+    add_run_options(
+        parser,
         "translated without its end (truncate), or in pieces cut between sentences where possible, whose translations "
-        "are joined by a space (window)"
+        "are joined by a space (window)",
     )
-    parser.add_decoding_options()
+    add_decoding_options(parser)
     return command(parser, arguments, _translate)
 
 

@@ -88,10 +88,10 @@ class Block(nnx.Module):
         """
         captured: Captured = {}
 
-        def before(norm: Any) -> Array:
+        def before(norm: Any) -> jax.Array:
             return norm(x) if self.pre_norm else x
 
-        def after(norm: Any, out: Array, sublayer: int) -> Array:
+        def after(norm: Any, out: Array, sublayer: int) -> jax.Array:
             added = x + dropout(out, site + sublayer)
             return added if self.pre_norm else norm(added)
 

@@ -1,20 +1,21 @@
-"""Tables, figures and the HTML report of an ablation directory; `build` writes them all."""
+"""Tables, figures and the HTML page of an ablation's directory; `build` writes them all."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-import os
 import shutil
 from pathlib import Path
 
-from posenc_jax.report import figures, html, parquet, tables
-from posenc_jax.report.results import Ablation, load
-from posenc_jax.report.style import styles
-from posenc_jax.report.summary import Summary, summarise
+from posenc_jax.drawing.style import styles
+from posenc_jax.files import write_atomically
+from posenc_jax.report import page, paper, parquet, tables
+from posenc_jax.results import read_record, summarise
 
-__all__ = ["Ablation", "Summary", "build", "load", "missing", "summarise", "text_report"]
+__all__ = ["build", "missing", "text_report", "up_to_date"]
 
 _WRITERS = {"plotly": "report.html", "matplotlib": "figures", "pyarrow": "results.parquet"}
+_MARKER = ".reported"
 
 
 def build(directory: Path | str) -> list[Path]:
@@ -25,29 +26,47 @@ def build(directory: Path | str) -> list[Path]:
     results give the same bytes. A ValueError says why there is nothing to report.
     """
     directory = Path(directory)
-    ablation = load(directory)
-    summary = summarise(ablation)
+    of_what = _fingerprint(directory)
+    record = read_record(directory)
+    summary = summarise(record)
     absent = {output for _, output in _absent()}
     files: dict[str, bytes] = {}
     if "report.html" not in absent:
-        files["report.html"] = html.page(summary).encode()
+        files["report.html"] = page.page(summary).encode()
     files["tables.md"] = tables.markdown(summary).encode()
     files["tables.tex"] = tables.latex(summary).encode()
     if "figures" not in absent:
         for task in summary.tasks:
             if any(cell.curve for cell in task.cells):
-                for kind, data in figures.render(task, styles(summary.labels)).items():
+                for kind, data in paper.render(task, styles(summary.labels)).items():
                     files[f"figures/{task.slug}.{kind}"] = data
     if "results.parquet" not in absent:
-        files["results.parquet"] = parquet.parquet_bytes(ablation.rows)
-    return [_write(directory / name, data) for name, data in files.items()]
+        files["results.parquet"] = parquet.parquet_bytes(record.rows)
+    for name, data in files.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        write_atomically(directory / name, data)
+    write_atomically(directory / _MARKER, of_what)
+    return [directory / name for name in files]
+
+
+def up_to_date(directory: Path | str) -> bool:
+    """Whether the last report that was written there is of the results that are there now."""
+    marker = Path(directory) / _MARKER
+    return marker.is_file() and marker.read_text() == _fingerprint(Path(directory))
+
+
+def _fingerprint(directory: Path) -> str:
+    """Of the files that a report is made from, as far as they are there, and of what it would leave out."""
+    files = [path for name in ("results.jsonl", "ablation.json") if (path := directory / name).is_file()]
+    contents = [path.read_bytes() for path in files]
+    return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 
 
 def text_report(directory: Path | str, width: int | None = None) -> str:
     """The main tables of an ablation, at the width of the terminal unless told another; and what `build` leaves out."""
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns
-    parts = [tables.terminal(summarise(load(directory)), width), missing()]
+    parts = [tables.terminal(summarise(read_record(directory)), width), missing()]
     return "\n".join(filter(None, parts))
 
 
@@ -59,15 +78,3 @@ def missing() -> str | None:
 
 def _absent() -> list[tuple[str, str]]:
     return [(package, output) for package, output in _WRITERS.items() if importlib.util.find_spec(package) is None]
-
-
-def _write(path: Path, data: bytes) -> Path:
-    """Writes beside and renames, so that a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(data)
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
-    return path

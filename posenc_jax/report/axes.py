@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.report.summary import TaskSummary
+from posenc_jax.results.summary import TaskSummary
 from posenc_jax.statistics import Interval
 
 
@@ -50,7 +50,8 @@ def length_axis(task: TaskSummary) -> Axis | None:
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     if not task.length_unit or not lengths:
         return None
-    names = tuple(task.length_name(length) for length in lengths)
+    mixed = {length for length in lengths if task.ranges[length] == "mixed"}
+    names = tuple(task.length_name(length) + "\nmixed" * (length in mixed) for length in lengths)
     room = 1.25 if len(lengths) < 2 else (lengths[-1] / lengths[0]) ** 0.08
     return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
 

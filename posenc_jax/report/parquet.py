@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.report.results import COUNTS
+from posenc_jax.results.record import COUNTS
 
 
 def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
@@ -19,10 +19,12 @@ def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
             "results.parquet needs pyarrow, which is not installed: pip install 'posenc-jax[report]'"
         ) from error
     known = {
-        **dict.fromkeys(("task_label", "label", "posenc", "config_hash", "mode", "device_kind"), pyarrow.string()),
+        **dict.fromkeys(
+            ("task_label", "label", "posenc", "config_hash", "range", "mode", "device_kind"), pyarrow.string()
+        ),
         **dict.fromkeys(("seed", "length", *COUNTS, "diverged_at", "group_size", "threads"), pyarrow.int64()),
         **dict.fromkeys(("learning_rate", *KINDS, "validation"), pyarrow.float64()),
-        "in_range": pyarrow.bool_(),
+        **dict.fromkeys(("in_range", "bit_exact"), pyarrow.bool_()),
     }
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: pyarrow.array([row.get(name) for row in rows], known.get(name)) for name in names}

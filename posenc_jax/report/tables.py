@@ -1,4 +1,4 @@
-"""The tables of a report: what stands in their cells.
+"""The tables of a report: what stands in their entries.
 
 Means come with their interval and the number of seeds, published values with the lengths that they were measured at;
 there is no column of maxima.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import textwrap
 
 from posenc_jax.data.score_kinds import Kind, kind_of
-from posenc_jax.report.others import shown
-from posenc_jax.report.summary import CellSummary, Published, Summary, TaskSummary
-from posenc_jax.report.table import NONE, Table, latex_table, markdown_table, md, narrowed, text
+from posenc_jax.drawing.markdown import escaped
+from posenc_jax.drawing.text_table import NONE, TextTable, latex_table, markdown_table, narrowed, text
+from posenc_jax.report.provenance import alarms, code_table, statement
+from posenc_jax.results.every_score import worth_a_column
+from posenc_jax.results.published import PublishedResult
+from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
 from posenc_jax.statistics import Interval
 
 _FRACTION = Kind("")
@@ -34,8 +37,8 @@ def heading(title: str) -> str:
     return title.capitalize() if title == title.lower() else title
 
 
-def main_table(task: TaskSummary) -> Table:
-    """One row per encoding: the score, its paired difference, seeds, learning rate, parameters, published value."""
+def main_table(task: TaskSummary) -> TextTable:
+    """One line per encoding: the score, its paired difference, seeds, learning rate, parameters, published value."""
     with_published = any(cell.published for cell in task.cells)
     with_difference = bool(task.baseline)
     with_training = task.score_lengths != task.in_range_lengths or not task.score_lengths
@@ -45,43 +48,45 @@ def main_table(task: TaskSummary) -> Table:
     columns += [f"{operation} {task.baseline}, paired"] if with_difference else []
     columns += ["seeds", "learning rate", "parameters (encoding)"]
     columns += ["published (lengths)"] if with_published else []
-    rows = []
+    lines = []
     for cell in task.cells:
-        row = [cell.label, interval_text(cell.score, task.kind)]
-        row += [number(cell.in_range.mean, task.kind)] if with_training else []
-        row += [difference_text(cell, task.kind)] if with_difference else []
-        row += [seeds_text(cell), rate_text(cell), parameters_text(cell)]
-        row += ["; ".join(published_text(task, value) for value in cell.published) or NONE] if with_published else []
-        rows.append(tuple(row))
+        line = [cell.label, interval_text(cell.score, task.kind)]
+        line += [number(cell.in_range.mean, task.kind)] if with_training else []
+        line += [difference_text(cell, task.kind)] if with_difference else []
+        line += [seeds_text(cell), rate_text(cell), parameters_text(cell)]
+        line += ["; ".join(published_text(task, value) for value in cell.published) or NONE] if with_published else []
+        lines.append(tuple(line))
     align = "".join("l" if c in ("encoding", "published (lengths)") else "r" for c in columns)
-    return Table(_title(task), tuple(columns), align, tuple(rows), (_reading(task), *task.notes))
+    return TextTable(_title(task), tuple(columns), align, tuple(lines), (_reading(task), *task.notes))
 
 
-def score_table(task: TaskSummary) -> Table:
+def score_table(task: TaskSummary) -> TextTable:
     """Every score of the rows over training and over unseen lengths, mean over seeds with its interval."""
-    names = shown([cell.others for cell in task.cells], task.metric)
+    names = worth_a_column([cell.every_score for cell in task.cells], task.metric)
     kinds = [kind_of(name, task.writes_text) for name in names]
-    rows = []
+    lines = []
     for cell in task.cells:
         for where, lengths, scores in (
-            ("training", task.in_range_lengths, cell.others.training),
-            ("unseen", task.unseen_lengths, cell.others.unseen),
+            ("training", task.in_range_lengths, cell.every_score.training),
+            ("unseen", task.unseen_lengths, cell.every_score.unseen),
         ):
             if lengths and cell.scores:
                 found = [scores.get(name) for name in names]
-                cells = (NONE if score is None else interval_text(score, kind) for score, kind in zip(found, kinds))
-                rows.append((cell.label, where, *cells))
+                entries = (NONE if score is None else interval_text(score, kind) for score, kind in zip(found, kinds))
+                lines.append((cell.label, where, *entries))
     notes = [f"{heading(kind.title)}: lower is better." for kind in kinds if kind.better == "lower"]
     notes += [f"{kind_of(name).title} of sacrebleu: {signature}." for name, signature in task.signatures.items()]
     notes += _counts(task)
     columns = ("encoding", "lengths", *(kind.title for kind in kinds))
     align = "ll" + "r" * len(names)
-    return Table(f"{task.task_label}: every score, mean over the lengths", columns, align, tuple(rows), tuple(notes))
+    return TextTable(
+        f"{task.task_label}: every score, mean over the lengths", columns, align, tuple(lines), tuple(notes)
+    )
 
 
 def _counts(task: TaskSummary) -> list[str]:
     """How many examples stand behind a score, of each length."""
-    counts = next((cell.others.counts for cell in task.cells if cell.others.counts), {})
+    counts = next((cell.every_score.counts for cell in task.cells if cell.every_score.counts), {})
     if not counts or not task.length_unit:
         return []
     listed = ", ".join(
@@ -91,76 +96,81 @@ def _counts(task: TaskSummary) -> list[str]:
     return [f"Test examples for every seed, by {task.length_unit}: {listed}."]
 
 
-def length_table(task: TaskSummary) -> Table:
-    """One row per length, one column per encoding: the mean and half its interval's width. * = in training range."""
+def length_table(task: TaskSummary) -> TextTable:
+    """One line per length, one column per encoding: the mean and half its interval's width."""
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     points = [{point.length: point for point in cell.curve} for cell in task.cells]
-    rows = []
+    lines = []
     for length in lengths:
         here = [point.get(length) for point in points]
-        star = "*" if any(point is not None and point.in_range for point in here) else ""
-        cells = (NONE if point is None else half_text(point.interval, task.kind) for point in here)
-        rows.append((f"{task.length_name(length)}{star}", *cells))
+        mark = {"within": "*", "beyond": "", "mixed": " (mixed)"}[task.ranges[length]]
+        entries = (NONE if point is None else half_text(point.interval, task.kind) for point in here)
+        lines.append((f"{task.length_name(length)}{mark}", *entries))
     title = f"{task.task_label}: {metric_name(task)} at each length"
     columns = (task.length_unit or "length", *(cell.label for cell in task.cells))
-    return Table(title, columns, "r" * len(columns), tuple(rows), ("* in the training range.",))
+    notes = ["* in the training range."]
+    if "mixed" in task.ranges.values():
+        notes.append("mixed: examples of trained and of unseen lengths together, in none of the means over lengths.")
+    return TextTable(title, columns, "r" * len(columns), tuple(lines), tuple(notes))
 
 
-def position_table(task: TaskSummary) -> Table:
-    """One row per range of positions in the longest windows, one column per encoding."""
+def position_table(task: TaskSummary) -> TextTable:
+    """One line per range of positions in the longest windows, one column per encoding."""
     kind = kind_of("perplexity")
     ranges = {(p.first, p.last): p.name for cell in task.cells for p in cell.positions}
     values = [{(p.first, p.last): interval_text(p.interval, kind) for p in cell.positions} for cell in task.cells]
     trained = task.train_lengths[1] if task.train_lengths else 0
-    rows = [
+    lines = [
         (name + "*" * (where[1] < trained), *(found.get(where, NONE) for found in values))
         for where, name in sorted(ranges.items())
     ]
     title = f"{task.task_label}: perplexity by position in windows of {task.position_length} tokens"
     columns = ("position", *(cell.label for cell in task.cells))
-    return Table(title, columns, "r" * len(columns), tuple(rows), ("From 0; * within the training length.",))
+    return TextTable(title, columns, "r" * len(columns), tuple(lines), ("From 0; * within the training length.",))
 
 
-def seed_table(task: TaskSummary) -> Table:
-    """One row per encoding, one column per seed: its score, or why there is none."""
+def seed_table(task: TaskSummary) -> TextTable:
+    """One line per encoding, one column per seed: its score, or why there is none."""
     seeds = sorted({seed for cell in task.cells for seed in cell.asked})
-    rows = []
+    lines = []
     for cell in task.cells:
-        row = [cell.label]
+        line = [cell.label]
         for seed in seeds:
             if seed in cell.diverged:
-                row.append(f"diverged at step {cell.diverged[seed]}")
+                line.append(f"diverged at step {cell.diverged[seed]}")
             elif seed in cell.unfinished:
-                row.append("not finished")
+                line.append("not finished")
+            elif seed not in cell.scores and seed in cell.not_finite:
+                line.append("not finite")
             else:
-                row.append(number(cell.scores.get(seed), task.kind))
-        rows.append(tuple(row))
+                line.append(number(cell.scores.get(seed), task.kind))
+        lines.append(tuple(line))
     title = f"{task.task_label}: {metric_name(task)} of every seed, mean over {task.score_name}"
-    return Table(title, ("encoding", *(f"seed {seed}" for seed in seeds)), "l" + "r" * len(seeds), tuple(rows))
+    return TextTable(title, ("encoding", *(f"seed {seed}" for seed in seeds)), "l" + "r" * len(seeds), tuple(lines))
 
 
-def rate_table(task: TaskSummary) -> Table:
+def rate_table(task: TaskSummary) -> TextTable:
     """Every learning rate that was tried: in-range validation, seeds finished and diverged, which was chosen."""
-    kind, rows = task.validation_kind, []
+    kind, lines = task.validation_kind, []
     for cell in task.cells:
         for tried in cell.tried:
             seeds = f"{tried.validation.n} of {len(cell.asked)}"
             seeds += f", {len(tried.diverged)} diverged" if tried.diverged else ""
             mark = "chosen" if tried.chosen else ""
-            rows.append((cell.label, f"{tried.learning_rate:g}", interval_text(tried.validation, kind), seeds, mark))
+            lines.append((cell.label, f"{tried.learning_rate:g}", interval_text(tried.validation, kind), seeds, mark))
     note = (
         "Chosen: among the rates with the most seeds that have a score, the one with the highest mean validation score "
         "on training lengths; of equal ones the smallest. Unseen lengths play no part."
     )
     validation = "validation" if kind == task.kind else f"validation {kind.title}"
     columns = ("encoding", "learning rate", f"{validation}, training lengths", "seeds", "")
-    return Table(f"{task.task_label}: learning rates tried", columns, "lrrrl", tuple(rows), (note,))
+    return TextTable(f"{task.task_label}: learning rates tried", columns, "lrrrl", tuple(lines), (note,))
 
 
-def task_tables(task: TaskSummary) -> list[Table]:
-    """All tables of a task that have rows."""
+def task_tables(task: TaskSummary) -> list[TextTable]:
+    """All tables of a task that have lines."""
     makers = (main_table, score_table, length_table, position_table, seed_table, rate_table)
-    return [table for table in (make(task) for make in makers) if table.rows]
+    return [table for table in (make(task) for make in makers) if table.entries]
 
 
 def terminal(summary: Summary, width: int = 100) -> str:
@@ -170,20 +180,32 @@ def terminal(summary: Summary, width: int = 100) -> str:
     """
     skipped = [f"Not used: {line}" for line in summary.skipped]
     notes = [line for note in skipped for line in textwrap.wrap(note, max(width, 20), subsequent_indent="  ")]
-    parts = [text(narrowed(main_table(task), width, _LEAST_IMPORTANT), width) for task in summary.tasks]
+    parts = [text(narrowed(main_table(task), width, _LEAST_IMPORTANT, "tables.md"), width) for task in summary.tasks]
+    codes = code_table(summary.provenance)
+    parts += [text(codes, width)] if codes.entries else []
+    said = statement(summary.provenance)
+    notes += [
+        line
+        for note in ([said] if said else alarms(summary.provenance))
+        for line in textwrap.wrap(note, max(width, 20), subsequent_indent="  ")
+    ]
     return "\n".join([*parts, *notes]).rstrip() + "\n"
 
 
 def markdown(summary: Summary) -> str:
     """All tables of the report as one Markdown document."""
-    parts = [f"# {md(summary.title)}"]
-    parts += [md(part) for part in (summary.description,) if part]
+    parts = [f"# {escaped(summary.title)}"]
+    parts += [escaped(part) for part in (summary.description,) if part]
     if summary.size_note:
-        parts.append(f"What differs from the published setting: {md(summary.size_note)}")
+        parts.append(f"What differs from the published setting: {escaped(summary.size_note)}")
     for task in summary.tasks:
         parts += map(markdown_table, task_tables(task))
+    said, codes = statement(summary.provenance), code_table(summary.provenance)
+    if lines := [said] if said else alarms(summary.provenance):
+        parts.append("## What the results stand on\n\n" + "\n".join(f"- {escaped(line)}" for line in lines))
+    parts += [markdown_table(codes)] if codes.entries else []
     if summary.skipped:
-        parts.append("## Not used\n\n" + "\n".join(f"- {md(line)}" for line in summary.skipped))
+        parts.append("## Not used\n\n" + "\n".join(f"- {escaped(line)}" for line in summary.skipped))
     return "\n\n".join(parts) + "\n"
 
 
@@ -197,7 +219,7 @@ def latex(summary: Summary) -> str:
         kinds += [(score_table, "every-score")] if task.length_unit else []
         for make, kind in kinds:
             table = make(task)
-            if table.rows:
+            if table.entries:
                 parts.append(latex_table(table, f"tab:{task.slug}-{kind}"))
     return "\n\n".join(parts) + "\n"
 
@@ -231,24 +253,26 @@ def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
         return NONE
     found = cell.difference.interval
     assert found.mean is not None
-    shown_ = kind.show_difference(found.mean)
+    said = kind.show_difference(found.mean)
     if found.low is not None and found.high is not None:
-        shown_ += f" [{kind.show_difference(found.low)}, {kind.show_difference(found.high)}]"
+        said += f" [{kind.show_difference(found.low)}, {kind.show_difference(found.high)}]"
     better = getattr(cell.difference, kind.better)
-    return f"{shown_} ({better} of {found.n} {kind.better})"
+    return f"{said} ({better} of {found.n} {kind.better})"
 
 
 def seeds_text(cell: CellSummary, noun: str = "") -> str:
     """How many of the seeds that were asked for stand behind the means, ``3 of 4 (1 diverged)``."""
-    n = len(cell.asked) - len(cell.diverged) - len(cell.unfinished)
+    not_finite = [seed for seed in cell.not_finite if seed not in cell.scores]
+    n = len(cell.asked) - len(cell.diverged) - len(cell.unfinished) - len(not_finite)
     missing = [f"{len(cell.diverged)} diverged"] if cell.diverged else []
     missing += [f"{len(cell.unfinished)} not finished"] if cell.unfinished else []
+    missing += [f"{len(not_finite)} not finite"] if not_finite else []
     return f"{n} of {len(cell.asked)}{noun}" + (f" ({', '.join(missing)})" if missing else "")
 
 
 def rate_text(cell: CellSummary) -> str:
     """The learning rate behind the means."""
-    if cell.learning_rate is None or not (cell.scores or cell.diverged):
+    if cell.learning_rate is None or not (cell.scores or cell.diverged or cell.not_finite):
         return NONE
     return f"{cell.learning_rate:g}"
 
@@ -261,7 +285,7 @@ def parameters_text(cell: CellSummary) -> str:
     return f"{cell.num_parameters:,}{own}"
 
 
-def published_text(task: TaskSummary, published: Published) -> str:
+def published_text(task: TaskSummary, published: PublishedResult) -> str:
     """A verified value with its lengths, or the direction in words; the metric too where it is not ours."""
     shown = published.direction
     if published.value is not None:
@@ -272,12 +296,12 @@ def published_text(task: TaskSummary, published: Published) -> str:
     return f"{shown} ({'; '.join(details)})" if details else shown
 
 
-def comparable(task: TaskSummary, published: Published) -> bool:
+def comparable(task: TaskSummary, published: PublishedResult) -> bool:
     """Whether a published value is one of our metric, so that both may share an axis."""
     return published.value is not None and _same_metric(task, published)
 
 
-def _same_metric(task: TaskSummary, published: Published) -> bool:
+def _same_metric(task: TaskSummary, published: PublishedResult) -> bool:
     named = published.metric.replace("_", " ").strip().lower()
     return named in ("", task.metric.replace("_", " "), metric_name(task).lower())
 
@@ -296,7 +320,8 @@ def _reading(task: TaskSummary) -> str:
     reading = f"{mean.capitalize()} over seeds [95 % Student-t interval]; "
     reading += f"the score of a seed is its {mean} over the lengths."
     if task.score_lengths and not task.unseen_lengths:
-        reading += " No evaluated length lies beyond the training range: the score is over all lengths."
+        over = "those of training" if task.mixed_lengths else "all lengths"
+        reading += f" No evaluated length lies beyond the training range: the score is over {over}."
     if task.kind.unit:
         reading += f" {heading(metric_name(task))} runs from {task.kind.unit}."
     if task.kind.better == "lower":

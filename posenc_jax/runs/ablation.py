@@ -1,4 +1,4 @@
-"""An ablation: every cell run, one table of results, one report."""
+"""An ablation: every cell run, and one record of their results."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def ablate(
     stop: Callable[[], int | None] = lambda: None,
 ) -> Path:
     """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
+
+    `posenc_jax.report.build` makes tables, figures and a page of them.
 
     Args:
       config: the comparison. directory: where its cells live, one folder each. The same command on the same directory

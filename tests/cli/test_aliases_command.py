@@ -57,7 +57,7 @@ def test_a_level_lists_all_that_reach_it(capsys):
 
 
 def test_rope_and_what_is_measured(capsys, monkeypatch):
-    monkeypatch.setattr("posenc_jax.cli.alias_tables.WIDTHS", (8, 16))
+    monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8, 16))
     _, rows = shown(capsys, "rope", "--d-model", "4", "--length", "80")
     assert ["63", "0.896962", "68"] in [row[:3] for row in rows]  # (cos 63 + cos 0.63) / 2
     text, rows = shown(capsys, "learned", "--length", "70")
@@ -69,7 +69,7 @@ def test_rope_and_what_is_measured(capsys, monkeypatch):
 
 
 def test_longer_than_what_can_be_measured(capsys, monkeypatch):
-    monkeypatch.setattr("posenc_jax.cli.alias_tables.WIDTHS", (8, 16))
+    monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8, 16))
     text, rows = shown(capsys, "sinusoidal", "--length", "2100", "--level", "0.3")
     assert "What a head sees that keeps" in text  # the last table
     assert ["float64", "*"] in [row[:2] for row in rows]
@@ -79,7 +79,7 @@ def test_longer_than_what_can_be_measured(capsys, monkeypatch):
 
 @pytest.mark.parametrize("spec", ["sinusoidal(frequencies=(1.0, 0.1, 0.01, 0.001))", "sinusoidal(base=1e-3)"])
 def test_what_other_bases_and_designs_cannot_have_is_left_out(capsys, monkeypatch, spec):
-    monkeypatch.setattr("posenc_jax.cli.alias_tables.WIDTHS", (8,))
+    monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8,))
     text, rows = shown(capsys, spec, "--length", "70")
     assert "What a head sees that keeps" in text  # the last table
     assert ["resonance"] in [row[:1] for row in rows] or "1e-3" in spec

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from posenc_jax.cli import main
-from posenc_jax.report.explorer import Settings
+from posenc_jax.show.explorer import Settings
 
 
 def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, capsys):

@@ -28,7 +28,8 @@ def test_figures_a_page_and_properties_twice_the_same(home, capsys):
     views = ["--view", "heatmap", "kernel"]
     for folder in ("one", "two"):
         assert main(["show", "Sinusoidal", "learned", *SMALL, *views, "--output", f"{folder}/in"]) == 0
-    text = capsys.readouterr().out
+    text, err = capsys.readouterr()
+    assert err.count("draw: 7 files in ") == 2
     assert max(map(len, text.splitlines())) <= 100
     assert "constant norm       yes    2 = sqrt(8 / 2)" in text
     assert "linear shift        no" in text
@@ -109,7 +110,9 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
         assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
         assert "is outside the learned table of" in capsys.readouterr().err
         assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
-        assert "which has inputs of its own: leave out --text" in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert err.startswith("posenc: --text: ")
+        assert "which has inputs of its own: leave the text out" in err
         assert not (home / "more").exists()
 
 

@@ -9,8 +9,11 @@ import pytest
 from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 
 from posenc_jax import report
-from posenc_jax.report import figures, html, plots
-from posenc_jax.report.style import short_names, styles
+from posenc_jax.drawing.document import plotly_javascript
+from posenc_jax.drawing.style import short_names, styles
+from posenc_jax.report import interactive, paper
+from posenc_jax.report.page import page as page_of
+from posenc_jax.results import read_record, summarise
 
 FILES = ["report.html", "tables.md", "tables.tex", "figures/rsc.png", "figures/rsc.pdf"]
 FILES += ["figures/even-pairs.png", "figures/even-pairs.pdf", "results.parquet"]
@@ -26,7 +29,7 @@ def built(tmp_path_factory):
 def page(built):
     """The HTML without plotly.js."""
     text = (built[0] / "report.html").read_text()
-    javascript = html.plotly_javascript()
+    javascript = plotly_javascript()
     assert text.count(javascript) == 1
     return text.replace(javascript, "")
 
@@ -42,7 +45,7 @@ def test_build_is_complete_and_the_same_results_give_the_same_bytes(built, tmp_p
     assert _digests(report.build(write_ablation(tmp_path / "elsewhere"))) == before
     assert _digests(report.build(directory)) == before
     found = {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()}
-    assert found == {*FILES, "ablation.json", "results.jsonl"}  # nothing half-written is left
+    assert found == {*FILES, "ablation.json", "results.jsonl", ".reported"}  # nothing half-written is left
 
 
 def test_the_page_loads_nothing_from_outside(page):
@@ -92,11 +95,11 @@ def test_the_figures_are_valid_and_show_every_seed(page):
 
 
 def test_an_encoding_looks_the_same_everywhere(built):
-    summary = report.summarise(report.load(built[0]))
+    summary = summarise(read_record(built[0]))
     style = styles(summary.labels)
     colors = {}
     for task in summary.tasks:
-        for trace in plots.curves(task, style)["data"]:
+        for trace in interactive.curves(task, style)["data"]:
             if trace.get("showlegend", True):
                 colors.setdefault(trace["name"], set()).add(trace["line"]["color"])
     assert all(len(found) == 1 for found in colors.values())
@@ -118,7 +121,7 @@ def test_html_escapes_what_others_wrote(ablation):
     info |= {"title": "<b>a</b>", "description": "</script><script>alert(1)</script>"}
     info["cells"][0]["note"] = "x < y & z"
     (ablation / "ablation.json").write_text(json.dumps(info))
-    page = html.page(report.summarise(report.load(ablation)))
+    page = page_of(summarise(read_record(ablation)))
     assert "alert(1)</script>" not in page
     assert "&lt;b&gt;a&lt;/b&gt;" in page
     assert "nope: x &lt; y &amp; z" in page
@@ -155,11 +158,11 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
         "To have all: pip install 'posenc-jax[report]'"
     )
     assert report.missing() in report.text_report(ablation, 100)
-    summary = report.summarise(report.load(ablation))
+    summary = summarise(read_record(ablation))
     with pytest.raises(ModuleNotFoundError, match=r"need matplotlib.*pip install 'posenc-jax\[report\]'"):
-        figures.render(summary.tasks[0], styles(summary.labels))
+        paper.render(summary.tasks[0], styles(summary.labels))
     with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
-        html.page(summary)
+        page_of(summary)
 
 
 def test_a_report_without_unseen_lengths_or_with_all_diverged_can_be_built(ablation):
@@ -171,3 +174,14 @@ def test_a_report_without_unseen_lengths_or_with_all_diverged_can_be_built(ablat
     names = [path.name for path in report.build(ablation)]
     assert names == ["report.html", "tables.md", "tables.tex", "results.parquet"]
     assert "no result, 0 of 4 seeds" in (ablation / "tables.md").read_text()
+
+
+def test_a_report_is_up_to_date_until_results_or_packages_change(ablation, monkeypatch):
+    assert not report.up_to_date(ablation)
+    report.build(ablation)
+    assert report.up_to_date(ablation)
+    monkeypatch.setattr(report, "_absent", lambda: [("plotly", "report.html")])
+    assert not report.up_to_date(ablation)
+    monkeypatch.undo()
+    rewrite(ablation, lambda row: row | {"validation": 0.5})
+    assert not report.up_to_date(ablation)

@@ -8,7 +8,8 @@ from posenc_jax import Ablation, Evaluation, Run, Transformer
 from posenc_jax.cli.scores import score_table
 from posenc_jax.config import config_hash
 from posenc_jax.data.text import Data, LanguageModel, Translation
-from posenc_jax.report import load, summarise, tables
+from posenc_jax.report import tables
+from posenc_jax.results import read_record, summarise
 from posenc_jax.runs.ablation import write_results
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
@@ -72,8 +73,8 @@ def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):
     assert "do not compare with BLEU on WMT" in record["task_notes"]["translation"]
     by_position = [(row["seed"], row["length"]) for row in record["cells"][1]["by_position"]]
     assert by_position == [(0, 32), (0, 64), (1, 32), (1, 64)]  # seed 5 was not asked for
-    translation, windows = summarise(load(tmp_path)).tasks
-    assert tables.main_table(translation).rows[0][1:3] == ("5.0 [5.0, 5.0]", "41.3")
+    translation, windows = summarise(read_record(tmp_path)).tasks
+    assert tables.main_table(translation).entries[0][1:3] == ("5.0 [5.0, 5.0]", "41.3")
     positions = {p.name: p.interval.mean for p in windows.cells[0].positions}
     assert positions == pytest.approx({"0": 20.0, "32-63": 4.5})
 
@@ -83,7 +84,7 @@ def test_an_ablation_that_decodes_nothing_is_reported_by_accuracy(tmp_path):
     _write(tmp_path, cell, {16: {}, 64: {}})
     write_results(tmp_path, Ablation(name="a", runs=(cell,)))
     assert json.loads((tmp_path / "ablation.json").read_text())["signatures"] == {}
-    (task,) = summarise(load(tmp_path)).tasks
+    (task,) = summarise(read_record(tmp_path)).tasks
     assert tables.main_table(task).title.startswith("translation: token accuracy, unseen lengths 33-64 source tokens")
 
 

@@ -1,22 +1,27 @@
 """The tables in all their renderings: the same cells, nothing wider than the terminal, published values beside ours."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
-from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, score
+from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
-from posenc_jax.report import load, summarise, tables
-from posenc_jax.report.summary import Published
+from posenc_jax.drawing import text_table
+from posenc_jax.report import tables
+from posenc_jax.report.page import page
+from posenc_jax.report.provenance import code_table
+from posenc_jax.results import read_record, summarise
+from posenc_jax.results.published import PublishedResult
 
 
 @pytest.fixture
 def summary(ablation):
-    return summarise(load(ablation))
+    return summarise(read_record(ablation))
 
 
 def _row(table, label):
-    return dict(zip(table.columns, next(row for row in table.rows if row[0] == label)))
+    return dict(zip(table.columns, next(row for row in table.entries if row[0] == label)))
 
 
 def test_main_table(summary):
@@ -39,7 +44,7 @@ def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
     task = summary.tasks[1]
     assert _row(tables.main_table(task), "randomized")["published (lengths)"] == "clearly above chance (41..500)"
     assert "only the direction is verified" in " ".join(task.notes)
-    best = Published(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
+    best = PublishedResult(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
     assert tables.published_text(task, best) == "0.60 (41..500; accuracy, maximum over 10 seeds)"
     assert not tables.comparable(task, best)
     assert tables.comparable(task, dataclasses.replace(best, metric="accuracy"))
@@ -48,13 +53,13 @@ def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
 def test_length_seed_and_rate_tables(summary):
     task = summary.tasks[0]
     lengths = tables.length_table(task)
-    assert [row[0] for row in lengths.rows] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
+    assert [row[0] for row in lengths.entries] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
     at_12 = np.mean([score("rsc", "nope", s, 1e-3, 12) for s in SEEDS])
-    assert dict(zip(lengths.columns, lengths.rows[6]))["nope"] == f"{at_12:.3f} ±0.000"
+    assert dict(zip(lengths.columns, lengths.entries[6]))["nope"] == f"{at_12:.3f} ±0.000"
     seeds = tables.seed_table(task)
     assert _row(seeds, "t5")["seed 2"] == "diverged at step 340"
     assert _row(seeds, "t5")["seed 1"] == f"{np.mean([score('rsc', 't5', 1, 1e-3, n) for n in range(9, 17)]):.3f}"
-    rates = [row for row in tables.rate_table(task).rows if row[0] == "t5"]
+    rates = [row for row in tables.rate_table(task).entries if row[0] == "t5"]
     assert [(row[1], row[3], row[4]) for row in rates] == [
         ("0.001", "3 of 4, 1 diverged", "chosen"),
         ("0.003", "2 of 4, 2 diverged", ""),
@@ -77,8 +82,8 @@ def test_the_terminal_is_never_too_narrow(summary, width):
 
 def test_long_labels_wrap_at_their_bars():
     label = "randomized(max_position=2048)|rope(base=500000.0)"
-    table = tables.Table("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
-    text = tables.text(table, 50)
+    table = text_table.TextTable("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
+    text = text_table.text(table, 50)
     assert max(map(len, text.splitlines())) <= 50
     assert "[0.400, 0.600]" in text
     assert "randomized(max_position=2048)|\n" in text.replace("  ", "").replace(" 0.500", "").replace("0.500", "")
@@ -87,9 +92,9 @@ def test_long_labels_wrap_at_their_bars():
 def test_markdown_and_latex_have_the_same_cells(summary):
     table = tables.main_table(summary.tasks[0])
     markdown, latex = tables.markdown(summary), tables.latex(summary)
-    for row in table.rows:
+    for row in table.entries:
         assert "| " + " | ".join(row) + " |" in markdown
-    t5 = next(row for row in table.rows if row[0] == "t5")
+    t5 = next(row for row in table.entries if row[0] == "t5")
     assert f"t5 & {t5[1]} & {t5[2]}" in latex
     assert "0.771 (21--40)" in latex
     assert r"even\_pairs: accuracy" in latex
@@ -102,12 +107,12 @@ def test_markdown_and_latex_have_the_same_cells(summary):
 
 
 def test_special_characters_are_escaped():
-    table = tables.Table("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
-    latex = tables.latex_table(table, "tab:x")
+    table = text_table.TextTable("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
+    latex = text_table.latex_table(table, "tab:x")
     assert r"a\&b\_c\textasciicircum{}2 \{d\} \textasciitilde{}\textbackslash{}e" in latex
     assert r"\textless{}f\textgreater{} \#g $-$0.5 a-1 \\" in latex
     assert r"x\textbar{}y" in latex
-    assert r"| x\|y |" in tables.markdown_table(table)
+    assert r"| x\|y |" in text_table.markdown_table(table)
 
 
 def test_numbers():
@@ -115,3 +120,93 @@ def test_numbers():
     assert tables.number(0.0001, sign=True) == "0.000"
     assert tables.number(-0.25, sign=True) == "-0.250"
     assert tables.number(None) == "-"
+
+
+def test_a_score_that_is_not_finite_is_counted_and_named(ablation):
+    rewrite(ablation, lambda row: row | {"exact_match": None} if (row["label"], row["seed"]) == ("nope", 1) else row)
+    task = summarise(read_record(ablation)).tasks[0]
+    assert _row(tables.main_table(task), "nope")["seeds"] == "3 of 4 (1 not finite)"
+    assert _row(tables.seed_table(task), "nope")["seed 1"] == "not finite"
+    assert any(note.startswith("nope: the score of seed 1 is not finite at 2, 5, 8, 9") for note in task.notes)
+
+
+@pytest.fixture
+def coded(ablation):
+    """``coded(change)``: the summary of the ablation, with code and bit-exactness in its record as ``change(cell)`` of
+    each cell leaves them.
+    """
+
+    def read(change=lambda cell: None):
+        info = json.loads((ablation / "ablation.json").read_text())
+        code = {
+            "version": "0.1.0",
+            "commit": "0123456789abcdef",
+            "dirty": False,
+            "own": {"own.py:Mine": "89abcdef" * 8},
+        }
+        for cell in info["cells"]:
+            cell |= {"bit_exact": True, "changed_code": False, "code": [code | {"seeds": list(SEEDS)}]}
+            change(cell)
+        (ablation / "ablation.json").write_text(json.dumps(info))
+        return summarise(read_record(ablation))
+
+    return read
+
+
+def test_one_line_names_the_code_where_all_is_alike(coded):
+    said = (
+        "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; all results are bit-exact: none "
+        "was resumed in another environment or by other code."
+    )
+    summary = coded()
+    assert tables.terminal(summary, 400).splitlines()[-1] == said
+    assert f"## What the results stand on\n\n- {said.replace('_', chr(92) + '_')}\n" in tables.markdown(summary)
+    assert "<p>Computed by posenc_jax 0.1.0" in page(summary)
+    assert "Not everything was computed alike" not in page(summary)
+
+
+def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
+    lines = tables.terminal(coded(lambda cell: cell.pop("code")), 400).splitlines()
+    said = "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
+    assert lines[-1] == said
+    lines = tables.terminal(coded(lambda cell: (cell.pop("code"), cell.pop("bit_exact"))), 400).splitlines()
+    assert not any("bit-exact" in line or "omputed" in line for line in lines)
+
+
+def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
+    def change(cell):
+        if cell["label"] == "t5":
+            cell["bit_exact"], own = False, cell["code"][0]
+            cell["code"] = [own | {"seeds": [0, 1]}, own | {"seeds": [3], "dirty": True, "own": {"own.py:Mine": "ff"}}]
+        cell["changed_code"] = cell["label"] == "alibi"
+
+    summary = coded(change)
+    lines = tables.terminal(summary, 200).splitlines()
+    assert "Not all results were computed by the same code: see what computed which." in lines
+    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, since training went on in another"))
+    assert inexact.endswith("than it began with: rsc / t5.")
+    assert "Its own code has changed since it was trained, which was accepted: rsc / alibi." in lines
+    assert not any(line.startswith("Computed by") for line in lines)
+    codes = code_table(summary.provenance).entries
+    assert ("posenc_jax 0.1.0, commit 0123456789ab, with changes that are not committed", "rsc / t5 seed 3") in codes
+    assert ("own.py:Mine ff", "rsc / t5 seed 3") in codes
+    assert len(codes) == 4
+    html = page(summary)
+    assert "Not everything was computed alike" in html
+    assert "rsc / t5 seeds 0, 1" in html
+    assert {cell.label: cell.bit_exact for cell in summary.tasks[0].cells}["t5"] is False
+    assert html.count('<td class="l wrap">no</td>') == 1
+    assert "## What computed which" in tables.markdown(summary)
+
+
+def test_seeds_of_other_settings_are_named(ablation):
+    def moved(row):
+        return row | {"threads": 8} if (row["label"], row["seed"]) in (("nope", 3), ("t5", 0)) else row
+
+    rewrite(ablation, moved)
+    (note,) = (n for n in summarise(read_record(ablation)).tasks[0].notes if "several settings" in n)
+    first, second = note.split("rounding: ")[1].split("; ")
+    assert first == (
+        "mode devices, group of 2, cpu, 2 threads: nope (seeds 0, 1, 2), t5 (seeds 1, 2, 3), alibi, sinusoidal"
+    )
+    assert second == "mode devices, group of 2, cpu, 8 threads: nope (seeds 3), t5 (seeds 0)."

@@ -7,18 +7,19 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, text_loss, text_score, write_text_ablation
+from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, rewrite, text_loss, text_score, write_text_ablation
 
 from posenc_jax import report
 from posenc_jax.data.score_kinds import KINDS, headline, kind_of
-from posenc_jax.report import axes, figures, html, plots, tables
-from posenc_jax.report.style import styles
+from posenc_jax.drawing.style import styles
+from posenc_jax.report import axes, interactive, page, paper, tables
+from posenc_jax.results import read_record, summarise
 
 BUCKETS, WINDOWS = (16, 32, 64), (64, 128, 256, 512)
 
 
 def _task(directory, tasks, **settings):
-    return report.summarise(report.load(write_text_ablation(directory, tasks, **settings))).tasks[0]
+    return summarise(read_record(write_text_ablation(directory, tasks, **settings))).tasks[0]
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def perplexity(tmp_path):
 
 
 def _row(table, *first):
-    return dict(zip(table.columns, next(row for row in table.rows if row[: len(first)] == first)))
+    return dict(zip(table.columns, next(row for row in table.entries if row[: len(first)] == first)))
 
 
 def test_chrf_runs_to_100_and_lengths_of_text_are_ranges(translation):
@@ -46,7 +47,7 @@ def test_chrf_runs_to_100_and_lengths_of_text_are_ranges(translation):
     assert table.title == "en-de: chrF, unseen lengths 33-64 source tokens, trained on 1..32"
     assert table.notes.count(NOT_WMT) == 1
     lengths = tables.length_table(translation)
-    assert (lengths.columns[0], [row[0] for row in lengths.rows]) == ("source tokens", ["9-16*", "17-32*", "33-64"])
+    assert (lengths.columns[0], [row[0] for row in lengths.entries]) == ("source tokens", ["9-16*", "17-32*", "33-64"])
     assert "validation token accuracy, training lengths" in tables.rate_table(translation).columns
 
 
@@ -103,35 +104,35 @@ def test_perplexity_has_geometric_means_ratios_and_lower_is_better(perplexity):
 
 def test_axes_of_perplexity_and_of_text_lengths_are_logarithmic(perplexity, translation):
     style = styles(("sinusoidal", "rope", "alibi"))
-    curves = plots.curves(perplexity, style)["layout"]
+    curves = interactive.curves(perplexity, style)["layout"]
     assert (curves["yaxis"]["type"], curves["xaxis"]["type"]) == ("log", "log")
     assert curves["yaxis"]["title"]["text"] == "perplexity, lower is better"
     assert curves["xaxis"]["ticktext"] == ["64", "128", "256", "512"]
     points = [point.interval for cell in perplexity.cells for point in cell.curve]
     low, high = curves["yaxis"]["range"]
     assert 10**low < min(p.low for p in points) < max(p.high for p in points) < 10**high
-    chrf = plots.curves(translation, style)["layout"]
+    chrf = interactive.curves(translation, style)["layout"]
     assert chrf["xaxis"]["ticktext"] == ["9-16", "17-32", "33-64"]
     assert chrf["xaxis"]["title"]["text"] == "source tokens"
     assert (chrf["yaxis"]["title"]["text"], chrf["yaxis"]["tickvals"]) == ("chrF (0 to 100)", [0, 10, 20, 30, 40, 50])
     shade = next(shape for shape in chrf["shapes"] if shape["type"] == "rect")
     assert (shade["x0"], shade["x1"]) == (pytest.approx(10 ** chrf["xaxis"]["range"][0]), 32)
-    assert figures.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
+    assert paper.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
     table = tables.position_table(perplexity)
     assert table.title == "lm: perplexity by position in windows of 512 tokens"
-    assert [row[0] for row in table.rows][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
+    assert [row[0] for row in table.entries][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
     mean = math.exp(np.mean([text_loss("rope", seed, 257, 128) for seed in SEEDS]))
-    assert dict(zip(table.columns, table.rows[-1]))["rope"].startswith(f"{mean:.1f} [")
-    figure = plots.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
+    assert dict(zip(table.columns, table.entries[-1]))["rope"].startswith(f"{mean:.1f} [")
+    figure = interactive.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
     rope = next(trace for trace in figure["data"] if trace["name"] == "rope")
     assert rope["y"][-1] == pytest.approx(mean, abs=1e-5)
     assert rope["text"][-1].startswith("rope, positions 256-511: ")
-    page = html.page(report.summarise(report.load(tmp_path / "a")))
-    assert page.count('id="positions-lm"') == 1
-    data = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S).group(1))
+    html = page.page(summarise(read_record(tmp_path / "a")))
+    assert html.count('id="positions-lm"') == 1
+    data = json.loads(re.search(r'id="figures">(.*?)</script>', html, re.S).group(1))
     from plotly import graph_objects
 
     for drawn in data.values():
@@ -181,3 +182,39 @@ def test_a_run_without_decoded_outputs_is_told_by_what_it_has():
     assert headline(Translation(), 64) == "chrf"
     assert headline(Translation(), 0) == "accuracy"
     assert headline(LanguageModel(), 0) == "perplexity"
+
+
+def _bucket_32_is_mixed(row):
+    return row | {"range": {16: "within", 32: "mixed", 64: "beyond"}[row["length"]]}
+
+
+def test_a_length_of_trained_and_unseen_examples_is_in_no_mean_and_says_so(tmp_path):
+    directory = write_text_ablation(tmp_path / "a", {"en-de": (24, BUCKETS)})
+    rewrite(directory, _bucket_32_is_mixed)
+    task = summarise(read_record(directory)).tasks[0]
+    assert (task.in_range_lengths, task.mixed_lengths, task.unseen_lengths) == ((16,), (32,), (64,))
+    for where, length in (("training", 16), ("unseen", 64)):
+        mean = np.mean([46.4 * text_score("rope", seed, length, 24) for seed in SEEDS])
+        assert _row(tables.score_table(task), "rope", where)["chrF"].startswith(f"{mean:.1f} [")
+    said = "17-32: examples of trained and of unseen lengths together, so in none of the means over lengths."
+    assert said in tables.main_table(task).notes
+    lengths = tables.length_table(task)
+    assert [line[0] for line in lengths.entries] == ["9-16*", "17-32 (mixed)", "33-64"]
+    assert lengths.notes[1].startswith("mixed: examples of trained and of unseen lengths together")
+    curve = interactive.curves(task, styles(("sinusoidal", "rope", "alibi")))["layout"]
+    assert curve["xaxis"]["ticktext"] == ["9-16", "17-32<br>mixed", "33-64"]
+    assert "17-32" in " ".join(tables.score_table(task).notes)  # its examples are counted all the same
+    rewrite(directory, lambda row: row if row["length"] < 64 else None)
+    task = summarise(read_record(directory)).tasks[0]
+    assert (task.score_name, task.score_lengths) == ("training lengths", (16,))
+    assert "the score is over those of training." in tables.main_table(task).notes[0]
+
+
+def test_parquet_keeps_the_ranges(tmp_path):
+    import pyarrow.parquet
+
+    directory = write_text_ablation(tmp_path / "a", {"en-de": (24, BUCKETS)})
+    rewrite(directory, _bucket_32_is_mixed)
+    report.build(directory)
+    found = pyarrow.parquet.read_table(directory / "results.parquet")["range"].to_pylist()
+    assert set(found) == {"within", "mixed", "beyond"}

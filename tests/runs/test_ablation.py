@@ -79,14 +79,6 @@ def test_a_finished_ablation_is_left_alone_and_says_so(finished):
     assert contents(finished) == before
 
 
-def test_a_report_cut_short_is_written_again(finished):
-    (finished / ".reported").unlink()
-    (finished / "tables.md").unlink()
-    ablate(ABLATION, finished)
-    assert (finished / "tables.md").exists()
-    assert (finished / ".reported").exists()
-
-
 def test_fewer_seeds_give_fewer_rows_and_more_come_back(finished):
     whole = (finished / "results.jsonl").read_bytes()
     fewer = dataclasses.replace(ABLATION, runs=(dataclasses.replace(CONFIG, seeds=(1,)),))

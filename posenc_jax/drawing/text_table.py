@@ -1,0 +1,160 @@
+"""A table of strings, its entries, and its renderings: plain text for a terminal, Markdown, LaTeX (booktabs)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import textwrap
+
+from posenc_jax.drawing.markdown import escaped, grid
+
+NONE = "-"  # an empty entry: nothing was measured
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTable:
+    """A table of strings. ``entries``: line by line; ``align``: one letter per column, l or r."""
+
+    title: str
+    columns: tuple[str, ...]
+    align: str
+    entries: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def text(table: TextTable, width: int = 100) -> str:
+    """The table as plain text no wider than ``width`` characters (of at least 20).
+
+    Entries wrap at spaces, never inside brackets; what does not fit even so becomes blocks, one for each line of it.
+    """
+    width = max(width, 20)
+    entries = _entries(table)
+    body = _grid(entries, table.align, width) if _fits(entries, width) else _blocks(entries, width)
+    notes = [line for note in table.notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
+    lines = [*textwrap.wrap(table.title, width), "", *body, *notes]
+    return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
+
+
+def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -> TextTable:
+    """The table without the columns that do not fit, the first of ``least`` first; whole if that does not help.
+
+    A note names them; ``whole``: where they are.
+    """
+    fitting, left_out = table, []
+    for column in least:
+        if _fits(_entries(fitting), width):
+            break
+        if column in fitting.columns:
+            kept = [i for i, name in enumerate(fitting.columns) if name != column]
+            fitting = dataclasses.replace(
+                fitting,
+                columns=tuple(fitting.columns[i] for i in kept),
+                align="".join(fitting.align[i] for i in kept),
+                entries=tuple(tuple(line[i] for i in kept) for line in fitting.entries),
+            )
+            left_out.append(column)
+    if not left_out or not _fits(_entries(fitting), width):
+        return table
+    note = f"Not shown at this width: {'; '.join(left_out)} (in {whole})."
+    return dataclasses.replace(fitting, notes=(*table.notes, note))
+
+
+def _narrowest(entries: list[list[str]]) -> list[int]:
+    """The width of each column below which a word would have to break."""
+    words = ([word for entry in column for word in entry.replace("|", "| ").split(" ")] for column in zip(*entries))
+    return [max(map(len, own)) for own in words]
+
+
+def _wrap(entry: str, width: int) -> list[str]:
+    """The entry in lines of ``width``, broken at spaces and after ``|``."""
+    lines = [""]
+    for word in re.findall(r"[^ |]*\|| *[^ |]+", entry):
+        if len(lines[-1] + word) <= width or not lines[-1]:
+            lines[-1] += word
+        else:
+            lines.append(word.lstrip(" "))
+    return lines
+
+
+def _fits(entries: list[list[str]], width: int) -> bool:
+    return sum(_narrowest(entries)) + 2 * (len(entries[0]) - 1) <= width
+
+
+def _grid(entries: list[list[str]], align: str, width: int) -> list[str]:
+    """Aligned columns of natural width, the widest narrowed until a line fits; entries wrap into their columns."""
+    widths = [max(map(len, column)) for column in zip(*entries)]
+    narrowest = _narrowest(entries)
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        loose = [i for i, narrow in enumerate(narrowest) if widths[i] > narrow]
+        widths[max(loose, key=lambda i: widths[i])] -= 1
+    justify = [str.ljust if letter == "l" else str.rjust for letter in align]
+    lines = []
+    for number, line in enumerate(entries):
+        wrapped = [_wrap(entry, w) for entry, w in zip(line, widths)]
+        for i in range(max(map(len, wrapped))):
+            parts = [entry[i] if i < len(entry) else "" for entry in wrapped]
+            lines.append("  ".join(j(part, w) for j, part, w in zip(justify, parts, widths)))
+        if number == 0:
+            lines.append("  ".join("-" * w for w in widths))
+    return [*lines, ""]
+
+
+def _blocks(entries: list[list[str]], width: int) -> list[str]:
+    """One block per line: its first entry, then one ``column: value`` a line."""
+    lines = []
+    for first, *others in entries[1:]:
+        lines += textwrap.wrap(first, width)
+        for column, entry in zip(entries[0][1:], others):
+            lines += textwrap.wrap(f"{column}: {entry}", width, initial_indent="  ", subsequent_indent="    ")
+        lines.append("")
+    return lines
+
+
+def _entries(table: TextTable) -> list[list[str]]:
+    return [[_unbroken(entry) for entry in line] for line in (table.columns, *table.entries)]
+
+
+def _unbroken(entry: str) -> str:
+    """Ties what stands in brackets together, so that an interval stays on one line."""
+    return re.sub(r"(?<!\S)(\[[^]]*\]|\([^)]*\)|\d+ of \d+)", lambda match: match.group().replace(" ", "\u00a0"), entry)
+
+
+def markdown_table(table: TextTable) -> str:
+    """One table in Markdown, under a second-level heading."""
+    entries = [tuple(map(escaped, line)) for line in table.entries]
+    lines = [f"## {escaped(table.title)}", "", grid(tuple(map(escaped, table.columns)), table.align, entries)]
+    lines += ["", *(f"- {escaped(note)}" for note in table.notes)] if table.notes else []
+    return "\n".join(lines)
+
+
+def latex_table(table: TextTable, label: str) -> str:
+    """One booktabs table; its notes follow the caption."""
+    caption = " ".join([table.title.rstrip(".") + ".", *table.notes])
+    body = [" & ".join(map(_tex, line)) + r" \\" for line in table.entries]
+    lines = [
+        r"\begin{table}",
+        r"  \centering\footnotesize",
+        rf"  \caption{{{_tex(caption)}}}",
+        rf"  \label{{{label}}}",
+        rf"  \begin{{tabular}}{{{table.align}}}",
+        r"    \toprule",
+        "    " + " & ".join(map(_tex, table.columns)) + r" \\",
+        r"    \midrule",
+        *(f"    {line}" for line in body),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+_TEX = {char: "\\" + char for char in "&%$#_{}"}
+_TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
+_TEX |= {"×": r"$\times$", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+
+
+def _tex(text_: str) -> str:
+    escaped = "".join(_TEX.get(character, character) for character in text_)
+    escaped = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)  # a minus sign, not a hyphen
+    escaped = re.sub(r"(?<=\d)\.\.(?=\d)", "--", escaped)
+    return "---" if escaped == NONE else escaped

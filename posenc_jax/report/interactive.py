@@ -1,0 +1,241 @@
+"""The interactive figures as plotly figures in plain JSON values (traces and layout): no plotly is needed to make them.
+
+An encoding has the same colour, dash and marker everywhere. Every seed is drawn; nothing is smoothed.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
+from posenc_jax.drawing.style import INK, SHADE, Style
+from posenc_jax.report.axes import Axis, length_axis, score_axis, with_bounds
+from posenc_jax.report.tables import axis_title, comparable, number, published_text
+from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.statistics import Interval
+
+
+def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
+    """The metric against length: per encoding the mean, its interval and every seed; the training range is shaded."""
+    traces: list[dict[str, Any]] = []
+    for cell in task.cells:
+        if cell.curve:
+            traces += _curve_traces(task, cell, styles[cell.label])
+    points = [point for cell in task.cells for point in cell.curve]
+    values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
+    axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
+    layout = base_layout(430)
+    layout["xaxis"] |= {"title": title_of(task.length_unit or "length"), **(_axis(along) if along else {})}
+    layout["yaxis"] |= {"title": title_of(axis_title(task.kind)), **_axis(axis)}
+    layout["legend"] = dict(LEGEND)
+    layout["shapes"], layout["annotations"] = [], []
+    if task.train_lengths:
+        first, last = task.train_lengths
+        start = max(first, along.low) if along else first
+        layout["shapes"].append(_shade(start, min(last, along.high) if along else last))
+        at = along.place(start) if along else start
+        layout["annotations"].append(note(f"trained on {first}..{last}", at, 1, "x", "left", "top"))
+    if task.chance:
+        layout["shapes"].append(level(task.chance))
+        layout["annotations"].append(
+            note(f"chance<br>{task.chance:g}", 1, task.chance, "paper", "left", "middle") | {"yref": "y", "xshift": 4}
+        )
+        layout["margin"]["r"] = 60
+    return {"data": traces, "layout": layout}
+
+
+def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
+    """The mean over `TaskSummary.score_lengths`: per encoding every seed, the mean with its interval, and the published
+    value.
+    """
+    cells = [cell for cell in task.cells if cell.scores or any(comparable(task, p) for p in cell.published)]
+    traces = []
+    published: dict[str, list] = {"x": [], "y": [], "text": []}
+    for place, cell in enumerate(cells):
+        traces += _score_traces(task.kind, cell, styles[cell.label], -place)
+        for value in cell.published:
+            if comparable(task, value):
+                published["x"].append(value.value)
+                published["y"].append(-place - 0.28)
+                published["text"].append(f"{_label(cell)}, published: {html.escape(published_text(task, value))}")
+    traces.append(
+        {"type": "scatter", "mode": "markers", **published, "hoverinfo": "text"}
+        | {"marker": {"symbol": "diamond-open", "size": 10, "color": INK, "line": {"width": 1.5}}}
+        | {"cliponaxis": False, "showlegend": False}
+    )
+    layout = base_layout(90 + 46 * len(cells))
+    values = [v for cell in cells for v in with_bounds(cell.score, cell.scores.values(), task.kind)]
+    axis = score_axis(task.kind, [*values, *published["x"]], 0.03)
+    layout["xaxis"] |= {"title": title_of(axis_title(task.kind)), **_axis(axis), "tickangle": 0}
+    layout["yaxis"] |= {
+        "tickvals": [-i for i in range(len(cells))],
+        "ticktext": [html.escape(styles[cell.label].name).replace("|", "|<br>") for cell in cells],
+    }
+    layout["yaxis"] |= {"range": [0.4 - len(cells), 0.6], "showgrid": True, "automargin": True}
+    layout["shapes"], layout["annotations"] = [], []
+    if task.chance:
+        layout["shapes"].append(level(task.chance, of="x"))
+        layout["annotations"].append(note(f"chance {task.chance:g}", task.chance, 1, "x", "center", "bottom"))
+    return {"data": traces, "layout": layout}
+
+
+def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
+    """Perplexity by position: per encoding the mean over seeds with its interval; the training length is shaded."""
+    kind = kind_of("perplexity")
+    ranges = sorted({(p.first, p.last): p.name for cell in task.cells for p in cell.positions}.items())
+    place = {where: i for i, (where, _) in enumerate(ranges)}
+    traces = []
+    for cell in task.cells:
+        if not cell.positions:
+            continue
+        style = styles[cell.label]
+        mean = _mean_trace(style, _rounded([p.interval.mean for p in cell.positions]))
+        mean["x"] = [place[p.first, p.last] for p in cell.positions]
+        mean["error_y"] = _errors(style, [p.interval for p in cell.positions]) | {"thickness": 1.2, "width": 3}
+        text = "{}, positions {}: {} {}"
+        mean["text"] = [
+            text.format(
+                _label(cell),
+                p.name,
+                number(p.interval.mean, kind),
+                _interval(p.interval.low, p.interval.high, kind),
+            )
+            for p in cell.positions
+        ]
+        traces.append(mean | {"type": "scatter", "hoverinfo": "text", "cliponaxis": True})
+    values = [
+        v for cell in task.cells for p in cell.positions for v in with_bounds(p.interval, p.scores.values(), kind)
+    ]
+    layout = base_layout(400)
+    layout["xaxis"] |= {"title": title_of("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
+    ticks = [i for i in place.values() if len(ranges) <= 8 or (len(ranges) - 1 - i) % 2 == 0]
+    layout["xaxis"] |= {"tickvals": ticks, "ticktext": [str(ranges[i][0][0]) for i in ticks], "tickangle": 0}
+    layout["yaxis"] |= {"title": title_of(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
+    layout["legend"] = dict(LEGEND)
+    layout["shapes"], layout["annotations"] = [], []
+    within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
+    if task.train_lengths and within:
+        layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
+        layout["annotations"].append(note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
+    return {"data": traces, "layout": layout}
+
+
+def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[dict[str, Any]]:
+    lengths, shown = [point.length for point in cell.curve], f"%{{y:{task.kind.d3_format}}}"
+    where = f"%{{x}} {task.length_unit}".rstrip()
+    common = {"type": "scatter", "legendgroup": cell.label, "cliponaxis": True}
+    traces: list[dict[str, Any]] = []
+    banded = [point for point in cell.curve if point.interval.low is not None]
+    if banded:
+        around = banded + banded[::-1]
+        edge = [p.interval.high for p in banded] + [p.interval.low for p in banded[::-1]]
+        traces.append(
+            {**common, "x": [p.length for p in around], "y": _rounded(edge), "mode": "none", "fill": "toself"}
+            | {"fillcolor": faded(style.color, 0.13), "hoverinfo": "skip", "showlegend": False}
+        )
+    xs: list[int | None] = []
+    ys: list[float | None] = []
+    seeds: list[int | None] = []
+    for seed in sorted({seed for point in cell.curve for seed in point.scores}):
+        xs += [*lengths, None]
+        ys += [*(point.scores.get(seed) for point in cell.curve), None]
+        seeds += [seed] * len(lengths) + [None]
+    traces.append(
+        {**common, "x": xs, "y": _rounded(ys), "customdata": seeds, "mode": "lines+markers", "showlegend": False}
+        | {
+            "line": {"color": faded(style.color, 0.45), "width": 1},
+            "marker": {"color": faded(style.color, 0.55), "size": 3},
+        }
+        | {"hovertemplate": f"{_label(cell)}, seed %{{customdata}}: {shown} at {where}<extra></extra>"}
+    )
+    traces.append(
+        {**common, "x": lengths, **_mean_trace(style, _rounded([p.interval.mean for p in cell.curve]))}
+        | {"customdata": [_interval(p.interval.low, p.interval.high, task.kind) for p in cell.curve]}
+        | {"hovertemplate": f"{_label(cell)}: {shown} %{{customdata}} at {where}<extra></extra>"}
+    )
+    return traces
+
+
+def _mean_trace(style: Style, means: list[float | None]) -> dict[str, Any]:
+    return {
+        "y": means,
+        "mode": "lines+markers",
+        "name": html.escape(style.name),
+        "line": {"color": style.color, "width": 2.6, "dash": style.dash},
+        "marker": {"color": style.color, "size": 8, "symbol": style.marker},
+    }
+
+
+def _errors(style: Style, intervals: list[Interval]) -> dict[str, Any]:
+    """Bars from a mean to the bounds of its interval, of no length where there is none."""
+    above, below = [], []
+    for interval in intervals:
+        known = interval.mean is not None and interval.low is not None and interval.high is not None
+        above.append(interval.high - interval.mean if known else 0.0)  # type: ignore[operator]
+        below.append(interval.mean - interval.low if known else 0.0)  # type: ignore[operator]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "color": style.color,
+        "array": _rounded(above),
+        "arrayminus": _rounded(below),
+    }
+
+
+def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> list[dict[str, Any]]:
+    if cell.score.mean is None:
+        return []
+    common = {"type": "scatter", "mode": "markers", "showlegend": False, "cliponaxis": False, "hoverinfo": "text"}
+    seeds = {
+        **common,
+        "x": _rounded(list(cell.scores.values())),
+        "y": [place + 0.22] * len(cell.scores),
+        "text": [f"{_label(cell)}, seed {seed}: {number(score, kind)}" for seed, score in cell.scores.items()],
+        "marker": {"color": style.color, "size": 7, "opacity": 0.5, "symbol": "circle"},
+    }
+    mean = {
+        **common,
+        "x": _rounded([cell.score.mean]),
+        "y": [place],
+        "text": [f"{_label(cell)}: {number(cell.score.mean, kind)} {_interval(cell.score.low, cell.score.high, kind)}"],
+        "marker": {"color": style.color, "size": 11, "symbol": style.marker},
+    }
+    if cell.score.low is not None:
+        mean["error_x"] = _errors(style, [cell.score]) | {"thickness": 2, "width": 5}
+    return [seeds, mean]
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    """Range and ticks for plotly."""
+    names = [html.escape(name).replace("\n", "<br>") for name in axis.names]
+    shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
+    return shown | ({"type": "log", "ticktext": names, "automargin": True} if axis.logarithmic else {})
+
+
+def _shade(start: float, end: float) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "x0": start,
+        "x1": end,
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": SHADE,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _label(cell: CellSummary) -> str:
+    return html.escape(cell.label)
+
+
+def _interval(low: float | None, high: float | None, kind: Kind) -> str:
+    return "" if low is None else f"[{number(low, kind)}, {number(high, kind)}]"
+
+
+def _rounded(values: list[Any]) -> list[float | None]:
+    return [None if value is None else round(value, 6) for value in values]

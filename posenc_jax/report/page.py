@@ -1,0 +1,234 @@
+"""The report as one HTML file that needs nothing else: figures, tables, configs, environment and citations.
+
+It works offline from disk. The same ablation gives the same bytes: no clock, no random ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any
+
+from posenc_jax.drawing.document import document
+from posenc_jax.drawing.interactive import Figure
+from posenc_jax.drawing.style import Style, styles
+from posenc_jax.drawing.text_table import NONE, TextTable
+from posenc_jax.report import interactive, provenance, tables
+from posenc_jax.results.summary import Summary, TaskSummary
+
+
+def page(summary: Summary) -> str:
+    """The whole document. Needs plotly, for its JavaScript only."""
+    style = styles(summary.labels)
+    figures: dict[str, Figure] = {}
+    for task in summary.tasks:
+        if any(cell.curve for cell in task.cells):
+            figures[f"curves-{task.slug}"] = interactive.curves(task, style)
+        if any(cell.scores for cell in task.cells):
+            figures[f"scores-{task.slug}"] = interactive.scores(task, style)
+        if any(cell.positions for cell in task.cells):
+            figures[f"positions-{task.slug}"] = interactive.positions(task, style)
+    body = [
+        _header(summary),
+        *(_task_section(task, style) for task in summary.tasks),
+        _comparison_section(summary),
+        _provenance_section(summary),
+        _config_section(summary),
+        _citation_section(summary),
+        "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
+    ]
+    return document(summary.title, list(filter(None, body)), figures)
+
+
+def _header(summary: Summary) -> str:
+    info = summary.info
+    seeds, rates = info.get("seeds") or [], info.get("learning_rates") or []
+    facts = [
+        _count(len(summary.labels), "encoding"),
+        _count(len(summary.tasks), "task"),
+        _count(len(seeds), "seed"),
+        _count(len(rates), "learning rate"),
+    ]
+    parts = [f"<h1>{escape(summary.title)}</h1>"]
+    if summary.description:
+        parts.append(f'<p class="lead">{escape(summary.description)}</p>')
+    parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escape(summary.name)}</code>.</p>')
+    missing = [
+        f"{task.task_label} / {cell.label}: {tables.seeds_text(cell, ' seeds')}"
+        for task in summary.tasks
+        for cell in task.cells
+        if cell.diverged or cell.unfinished or not cell.not_finite.keys() <= cell.scores.keys()
+    ]
+    if missing or summary.skipped:
+        lines = [f"<li>{escape(line)}</li>" for line in missing]
+        lines += [f"<li>Not used: {escape(line)}</li>" for line in summary.skipped]
+        parts.append(
+            '<div class="warning"><strong>Not everything is here.</strong> Means are over the seeds that are.'
+            f"<ul>{''.join(lines)}</ul></div>"
+        )
+    if alarms := provenance.alarms(summary.provenance):
+        lines = [f"<li>{escape(line)}</li>" for line in alarms]
+        parts.append(
+            '<div class="warning"><strong>Not everything was computed alike.</strong> '
+            f'<a href="#provenance">What computed which.</a><ul>{"".join(lines)}</ul></div>'
+        )
+    return "\n".join(parts)
+
+
+def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
+    anchor = task.slug
+    name = tables.heading(tables.metric_name(task))
+    about = [name]
+    if task.train_lengths:
+        about.append("trained on lengths {} to {}".format(*task.train_lengths))
+    if task.unseen_lengths:
+        about.append(f"unseen lengths {task.length_words(task.unseen_lengths)}")
+    if task.length_unit:
+        about.append(f"lengths in {task.length_unit}")
+    parts = [f'<h2 id="{anchor}">{escape(task.task_label)}</h2>', f'<p class="facts">{escape(", ".join(about))}.</p>']
+    if any(cell.curve for cell in task.cells):
+        mixed = " Mixed: examples of trained and of unseen lengths together, in no mean." if task.mixed_lengths else ""
+        parts += [
+            f"<h3>{escape(name)} at each length</h3>",
+            f'<div class="figure" id="curves-{anchor}"></div>',
+            _caption(
+                "Thick: mean over seeds; thin: every seed; band: 95 % Student-t interval of the mean; grey: training "
+                f"lengths.{mixed} Click an encoding to hide or show it, double-click to see it alone."
+            ),
+        ]
+    if any(cell.scores for cell in task.cells):
+        published = any(tables.comparable(task, value) for cell in task.cells for value in cell.published)
+        diamond = "; open diamond below: published, at the lengths in the table" if published else ""
+        parts += [
+            f"<h3>Mean over {'the ' if task.unseen_lengths else ''}{task.score_name}</h3>",
+            f'<div class="figure" id="scores-{anchor}"></div>',
+            _caption(f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}."),
+        ]
+    parts.append(_table(tables.main_table(task), style))
+    if any(cell.positions for cell in task.cells):
+        parts += [
+            f"<h3>Perplexity by position, windows of {task.position_length} tokens</h3>",
+            f'<div class="figure" id="positions-{anchor}"></div>',
+            _caption("Mean over seeds with its 95 % interval, at positions from 0; grey: within the training length."),
+        ]
+    for table, name, opened in (
+        (tables.score_table(task), "Every score", " open" if task.length_unit else ""),
+        (tables.length_table(task), "Every length", ""),
+        (tables.position_table(task), "Every position", ""),
+        (tables.seed_table(task), "Every seed", ""),
+        (tables.rate_table(task), "Learning rates tried", ""),
+    ):
+        if table.entries:
+            parts.append(f"<details{opened}><summary>{name}</summary>{_table(table, style)}</details>")
+    return "\n".join(parts)
+
+
+def _caption(text: str) -> str:
+    return f'<p class="caption">{escape(text)}</p>'
+
+
+def _table(table: TextTable, style: dict[str, Style]) -> str:
+    """A table; an interval goes under its mean, an encoding has its colour beside its name."""
+    kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
+    head = "".join(f'<th class="{kind}">{escape(column)}</th>' for kind, column in zip(kinds, table.columns))
+    lines = []
+    for line in table.entries:
+        marked = []
+        for column, align, entry in zip(table.columns, table.align, line):
+            if column == "encoding":
+                color = style[entry].color if entry in style else "transparent"
+                swatch = f'<span class="swatch" style="background:{color}"></span>'
+                marked.append(f'<td class="l name">{swatch}{_breakable(entry)}</td>')
+                continue
+            value, bracket, rest = entry.partition(" [" if " [" in entry else " (")
+            groups = (bracket[1:] + rest).replace("] (", "]\n(").split("\n")
+            small = f"<small>{' '.join(f'<span>{_minus(g)}</span>' for g in groups)}</small>" if bracket else ""
+            kind = f"{align} wrap" if align == "l" else align
+            marked.append(f'<td class="{kind}">{_minus(value)}{small}</td>')
+        lines.append(f"<tr>{''.join(marked)}</tr>")
+    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>' + (
+        f'<ul class="notes">{notes}</ul>' if notes else ""
+    )
+
+
+def _comparison_section(summary: Summary) -> str:
+    if not summary.size_note:
+        return ""
+    return f'<h2 id="published">What differs from the published setting</h2><p>{escape(summary.size_note)}</p>'
+
+
+def _provenance_section(summary: Summary) -> str:
+    said = provenance.statement(summary.provenance)
+    lines, table = [said] if said else provenance.alarms(summary.provenance), provenance.code_table(summary.provenance)
+    if not lines:
+        return ""
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'<h2 id="provenance">What the results stand on</h2>{text}{_table(table, {}) if table.entries else ""}'
+
+
+def _config_section(summary: Summary) -> str:
+    exact = {True: "yes", False: "no", None: NONE}
+    entries = tuple(
+        (task.task_label, cell.label, cell.posenc or "()", exact[cell.bit_exact], cell.config_hash, cell.directory)
+        for task in summary.tasks
+        for cell in task.cells
+    )
+    cells = TextTable("", ("task", "encoding", "in code", "bit-exact", "config", "directory"), "llllll", entries)
+    environment = "".join(
+        f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
+        for key, value in (summary.info.get("environment") or {}).items()
+    )
+    parts = ['<h2 id="configs">Configs and environment</h2>']
+    parts.append(f"<details><summary>Cells</summary>{_table(cells, styles(summary.labels))}</details>")
+    for name, key in (("Full config", "config"), ("Tasks", "task")):
+        if summary.info.get(key):
+            dumped = json.dumps(summary.info[key], indent=2, ensure_ascii=False)
+            parts.append(f"<details><summary>{name}</summary><pre><code>{escape(dumped)}</code></pre></details>")
+    if environment:
+        parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
+    return "\n".join(parts)
+
+
+def _citation_section(summary: Summary) -> str:
+    """What the cells with results build on, each work once."""
+    used: dict[str, list[str]] = {}
+    for task in summary.tasks:
+        for cell in task.cells:
+            for citation in cell.citations:
+                if cell.label not in used.setdefault(citation, []):
+                    used[citation].append(cell.label)
+    sources = dict.fromkeys(
+        p.source for task in summary.tasks for cell in task.cells for p in cell.published if p.source
+    )
+    if not used and not sources:
+        return ""
+    count = len(summary.labels)
+    entries = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
+    entries += [(source, "published values") for source in sources]
+    lines = [f"<li>{_linked(text)} <span class='facts'>({escape(why)})</span></li>" for text, why in entries]
+    return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>'
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _minus(text: str) -> str:
+    """Escaped, with a real minus sign before a number."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escape(text))
+
+
+def _linked(text: str) -> str:
+    """Escaped, its addresses as links."""
+    return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escape(text))
+
+
+def _breakable(label: str) -> str:
+    """A label that may break after | and commas."""
+    return escape(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

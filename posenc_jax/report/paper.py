@@ -1,0 +1,69 @@
+"""Figures for a paper: the score against length, one PNG and one PDF per task, with matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.style import MUTED, SHADE, Style
+from posenc_jax.report.axes import length_axis, score_axis, with_bounds
+from posenc_jax.report.tables import axis_title
+from posenc_jax.results.summary import TaskSummary
+
+
+def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
+    """``{"png": ..., "pdf": ...}``: 5.5 inches wide; mean, every seed and the interval's band per encoding."""
+    with figure_of(5.5, 2.9) as figure:
+        _draw(figure.add_subplot(), task, styles)
+        legend(figure, [styles[cell.label].name for cell in task.cells if cell.curve], beside=12, height=2.7)
+        return written(figure)
+
+
+def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
+    points = [point for cell in task.cells for point in cell.curve]
+    values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
+    axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
+    if axis.logarithmic:
+        axes.set_yscale("log")
+    if along:
+        axes.set_xscale("log", base=2)
+    if task.train_lengths:
+        first, last = task.train_lengths
+        start = max(first, along.low) if along else first
+        axes.axvspan(start, min(last, along.high) if along else last, color=SHADE, linewidth=0, zorder=0)
+        where = axis.at(1.12 / 1.13)
+        axes.text(start, where, f" trained on {first}..{last}", color=MUTED, fontsize=7, ha="left", va="top")
+    if task.chance:
+        level(axes, task.chance, f"chance\n{task.chance:g}")
+    for cell in task.cells:
+        if not cell.curve:
+            continue
+        style = styles[cell.label]
+        lengths = [point.length for point in cell.curve]
+        banded = [point for point in cell.curve if point.interval.low is not None]
+        low, high = [point.interval.low for point in banded], [point.interval.high for point in banded]
+        axes.fill_between([point.length for point in banded], low, high, color=style.color, alpha=0.13, linewidth=0)
+        for seed in sorted({seed for point in cell.curve for seed in point.scores}):
+            values = [point.scores.get(seed, float("nan")) for point in cell.curve]
+            axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)
+        axes.plot(
+            lengths,
+            [point.interval.mean for point in cell.curve],
+            color=style.color,
+            linestyle=DASHES[style.dash],
+            marker=MARKERS[style.marker],
+            markersize=3.2,
+            linewidth=1.4,
+            label=style.name,
+        )
+    axes.set_xlabel(task.length_unit or "length")
+    axes.set_ylabel(axis_title(task.kind))
+    axes.set_title(task.task_label, fontsize=9, loc="left")
+    axes.set_ylim(axis.low, axis.high)
+    axes.set_yticks(axis.ticks, axis.names if axis.logarithmic else None)
+    if along:
+        axes.set_xlim(along.low, along.high)
+        axes.set_xticks(along.ticks, along.names)
+    else:
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    axes_of_lines(axes)

@@ -1,0 +1,45 @@
+"""What the results stand on, in words: which code computed them, and whether they repeat to the bit."""
+
+from __future__ import annotations
+
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.results.provenance import Provenance
+
+
+def statement(provenance: Provenance) -> str:
+    """The one line where all is alike: the code, and that results are bit-exact; "" where nothing is known."""
+    if alarms(provenance) or not (provenance.codes or provenance.known):
+        return ""
+    if not provenance.codes:
+        return (
+            "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
+        )
+    (words,) = provenance.codes
+    own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
+    exact = "; all results are bit-exact: none was resumed in another environment or by other code"
+    return f"Computed by {words}{own}{exact if provenance.known else ''}."
+
+
+def alarms(provenance: Provenance) -> list[str]:
+    """One line for each way in which results were not computed alike."""
+    lines = []
+    if provenance.differing:
+        lines.append("Not all results were computed by the same code: see what computed which.")
+    if provenance.not_exact:
+        lines.append(
+            "Not bit-exact, since training went on in another environment or by other code than it began with: "
+            f"{'; '.join(provenance.not_exact)}."
+        )
+    if provenance.changed:
+        lines.append(
+            f"Its own code has changed since it was trained, which was accepted: {'; '.join(provenance.changed)}."
+        )
+    return lines
+
+
+def code_table(provenance: Provenance) -> TextTable:
+    """Which code computed which cells, a line for each; empty where all is alike."""
+    entries = [(words, "; ".join(who)) for words, who in provenance.codes.items() if len(provenance.codes) > 1]
+    for name, digests in provenance.own.items():
+        entries += [(f"{name} {digest[:12]}", "; ".join(who)) for digest, who in digests.items() if len(digests) > 1]
+    return TextTable("What computed which", ("code", "cells"), "ll", tuple(entries))

@@ -1,0 +1,76 @@
+"""What the results of an ablation stand on: which code computed which cells, and whether they repeat to the bit.
+
+A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a list of ``{"version", "commit", "dirty",
+"source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. Older
+records lack some.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Provenance:
+    """Of a whole ablation; a member of a cell is named ``task / label``, with its seeds where they are not all.
+
+    Attributes:
+      codes: a code in words -> what it computed. own: an own file or class -> digest -> what it computed.
+      not_exact: the cells with results that would not come out the same to the bit when computed anew.
+      changed: the cells whose own code had changed since they were trained, which was accepted.
+      known: whether every cell with results says if it is bit-exact.
+    """
+
+    codes: dict[str, tuple[str, ...]]
+    own: dict[str, dict[str, tuple[str, ...]]]
+    not_exact: tuple[str, ...]
+    changed: tuple[str, ...]
+    known: bool
+
+    @property
+    def differing(self) -> bool:
+        """Whether some results were computed by other code than the rest."""
+        return len(self.codes) > 1 or any(len(digests) > 1 for digests in self.own.values())
+
+
+def read_provenance(info: dict[str, Any]) -> Provenance:
+    """That of ``ablation.json``; cells without results have no part in it."""
+    codes: dict[str, list[str]] = {}
+    own: dict[str, dict[str, list[str]]] = {}
+    cells = [cell for cell in info["cells"] if cell.get("posenc") is not None]
+    for cell in cells:
+        entries = cell.get("code") or ()
+        for entry in entries:
+            who = _name(cell) if len(entries) == 1 else f"{_name(cell)} {_seeds(entry.get('seeds') or ())}"
+            codes.setdefault(code_words(entry), []).append(who)
+            for name, digest in sorted((entry.get("own") or {}).items()):
+                own.setdefault(name, {}).setdefault(str(digest), []).append(who)
+    return Provenance(
+        codes={words: tuple(dict.fromkeys(who)) for words, who in codes.items()},
+        own={name: {d: tuple(dict.fromkeys(who)) for d, who in digests.items()} for name, digests in own.items()},
+        not_exact=tuple(_name(cell) for cell in cells if cell.get("bit_exact") is False),
+        changed=tuple(_name(cell) for cell in cells if cell.get("changed_code")),
+        known=all(cell.get("bit_exact") is not None for cell in cells),
+    )
+
+
+def code_words(code: dict[str, Any]) -> str:
+    """``posenc_jax 0.1.0, commit 0123abcd, with changes that are not committed, source 89abcdef``: the digest of the
+    package's files where the commit does not say them all.
+    """
+    commit = code.get("commit")
+    words = [f"posenc_jax {code.get('version') or 'of unknown version'}"]
+    words += [f"commit {commit[:12]}"] if commit else ["no commit known"]
+    words += ["with changes that are not committed"] if code.get("dirty") else []
+    if code.get("source") and (code.get("dirty") or not commit):
+        words.append(f"source {code['source'][:12]}")
+    return ", ".join(words)
+
+
+def _name(cell: dict[str, Any]) -> str:
+    return f"{cell['task_label']} / {cell['label']}"
+
+
+def _seeds(seeds: Any) -> str:
+    return f"seed{'s' if len(seeds) != 1 else ''} {', '.join(map(str, seeds))}"

@@ -1,0 +1,247 @@
+"""Reads an ablation directory: which replicas finished, which diverged, and which rows could not be used.
+
+A *replica* is one seed of one cell at one learning rate, a *row* one line of ``results.jsonl``: a replica at one
+length. What is not used is named, so that a table can say what it leaves out.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+from posenc_jax.data.score_kinds import KINDS, kind_of
+
+Cell = tuple[str, str]  # (task_label, label)
+COUNTS = ("count", "decoded")
+"""Columns of rows that count test examples: all that were scored, and those whose output was decoded."""
+Range = Literal["within", "beyond", "mixed"]
+RANGES: tuple[Range, ...] = ("within", "beyond", "mixed")
+"""Where the examples of an evaluated length lie: all within the training lengths, all beyond them, or (a length that
+stands for several) some here and some there; means over trained and over unseen lengths leave "mixed" out.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplicaScores:
+    """What the rows of one replica say.
+
+    Attributes:
+      validation: the in-range validation score from which the learning rate is chosen, or None. It does not depend on
+        the test lengths: a replica that is not finished has one too.
+      finished: whether it has a row for every length of its cell.
+      scores: length -> headline metric, where that is finite; empty unless finished.
+      not_finite: the lengths at which it is not, ascending.
+      every_score: name -> length -> every score and count of its rows, the headline metric included.
+      diverged_at: the step at which it froze, or None. A diverged replica has no scores here, whatever its rows say.
+    """
+
+    seed: int
+    learning_rate: float
+    validation: float | None
+    finished: bool = False
+    scores: dict[int, float] = dataclasses.field(default_factory=dict)
+    not_finite: tuple[int, ...] = ()
+    every_score: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    diverged_at: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """An ablation directory as read.
+
+    Attributes:
+      info: ``ablation.json``.
+      rows: every well-formed row of ``results.jsonl``, in order, those of unused replicas included.
+      replicas: cell -> its replicas that have rows. Every cell of ``ablation.json`` has an entry.
+      ranges: cell -> length -> one of `RANGES`.
+      settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
+      skipped: one line for everything that was not used, by name.
+    """
+
+    directory: Path
+    info: dict[str, Any]
+    rows: list[dict[str, Any]]
+    replicas: dict[Cell, list[ReplicaScores]]
+    ranges: dict[Cell, dict[int, Range]]
+    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
+    skipped: list[str]
+
+
+def read_record(directory: Path | str) -> Record:
+    """Reads ``ablation.json`` and ``results.jsonl``; a ValueError says what is missing when nothing is to report."""
+    directory = Path(directory)
+    info = _read_info(directory)
+    rows, skipped = _read_rows(directory / "results.jsonl")
+    cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
+    replicas: dict[Cell, list[ReplicaScores]] = {cell: [] for cell in cells}
+    ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
+    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]] = collections.defaultdict(dict)
+
+    grouped: dict[Cell, dict[tuple[int, float], list[dict]]] = collections.defaultdict(
+        lambda: collections.defaultdict(list)
+    )
+    empty: dict[Cell, set[int]] = collections.defaultdict(set)
+    unused: collections.Counter[str] = collections.Counter()
+    for row in rows:
+        cell = (row["task_label"], row["label"])
+        reason = _why_not(row, cells.get(cell), info)
+        if reason:
+            unused[f"{_name(cell)}: {reason}"] += 1
+            continue
+        if row.get("count") == 0:  # the task has no example of this length
+            empty[cell].add(row["length"])
+            continue
+        grouped[cell][row["seed"], row["learning_rate"]].append(row)
+        ranges[cell].setdefault(row["length"], _range_of(row))
+        setting = tuple(str(row.get(field)) for field in ("mode", "group_size", "device_kind", "threads"))
+        settings[cell[0]].setdefault(setting, {}).setdefault(cell[1], set()).add(row["seed"])
+    skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
+
+    for cell, members in grouped.items():
+        metric, writes_text = info["metric"][cell[0]], of_task(info, "writes_text", cell[0], False)
+        expected = set(cells[cell].get("lengths") or ranges[cell]) - empty[cell]
+        for (seed, rate), own in sorted(members.items()):
+            replica, unfinished = _read_replica(seed, rate, own, expected, metric, writes_text)
+            replicas[cell].append(replica)
+            if unfinished:
+                skipped.append(f"{_name(cell)}, seed {seed}, learning rate {rate:g}: {unfinished}")
+    if not any(replica.finished or replica.diverged_at is not None for own in replicas.values() for replica in own):
+        detail = f"; not used: {'; '.join(skipped)}" if skipped else ""
+        raise ValueError(
+            f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
+            "Run the ablation (again) on this directory; it resumes."
+        )
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped)
+
+
+def _read_info(directory: Path) -> dict[str, Any]:
+    path = directory / "ablation.json"
+    if not path.is_file():
+        raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}): run the ablation again, it writes the file") from error
+
+
+_FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
+
+
+def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The well-formed rows, and one line for each other one."""
+    if not path.is_file():
+        raise ValueError(f"{path.parent} has no results to report: results.jsonl is missing. Run the ablation first.")
+    rows, damaged = [], []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            damaged.append(f"results.jsonl, line {number}: not JSON (cut off or damaged)")
+            continue
+        wrong = [
+            field
+            for field, kind in _FIELDS.items()
+            if not isinstance(row, dict) or not isinstance(row.get(field), kind)  # type: ignore[arg-type]
+        ]
+        if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
+            wrong = ["range"]
+        if wrong:
+            damaged.append(f"results.jsonl, line {number}: no usable {', '.join(wrong)}")
+        else:
+            rows.append(row)
+    return rows, damaged
+
+
+def _range_of(row: dict) -> Range:
+    """Records of older versions have ``in_range`` alone."""
+    return row["range"] if "range" in row else "within" if row["in_range"] else "beyond"
+
+
+def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
+    """Why a row has no part in the report, or None."""
+    if cell is None:
+        return "not a cell of ablation.json"
+    if row.get("config_hash") != cell["config_hash"]:
+        return f"rows of config {row.get('config_hash')}, but ablation.json has {cell['config_hash']}"
+    if row["seed"] not in asked_seeds(info, cell):
+        return f"seed {row['seed']} is not asked for in ablation.json"
+    rates = asked_learning_rates(info, cell)
+    if rates and row["learning_rate"] not in rates:
+        return f"learning rate {row['learning_rate']:g} is not asked for in ablation.json"
+    return None
+
+
+def of_task(info: dict, name: str, task_label: str, default: Any) -> Any:
+    """What ``ablation.json`` has under ``name`` for a task; older files lack some names."""
+    return (info.get(name) or {}).get(task_label, default)
+
+
+def asked_seeds(info: dict, cell: dict) -> tuple[int, ...]:
+    """The seeds that a cell should have: its own if it names them, else the ablation's."""
+    return tuple(cell.get("seeds") or info["seeds"])
+
+
+def asked_learning_rates(info: dict, cell: dict) -> tuple[float, ...]:
+    """The learning rates that a cell should have tried: its own if it names them, else the ablation's."""
+    return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
+
+
+def _read_replica(
+    seed: int, rate: float, rows: list[dict], expected: set[int], metric: str, writes_text: bool
+) -> tuple[ReplicaScores, str]:
+    """The replica, and why its scores cannot be used ("" if they can, or if it diverged)."""
+    diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
+    if diverged:
+        return ReplicaScores(seed, rate, None, diverged_at=min(diverged)), ""
+    said = {_number(row.get("validation")) for row in rows}
+    unfinished = ReplicaScores(seed, rate, said.pop() if len(said) == 1 else None)
+    scores: dict[int, float | None] = {}
+    for row in rows:
+        score = _score(metric, row.get(metric))
+        if scores.setdefault(row["length"], score) != score:
+            return unfinished, f"two different rows for length {row['length']}"
+    if set(scores) != expected:
+        return unfinished, f"not finished, {len(scores)} of {len(expected)} lengths"
+    finished = dataclasses.replace(
+        unfinished,
+        finished=True,
+        scores={length: score for length, score in scores.items() if score is not None},
+        not_finite=tuple(sorted(length for length, score in scores.items() if score is None)),
+        every_score=_read_every_score(rows, metric, writes_text),
+    )
+    return finished, ""
+
+
+def _read_every_score(rows: list[dict], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
+    """Name -> length -> value. Where outputs are texts, the loss of single tokens is told as a perplexity."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows:
+        for name in dict.fromkeys((metric, *KINDS, *COUNTS)):
+            value = _score(name, row.get(name))
+            if name == "perplexity" and writes_text and value is None:
+                loss = _number(row.get("loss"))
+                value = None if loss is None else KINDS[name].outer(loss)
+            if value is not None:
+                found.setdefault(name, {})[row["length"]] = value
+    return found
+
+
+def _score(name: str, value: Any) -> float | None:
+    """A finite value in which means of this score make sense, or None."""
+    number = _number(value)
+    return None if number is not None and number <= 0 and kind_of(name).logarithmic else number
+
+
+def _number(value: Any) -> float | None:
+    """A finite float, or None."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell[0]} / {cell[1]}"

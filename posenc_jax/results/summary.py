@@ -1,0 +1,165 @@
+"""What a report says, in numbers: per task and cell scores, intervals, paired differences and what is missing.
+
+The score of a seed is the mean of the headline metric over the unseen lengths (over those of training, if none is
+unseen), each length counting once; lengths with both trained and unseen examples have no part in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.results.by_position import PositionRange
+from posenc_jax.results.every_score import EveryScore
+from posenc_jax.results.provenance import Provenance
+from posenc_jax.results.published import PublishedResult
+from posenc_jax.results.record import Range
+from posenc_jax.statistics import Interval, PairedDifference
+
+
+@dataclasses.dataclass(frozen=True)
+class Tried:
+    """One learning rate of a cell: mean in-range validation over its seeds, and which of them diverged."""
+
+    learning_rate: float
+    validation: Interval
+    diverged: tuple[int, ...]
+    chosen: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One length: the metric of every seed that has it, and their mean with its interval."""
+
+    length: int
+    range: Range
+    scores: dict[int, float]
+    interval: Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSummary:
+    """One encoding on one task, at its chosen learning rate.
+
+    Attributes:
+      bit_exact: whether its results would come out the same to the bit; None where there are none, or it is not known.
+      scores: seed -> mean over the task's ``score_lengths``, for the seeds that have one; score: their mean over seeds.
+      not_finite: seed -> the lengths at which its score is not finite, where it counts as missing.
+      in_range_scores, in_range: the same over the training lengths.
+      difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
+        where there is no baseline.
+      every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
+      asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
+    """
+
+    task_label: str
+    label: str
+    posenc: str
+    bit_exact: bool | None
+    directory: str
+    config_hash: str
+    num_parameters: int | None
+    num_posenc_parameters: int | None
+    citations: tuple[str, ...]
+    note: str
+    is_baseline: bool
+    learning_rate: float | None
+    tried: tuple[Tried, ...]
+    asked: tuple[int, ...]
+    diverged: dict[int, int]
+    unfinished: tuple[int, ...]
+    scores: dict[int, float]
+    score: Interval
+    not_finite: dict[int, tuple[int, ...]]
+    in_range_scores: dict[int, float]
+    in_range: Interval
+    difference: PairedDifference | None
+    curve: tuple[Point, ...]
+    published: tuple[PublishedResult, ...]
+    every_score: EveryScore
+    positions: tuple[PositionRange, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSummary:
+    """All cells of one task, in the order of the ablation; ``notes`` must stand beside every table of it.
+
+    Attributes:
+      slug: its name in files and anchors. kind, validation_kind: of its metric, and of what learning rates are chosen
+        by.
+      ranges: of all lengths. unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
+        score_lengths: those that scores average.
+      length_unit: what lengths count, for tasks on text. length_names: of the lengths that stand for several.
+      signatures: score -> how it is computed. position_length: the window of `CellSummary.positions`, or None.
+    """
+
+    task_label: str
+    slug: str
+    metric: str
+    chance: float | None
+    train_lengths: tuple[int, int] | None
+    unseen_lengths: tuple[int, ...]
+    in_range_lengths: tuple[int, ...]
+    mixed_lengths: tuple[int, ...]
+    ranges: dict[int, Range]
+    baseline: str
+    cells: tuple[CellSummary, ...]
+    notes: tuple[str, ...]
+    kind: Kind
+    validation_kind: Kind
+    writes_text: bool
+    length_unit: str
+    length_names: dict[int, str]
+    signatures: dict[str, str]
+    position_length: int | None
+
+    @property
+    def score_lengths(self) -> tuple[int, ...]:
+        """The unseen lengths; those of training where none is unseen."""
+        return self.unseen_lengths or self.in_range_lengths
+
+    @property
+    def score_name(self) -> str:
+        """What scores are means over."""
+        if self.unseen_lengths or not self.in_range_lengths:
+            return "unseen lengths"
+        return "training lengths" if self.mixed_lengths else "all lengths"
+
+    def length_name(self, length: int) -> str:
+        """A length in words."""
+        return self.length_names.get(length, str(length))
+
+    def length_words(self, lengths: Iterable[int]) -> str:
+        """Several lengths in few words."""
+        ordered = sorted(lengths)
+        if not any(length in self.length_names for length in ordered):
+            return compact(ordered)
+        names = [self.length_name(length) for length in ordered]
+        return ", ".join(names) if len(names) <= 8 else f"{names[0]} to {names[-1]} ({len(names)} buckets)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """The whole ablation. ``labels``: every encoding once, in order of appearance, which fixes its colour."""
+
+    name: str
+    title: str
+    description: str
+    size_note: str
+    labels: tuple[str, ...]
+    tasks: tuple[TaskSummary, ...]
+    skipped: tuple[str, ...]
+    provenance: Provenance
+    info: dict[str, Any]
+
+
+def compact(lengths: Iterable[int]) -> str:
+    """Lengths in few words: ``9..16``, or ``20, 40, 80``."""
+    ordered = sorted(lengths)
+    if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"{ordered[0]}..{ordered[-1]}"
+    if len(ordered) > 8:
+        return f"{ordered[0]}..{ordered[-1]} ({len(ordered)} lengths)"
+    return ", ".join(map(str, ordered))

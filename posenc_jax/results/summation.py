@@ -1,0 +1,217 @@
+"""Sums up a record: scores, intervals, paired differences and what is missing, for every task of an ablation.
+
+The learning rate of a cell is chosen by in-range validation (`posenc_jax.statistics.select_learning_rate`), never by
+its scores at the evaluated lengths.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.results.averages import difference_of, interval_of
+from posenc_jax.results.by_position import read_position_ranges
+from posenc_jax.results.every_score import every_score
+from posenc_jax.results.notes import cell_notes, setting_notes
+from posenc_jax.results.provenance import read_provenance
+from posenc_jax.results.published import published_notes, read_published
+from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
+from posenc_jax.results.summary import CellSummary, Point, Summary, TaskSummary, Tried, compact
+from posenc_jax.statistics import mean_interval, select_learning_rate
+
+
+def summarise(record: Record) -> Summary:
+    """Scores, intervals, paired differences and what is missing, for every task of the ablation."""
+    info = record.info
+    task_labels = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
+    return Summary(
+        name=info["name"],
+        title=info.get("title") or info["name"],
+        description=info.get("description") or "",
+        size_note=info.get("size_note") or "",
+        labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
+        tasks=tuple(_summarise_task(record, task, slug) for task, slug in zip(task_labels, _slugs(task_labels))),
+        skipped=tuple(record.skipped),
+        provenance=read_provenance(info),
+        info=info,
+    )
+
+
+def _summarise_task(record: Record, task_label: str, slug: str) -> TaskSummary:
+    info = record.info
+    metric = info["metric"][task_label]
+    cells = [cell for cell in info["cells"] if cell["task_label"] == task_label]
+    ranges: dict[int, Range] = {}
+    for cell in cells:
+        ranges |= record.ranges[task_label, cell["label"]]
+    shared, notes = _shared_lengths(record, task_label)
+    by_range = {name: tuple(n for n in sorted(shared) if ranges[n] == name) for name in RANGES}
+
+    writes_text = of_task(info, "writes_text", task_label, False)
+    length_names = of_task(info, "length_names", task_label, {})
+    kind = kind_of(metric, writes_text)
+    position_length = max((row["length"] for cell in cells for row in cell.get("by_position") or ()), default=None)
+    measured = [_measure(record, cell, kind, by_range, ranges, position_length) for cell in cells]
+    baseline = next((cell for cell in measured if cell.label == info.get("baseline")), None)
+    summaries = []
+    for cell in measured:
+        if baseline is not None and cell is not baseline:
+            ours = {seed: cell.scores.get(seed) for seed in cell.asked}
+            theirs = {seed: baseline.scores.get(seed) for seed in baseline.asked}
+            cell = dataclasses.replace(cell, difference=difference_of(ours, theirs, kind))
+        summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info.get("baseline")))
+
+    if by_range["mixed"]:
+        names = [length_names.get(str(n), str(n)) for n in by_range["mixed"]]
+        notes.append(
+            f"{', '.join(names)}: examples of trained and of unseen lengths together, so in none of the means over "
+            "lengths."
+        )
+    notes += [note for cell in summaries for note in cell_notes(cell, length_names)]
+    if baseline is not None and not baseline.scores:
+        notes.append(f"The baseline {baseline.label} has no finished seed: there are no differences to it.")
+    notes += published_notes(info, task_label, [cell["label"] for cell in cells])
+    notes += setting_notes(record.settings.get(task_label, {}))
+    if note := of_task(info, "task_notes", task_label, ""):
+        notes.append(note)
+    chance = of_task(info, "chance", task_label, None)
+    trained = of_task(info, "train_lengths", task_label, None)
+    chosen_by = of_task(info, "validation_metric", task_label, metric)
+    return TaskSummary(
+        task_label=task_label,
+        slug=slug,
+        metric=metric,
+        chance=chance,
+        train_lengths=(min(trained), max(trained)) if trained else None,
+        unseen_lengths=by_range["beyond"],
+        in_range_lengths=by_range["within"],
+        mixed_lengths=by_range["mixed"],
+        ranges=ranges,
+        baseline=baseline.label if baseline is not None else "",
+        cells=tuple(summaries),
+        notes=tuple(notes),
+        kind=kind,
+        validation_kind=kind_of(chosen_by, writes_text),
+        writes_text=writes_text,
+        length_unit=of_task(info, "length_unit", task_label, ""),
+        length_names={int(length): name for length, name in length_names.items()},
+        signatures=of_task(info, "signatures", task_label, {}),
+        position_length=position_length,
+    )
+
+
+def _shared_lengths(record: Record, task_label: str) -> tuple[set[int], list[str]]:
+    """The lengths that all cells with results have: scores over different lengths would not be comparable."""
+    per_cell = {
+        cell[1]: set(record.ranges[cell])
+        for cell, replicas in record.replicas.items()
+        if cell[0] == task_label and any(replica.finished for replica in replicas)
+    }
+    if not per_cell:
+        return set(), []
+    shared = set.intersection(*per_cell.values())
+    notes = [
+        f"{label} was also measured at lengths {compact(lengths - shared)}; scores use the lengths that all cells have."
+        for label, lengths in per_cell.items()
+        if lengths != shared
+    ]
+    return shared, notes
+
+
+def _measure(
+    record: Record,
+    cell: dict,
+    kind: Kind,
+    by_range: dict[Range, tuple[int, ...]],
+    ranges: dict[int, Range],
+    position_length: int | None,
+) -> CellSummary:
+    replicas = record.replicas[cell["task_label"], cell["label"]]
+    asked = asked_seeds(record.info, cell)
+    rates = sorted(set(asked_learning_rates(record.info, cell)) | {replica.learning_rate for replica in replicas})
+    chosen = _choose(replicas, rates, asked)
+    at_chosen = {replica.seed: replica for replica in replicas if replica.learning_rate == chosen}
+    finished = {seed: replica for seed, replica in sorted(at_chosen.items()) if replica.finished}
+    diverged = {s: r.diverged_at for s, r in sorted(at_chosen.items()) if r.diverged_at is not None}
+    within, beyond = by_range["within"], by_range["beyond"]
+    scores, trained = (_means(finished, lengths, kind) for lengths in (beyond or within, within))
+    curve = []
+    lengths = tuple(sorted(record.ranges[cell["task_label"], cell["label"]]))
+    for length in lengths:
+        values = {seed: replica.scores[length] for seed, replica in finished.items() if length in replica.scores}
+        if values:
+            interval = interval_of((values.get(seed) for seed in asked), kind)
+            curve.append(Point(length, ranges[length], values, interval))
+    return CellSummary(
+        task_label=cell["task_label"],
+        label=cell["label"],
+        posenc=cell.get("posenc") or "",
+        bit_exact=cell.get("bit_exact") if cell.get("posenc") is not None else None,
+        directory=cell.get("directory") or "",
+        config_hash=cell["config_hash"],
+        num_parameters=cell.get("num_parameters"),
+        num_posenc_parameters=cell.get("num_posenc_parameters"),
+        citations=tuple(cell.get("citations") or ()),
+        note=cell.get("note") or "",
+        is_baseline=False,
+        learning_rate=chosen,
+        tried=tuple(_tried(replicas, rate, asked, rate == chosen) for rate in rates),
+        asked=asked,
+        diverged=diverged,
+        unfinished=tuple(seed for seed in asked if seed not in finished and seed not in diverged),
+        scores=scores,
+        score=interval_of((scores.get(seed) for seed in asked), kind),
+        not_finite={seed: replica.not_finite for seed, replica in finished.items() if replica.not_finite},
+        in_range_scores=trained,
+        in_range=interval_of((trained.get(seed) for seed in asked), kind),
+        difference=None,
+        curve=tuple(curve),
+        published=read_published(record.info, cell["task_label"], cell["label"]),
+        every_score=every_score(
+            {seed: replica.every_score for seed, replica in finished.items()}, asked, within, beyond, lengths
+        ),
+        positions=read_position_ranges(cell, chosen, position_length, asked, set(finished)),
+    )
+
+
+def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:
+    """Seed -> the mean of its scores over the lengths, for the seeds that have all of them."""
+    return {
+        seed: kind.mean(replica.scores[length] for length in lengths)
+        for seed, replica in replicas.items()
+        if lengths and all(length in replica.scores for length in lengths)
+    }
+
+
+def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int, ...]) -> float | None:
+    """The learning rate that is reported; a single one needs no validation score.
+
+    By validation scores alone: whatever became of a replica at the test lengths, its validation score counts.
+    """
+    if len(rates) == 1:
+        return rates[0]
+    validation: dict[float, dict[int, float | None]] = {rate: dict.fromkeys(asked) for rate in rates}
+    for replica in replicas:
+        validation[replica.learning_rate][replica.seed] = replica.validation
+    chosen = select_learning_rate(validation)
+    if chosen is None and replicas:  # nothing to choose by: the rate at which most did not diverge, then the smallest
+        alive = {rate: sum(r.diverged_at is None for r in replicas if r.learning_rate == rate) for rate in rates}
+        return min(rates, key=lambda rate: (-alive[rate], rate))
+    return chosen
+
+
+def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool) -> Tried:
+    here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
+    validation = mean_interval(here[seed].validation if seed in here else None for seed in asked)
+    diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
+    return Tried(rate, validation, diverged, chosen)
+
+
+def _slugs(names: list[str]) -> list[str]:
+    """Lower-case letters, digits and hyphens, each different."""
+    slugs: list[str] = []
+    for name in names:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
+        slugs.append(slug if slug not in slugs else f"{slug}-{len(slugs) + 1}")
+    return slugs

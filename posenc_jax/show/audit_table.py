@@ -1,0 +1,195 @@
+"""The audit as tables, one a family with the columns that say something about it: in Markdown, and for a terminal."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from posenc_jax.drawing.markdown import code, grid
+from posenc_jax.drawing.text_table import NONE, TextTable, narrowed, text
+
+Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
+
+_LEAST_IMPORTANT = (
+    "shift, bfloat16",
+    "norm drift",
+    "bfloat16",
+    "memory",
+    "decode, packing, padding",
+    "leak",
+    "parameters",
+    "smallest distance",
+    "shift, float32",
+    "time",
+    "nearest alias",
+)
+SHOWN_SHIFTS = ("1000", "10000", "1000000")
+
+
+def audit_markdown(audit: Record) -> str:
+    """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
+    parts = ["# Audit", *map(_markdown, audit_tables(audit))]
+    problems = [f"- {line}" for line in _problems(audit)]
+    parts += ["## What could not be measured\n\n" + "\n".join(problems)] if problems else []
+    legend = [f"- **{column}**: {text}" for column, text in _legend().items()]
+    parts += ["## Legend\n\n" + "\n".join(legend)]
+    parts += ["## Measured in\n\n" + "\n".join(f"- {line}" for line in _measured_in(audit))]
+    return "\n\n".join(parts) + "\n"
+
+
+def audit_text(audit: Record, width: int) -> str:
+    """The whole audit as plain text no wider than ``width``, with the legend of the columns that fit."""
+    tables = [narrowed(table, width, _LEAST_IMPORTANT, "the Markdown") for table in audit_tables(audit)]
+    there = {column for table in tables for column in table.columns} | {NONE}
+    legend = tuple(f"{column}: {about}" for column, about in _legend().items() if column in there)
+    parts = [text(table, width) for table in tables]
+    for title, lines in (
+        ("What could not be measured", _problems(audit)),
+        ("Legend", legend),
+        ("Measured in", _measured_in(audit)),
+    ):
+        wrapped = [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+        parts += ["\n".join([title, "", *wrapped]) + "\n"] if lines else []
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def audit_tables(audit: Record) -> list[TextTable]:
+    """One a family, without the columns that are empty for all its encodings."""
+    families = list(dict.fromkeys(record["family"] for record in audit["encodings"]))
+    return [_table(family, [r for r in audit["encodings"] if r["family"] == family]) for family in families]
+
+
+def _table(family: str, records: list[Record]) -> TextTable:
+    columns = {column: [show(record) for record in records] for column, (_, show) in _columns().items()}
+    kept = {c: entries for c, entries in columns.items() if c in _WORDS or set(entries) != {NONE}}
+    align = "".join("l" if c in _WORDS else "r" for c in kept)
+    return TextTable(family.capitalize(), tuple(kept), align, tuple(zip(*kept.values())))
+
+
+def _markdown(table: TextTable) -> str:
+    lines = [
+        [code(entry) if column == "spec" else entry for column, entry in zip(table.columns, line)]
+        for line in table.entries
+    ]
+    return f"## {table.title}\n\n{grid(table.columns, table.align, lines)}"
+
+
+def _problems(audit: Record) -> list[str]:
+    return [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]
+
+
+def _legend() -> dict[str, str]:
+    """By column."""
+    columns = {column: about for column, (about, _) in _columns().items() if about}
+    return columns | {NONE: "says nothing about the encoding (see each column)."}
+
+
+def _measured_in(audit: Record) -> list[str]:
+    settings = audit["settings"]
+    small = [r["name"] for r in audit["encodings"] if r["head_dim"] != settings["head_dim"]]
+    lines = [f"{name}: {settings[name]}" for name in ("contract", "model", "attention")]
+    return lines + ([f"in the contract's dimensions, since made for them: {', '.join(small)}"] if small else [])
+
+
+_WORDS = ("encoding", "spec", "contract", "beyond max_len")
+
+
+def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
+    """By name: what the column means, and its entry."""
+    return {
+        "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
+        "spec": ("", lambda r: r["spec"]),
+        "contract": (
+            "the clauses that say something about the encoding, all kept, or those that failed; what a method cannot "
+            "keep by its nature is declared and must fail.",
+            lambda r: r["verdict"],
+        ),
+        "shift, float32": (
+            "largest change of a logit, up to a constant of the query, when all positions move by "
+            + ", ".join(map(_power, SHOWN_SHIFTS))
+            + "; "
+            "absolute encodings are not meant to be invariant; - where positions are drawn at random.",
+            lambda r: _shift(r, "float32"),
+        ),
+        "shift, bfloat16": ("the same with activations in bfloat16.", lambda r: _shift(r, "bfloat16")),
+        "smallest distance": (
+            "of the vectors of any two of 512 successive positions, relative to their mean norm, in float32, in "
+            "bfloat16 and in float32 from position 1e6 on; 0: two positions share a vector. - where no vector belongs "
+            "to a position: biases, drawn positions, positions that tokens decide.",
+            lambda r: _windows(r["distance"]),
+        ),
+        "nearest alias": (
+            "the offset outside the main lobe at which vectors are most similar, and their cosine similarity.",
+            _alias,
+        ),
+        "norm drift": (
+            "largest deviation of a vector's norm from its mean over the positions, relative to it, in the same three "
+            "settings; a rotation keeps norms.",
+            lambda r: _windows(r["norm_drift"]),
+        ),
+        "leak": ("largest change of a row of outputs when later tokens change, causal, float64.", _error("causality")),
+        "decode, packing, padding": (
+            "largest difference of outputs between chunks with a cache and one pass, packed and single sequences, "
+            "padded and not, float64.",
+            lambda r: _joined([_error(name)(r) for name in ("cached_decoding", "packing", "padding")]),
+        ),
+        "bfloat16": ("largest difference of outputs from float64, at positions up to 1023.", _error("precision")),
+        "beyond max_len": (
+            "error: raises a ValueError; nan: gives no number; clamps: positions or distances far out are all alike (a "
+            "table's last row, a last bucket); rescales: what earlier positions give depends on the length; "
+            "extrapolates: none of these; drawn: positions are random. - where positions of one sequence change "
+            "nothing.",
+            lambda r: r["beyond"] or NONE,
+        ),
+        "parameters": ("learned ones, + frozen ones, of the whole model.", _parameters),
+        "memory": (
+            "temporary memory of one compiled attention call beyond that of attention alone.",
+            lambda r: NONE if r["temporaries"] is None else f"{r['temporaries'] / 1024:+.0f} KiB",
+        ),
+        "time": (
+            "of one attention call, relative to attention alone: median of calls that take turns.",
+            lambda r: f"{r['timing']['ratio']:.2f}x" if "timing" in r else NONE,
+        ),
+    }
+
+
+def _shift(record: Record, dtype: str) -> str:
+    if record["shift"] is None:
+        return NONE
+    return _joined([_number(record["shift"][dtype][shift]) for shift in SHOWN_SHIFTS])
+
+
+def _windows(values: dict[str, Any] | None) -> str:
+    return NONE if values is None else _joined([_number(value) for value in values.values()])
+
+
+def _alias(record: Record) -> str:
+    alias = record["alias"]
+    return NONE if alias is None else f"{alias['offset']} ({alias['cosine']:.2f})"
+
+
+def _error(name: str) -> Callable[[Record], str]:
+    return lambda record: NONE if record[name] is None else _number(record[name])
+
+
+def _parameters(record: Record) -> str:
+    learned, frozen = record["parameters"]["learned"], record["parameters"]["frozen"]
+    return f"{learned:,}" + (f" + {frozen:,}" if frozen else "")
+
+
+def _joined(numbers: list[str]) -> str:
+    """Several numbers in one entry, once if they are all the same."""
+    return numbers[0] if len(set(numbers)) == 1 else ", ".join(numbers)
+
+
+def _number(value: float | str) -> str:
+    """Two digits: 0.29, 4.8e-07; nan and inf as words."""
+    if isinstance(value, str):
+        return value
+    return re.sub(r"e([+-])0", r"e\1", f"{value:.2g}")
+
+
+def _power(text: str) -> str:
+    return f"1e{len(text) - 1}"

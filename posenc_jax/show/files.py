@@ -1,0 +1,78 @@
+"""The files of pictures: made in memory, then written all or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.files import replaced
+from posenc_jax.show import paper
+from posenc_jax.show.page import page
+from posenc_jax.show.plots import Plot
+
+FILES = (".html", ".png", ".pdf")
+
+
+def check_output(output: Path) -> None:
+    """Refuses (ValueError), before anything is computed, what could not be written."""
+    misspelt = output.suffix.lower() in FILES and output.suffix not in FILES
+    if misspelt or output.suffix.lower() in (".svg", ".jpg", ".jpeg", ".eps", ".htm", ".gif", ".json"):
+        raise ValueError(f"{output}: a file ends in {', '.join(FILES)}; anything else is a directory")
+    if output.suffix in FILES and output.is_dir():
+        raise ValueError(f"{output} is a directory: name a file, or a directory without that ending")
+    there = (output.parent if output.suffix in FILES else output).absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise ValueError(f"{output}: {there} is no directory: name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{output}: no permission to write in {there}: name another place")
+
+
+def check_fits(output: Path, plots: Sequence[Plot]) -> None:
+    """Refuses (ValueError) one file of a figure for several plots."""
+    if output.suffix in FILES[1:] and len(plots) != 1:
+        names = ", ".join(plot.slug for plot in plots)
+        raise ValueError(
+            f"{output} holds one figure, and these are {len(plots)} ({names}): name a directory, or draw a view and an "
+            "encoding with one"
+        )
+
+
+def make(
+    output: Path, title: str, facts: str, plots: Sequence[Plot], properties: list[TextTable]
+) -> Iterator[tuple[Path, bytes]]:
+    """The bytes of every file, one after another: for a directory the page and all figures, for a file itself."""
+    kind = output.suffix
+    if kind in FILES[1:]:
+        yield output, paper.render(plots[0], (kind[1:],))[kind[1:]]
+        return
+    yield output if kind == ".html" else output / "show.html", page(title, facts, plots, properties).encode()
+    for plot in plots if kind != ".html" else ():
+        for ending, data in paper.render(plot).items():
+            yield output / f"{plot.slug}.{ending}", data
+
+
+def write(files: dict[Path, bytes]) -> None:
+    """Writes all files beside their places, then renames them; where that fails (ValueError) nothing is left but
+    what was there."""
+    for path in files:
+        if path.is_dir():
+            raise ValueError(f"{path} is a directory, where a file would be written; nothing was written")
+    made: list[Path] = []
+    try:
+        with contextlib.ExitStack() as stack:  # every file takes its place when all are written
+            for path, data in files.items():
+                missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+                for folder in reversed(missing):
+                    folder.mkdir()
+                    made.append(folder)
+                stack.enter_context(replaced(path)).write_bytes(data)
+    except OSError as error:
+        for folder in reversed(made):
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        raise ValueError(f"cannot write {error.filename} ({error.strerror}); nothing was written") from None

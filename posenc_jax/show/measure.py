@@ -1,0 +1,64 @@
+"""Encodings measured for `posenc_jax.show.views`: by their hooks, as initialised or as trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.analysis import views
+from posenc_jax.analysis.views import equal_content_weights
+from posenc_jax.encodings import Dims, Slot, for_layer
+from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts
+
+SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+DRAWN_SHIFT = 10
+MOST = 64  # positions of an attention map: more cannot be read
+
+
+def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None) -> MeasuredEncoding:
+    """All that a slot has at positions ``0 .. length-1``, in float64; ``params`` default to the initial ones.
+
+    Raises ValueError where it cannot serve the sizes.
+    """
+    found: dict[str, Any] = {}
+    has = views.available(slot, dims)
+    own = views.initial(slot, dims) if params is None else params
+    options: dict[str, Any] = dict(params=own, dtype="float64")
+    if "vectors" in has:
+        found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)
+        maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=own)
+        drawn = next((m for m in maps if m.offset == DRAWN_SHIFT), maps[-1])
+        found["shifts"] = Shifts({m.offset: m.residual for m in maps}, drawn.offset, drawn.matrix)
+    if "content_logits" in has:
+        found["products"] = views.content_logits(slot, dims, length, **options)
+    if "bias" in has:
+        found["bias"] = views.bias(slot, dims, length, **options)
+    if "frequencies" in has:
+        found["frequencies"] = views.frequencies(slot, dims)
+    state = "as trained" if params is not None else "as initialised"
+    state = f"; parameters {state}" if jax.tree.leaves(own) else ""
+    note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
+    return MeasuredEncoding(label, causal=any(e.causal_only for e in for_layer(slot, 0)), note=note, **found)
+
+
+def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEncoding:
+    """With the attention maps of equal contents, for an encoding that acts on logits by position."""
+
+    def first(values: Any) -> Any:
+        return None if values is None else values[:, :MOST, :MOST]
+
+    products, biases = first(measured.products), first(measured.bias)
+    if products is None and biases is None:
+        return measured
+    scaled = None if products is None else products * head_dim**0.5
+    weights = equal_content_weights(scaled, biases, causal=measured.causal)
+    if (weights == weights[:1]).all():
+        weights = weights[:1]
+    parts = [f"products at contents of norm sqrt({head_dim})"] if products is not None else []
+    parts += ["biases"] if biases is not None else []
+    heads = "" if len(weights) > 1 else " All heads are alike."
+    about = f"Attention weights where all contents are equal: the softmax of {' and '.join(parts)}.{heads}"
+    return dataclasses.replace(measured, attention=(Attention("of equal contents", weights[None], about=about),))

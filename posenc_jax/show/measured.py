@@ -1,0 +1,70 @@
+"""An encoding as measured: plain arrays, None for what it does not have, and what follows from them alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from posenc_jax.drawing.style import Style
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shifts:
+    """Residuals of the linear map to the position k later, by k, and the map ``[M, M]`` of one of them."""
+
+    residuals: dict[int, float]
+    offset: int
+    matrix: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Attention:
+    """Attention weights ``[L, H, Q, K]`` of one input, and the names of queries and keys (or empty)."""
+
+    name: str
+    weights: np.ndarray
+    queries: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MeasuredEncoding:
+    """One encoding, measured: None for what it does not have.
+
+    Attributes:
+      label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
+        keys of equal unit contents. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
+      causal: whether keys are never after their queries. attention: maps. note: what should be known of all this.
+    """
+
+    label: str
+    vectors: np.ndarray | None = None
+    products: np.ndarray | None = None
+    bias: np.ndarray | None = None
+    frequencies: np.ndarray | None = None
+    shifts: Shifts | None = None
+    attention: tuple[Attention, ...] = ()
+    causal: bool = False
+    note: str = ""
+
+
+Encodings = Sequence[MeasuredEncoding]
+Positions = tuple[int, ...]
+Styles = dict[str, Style]  # by label
+
+
+def distances(vectors: np.ndarray) -> np.ndarray:
+    """``[P, P]`` Euclidean distances of ``vectors [P, M]``, without the cancellation of an expanded square."""
+    return np.stack([np.linalg.norm(vectors - row[None], axis=1) for row in vectors.astype(np.float64)])
+
+
+def by_offset(matrices: np.ndarray, offsets: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the entries of ``[N, Q, K]`` at each ``key - query = offset`` the mean, and the 5 % and 95 % quantile; each
+    ``[len(offsets)]``.
+    """
+    entries = [np.diagonal(matrices, offset, axis1=1, axis2=2) for offset in offsets]
+    low, high = (np.array([np.quantile(e, q) for e in entries]) for q in (0.05, 0.95))
+    return np.array([np.mean(e) for e in entries]), low, high

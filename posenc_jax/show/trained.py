@@ -1,0 +1,165 @@
+"""What `posenc_jax.show` takes from a finished run: its encodings as trained, and attention maps of one input."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.analysis.views import attention_maps
+from posenc_jax.config import Run
+from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.classification import SECTIONS
+from posenc_jax.data.tokenizer import BOS, EOS, SEP
+from posenc_jax.encodings import spec
+from posenc_jax.models import Streams
+from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.inference import load_run, translate
+from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.show.measure import MOST, measure
+from posenc_jax.show.measured import Attention, MeasuredEncoding
+from posenc_jax.training.step import model_of
+from posenc_jax.training.streams import stream
+
+Names = tuple[str, ...]
+NAMED = 32  # tokens whose names fit beside a map
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TrainedReplica:
+    """One replica of a finished run: its config, its seed and its final parameters."""
+
+    directory: Path
+    config: Run
+    seed: int
+    params: Any
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tokens:
+    """What a model is given: ids of one input (and of what its decoder has written), and their names."""
+
+    inputs: list[int]
+    decoder_inputs: list[int] | None
+    names: Callable[[list[int]], Names]
+    types: list[int] | None = None
+
+
+def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> TrainedReplica:
+    """One seed of a finished run (default: the first that did not diverge); RefusedError if there is none."""
+    directory = directory.expanduser().absolute()
+    config = load_config(directory)
+    alive = surviving_seeds(directory)
+    chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
+    if chosen is None:
+        raise RefusedError(f"{directory}: every replica diverged, so there is nothing to show")
+    return TrainedReplica(directory, config, chosen, replica_params(directory, chosen, note))
+
+
+def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEncoding]:
+    """The encodings of every stack that has some, as trained; ValueError where they do not reach ``length``."""
+    config = replica.config
+    slots = {stack: getattr(config.slots, stack) for stack in replica.params["posenc"]}
+    found = {}
+    for stack, slot in slots.items():
+        if slot:
+            name = f"{stack} " if sum(map(bool, slots.values())) > 1 else ""
+            label, own = f"trained {name}{spec(slot)}", replica.params["posenc"][stack]
+            try:
+                found[stack] = measure(label, slot, config.dims, length, jax.tree.map(jax.numpy.asarray, own))
+            except ValueError as error:
+                raise ValueError(f"{label}: {error}") from None
+    return found
+
+
+def with_attention(
+    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens
+) -> dict[str, MeasuredEncoding]:
+    """The stacks with the attention maps of an input; also those without encodings."""
+    found = dict(stacks)
+    for stack, (weights, queries, keys) in attention(replica, tokens).items():
+        about = f"Attention weights of seed {replica.seed} of {replica.directory.name}, {stack}, for one input."
+        own = found.get(stack) or MeasuredEncoding(f"trained {stack} nope")
+        whose = "of the decoder to the encoder" if stack == "cross" else f"of the {stack}"
+        maps = Attention(whose, weights, _short(queries), _short(keys), about)
+        found[stack] = dataclasses.replace(own, attention=(maps,))
+    return found
+
+
+def _short(names: Names) -> Names:
+    """Names of tokens as labels of ticks; none where they would not fit."""
+    return tuple(name if len(name) <= 10 else name[:9] + "…" for name in names) if len(names) <= NAMED else ()
+
+
+def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
+    """One input of a run: ``text`` for tasks on text, else the first test example of the longest trained length.
+
+    ValueError when a task on text gets none, or another one some.
+    """
+    task = replica.config.task
+    if isinstance(task, TextTask):
+        if not text:
+            raise ValueError(f"{replica.directory} is a run on text, whose attention maps are those of a text")
+        return _of_text(replica, text)
+    if text:
+        raise ValueError(
+            f"{replica.directory} is a run of task {task.name!r}, which has inputs of its own: leave the text out"
+        )
+    length = max(task.train_lengths)
+    example = task.test_example(jax.random.key(0), np.array(0, np.int32), np.array(length, np.int32), length)
+    assert example.length is not None
+    size = int(example.length)
+    decoder = None
+    if example.decoder_inputs is not None and example.decoder_length is not None:
+        decoder = np.asarray(example.decoder_inputs)[: int(example.decoder_length)].tolist()
+    types = None if example.token_types is None else np.asarray(example.token_types)[:size].tolist()
+    return Tokens(
+        np.asarray(example.inputs)[:size].tolist(),
+        decoder,
+        lambda ids: tuple(task.token_names[i] for i in ids),
+        types,
+    )
+
+
+def _of_text(replica: TrainedReplica, text: str) -> Tokens:
+    tokenizer = read_tokenizer(replica.directory)
+    ids, kind = tokenizer.encode(text), replica.config.task.name
+    special = {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}
+
+    def names(tokens: list[int]) -> Names:
+        return tuple(special.get(token) or tokenizer.decode([token]) or "·" for token in tokens)
+
+    if kind == "translation":
+        written = translate(load_run(replica.directory, replica.seed), [text])[0].text
+        return Tokens([*ids, EOS], [BOS, *tokenizer.encode(written)], names)
+    if kind == "summarization":
+        return Tokens([BOS, *ids, SEP], None, names)
+    if kind == "classification":
+        return Tokens(ids, None, names, [SECTIONS["body"]] * len(ids))
+    return Tokens([BOS, *ids], None, names)
+
+
+def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, Names, Names]]:
+    """By stack: weights ``[L, H, Q, K]``, the names of queries and of keys; ValueError for too many tokens."""
+    longest = max(len(tokens.inputs), len(tokens.decoder_inputs or ()))
+    if longest > MOST:
+        raise ValueError(f"an attention map of {longest} tokens cannot be read: take an input of at most {MOST}")
+    model = model_of(replica.config, jax.tree.map(jax.numpy.asarray, replica.params))
+    streams = Streams(positions=stream(np.int32(replica.seed), "evaluation_positions"))
+    call: dict[str, Any] = dict(streams=streams, example_ids=np.zeros(1, np.int32))
+    given = [np.array([tokens.inputs], np.int32)]
+    if tokens.decoder_inputs is not None:
+        given.append(np.array([tokens.decoder_inputs], np.int32))
+        call["decoder_segment_ids"] = np.ones_like(given[1])
+    if tokens.types is not None:
+        call["token_types"] = np.array([tokens.types], np.int32)
+    _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
+    inputs, written = tokens.names(tokens.inputs), tokens.names(tokens.decoder_inputs or [])
+    sides = {"encoder": (inputs, inputs), "decoder": (written or inputs, written or inputs), "cross": (written, inputs)}
+    return {stack: (weights[:, 0], *sides[stack]) for stack, weights in attention_maps(captured).items()}

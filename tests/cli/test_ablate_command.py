@@ -1,0 +1,107 @@
+"""``posenc ablate``: results first, then the report; whatever happens to it, what became of the cells is told."""
+
+import pytest
+from synthetic_ablation import write_ablation
+
+from posenc_jax import report
+from posenc_jax.cli import main
+from posenc_jax.runs import ablation
+from posenc_jax.runs.errors import FailedCellsError
+
+CONFIG = """
+from posenc_jax import Ablation, Run, tasks
+
+config = Ablation(name="small", runs=(Run(task=tasks.Copying(max_length=8)),))
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A place where the cells of `CONFIG` have the results of the synthetic ablation."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("posenc_jax.cli.ablate.prepare_jax", lambda: None)
+    (tmp_path / "config.py").write_text(CONFIG)
+    monkeypatch.setattr(ablation, "ablate", lambda config, directory, **_: write_ablation(directory))
+    return tmp_path
+
+
+def _some_fail(config, directory, **_):
+    write_ablation(directory)
+    raise FailedCellsError("1 of 2 cells failed (run the same command again):\n  copying rope: this cell is broken")
+
+
+def _no_space(directory):
+    raise OSError(28, "No space left on device")
+
+
+def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith(f"complete: {home / 'out'}\n")
+    assert "rsc: " in out
+    assert f"wrote in {home / 'out'}: report.html, tables.md" in err
+    monkeypatch.setattr(report, "build", _no_space)  # is not called again
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    assert "wrote in" not in capsys.readouterr().err
+
+
+def test_a_report_cut_short_is_written_again(home):
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    (home / "out" / ".reported").unlink()
+    (home / "out" / "tables.md").unlink()
+    assert main(["ablate", "config.py", "--directory", "out"]) == 0
+    assert (home / "out" / "tables.md").exists()
+    assert report.up_to_date(home / "out")
+
+
+def test_failed_cells_come_after_their_report(home, capsys, monkeypatch):
+    monkeypatch.setattr(ablation, "ablate", _some_fail)
+    assert main(["ablate", "config.py", "--directory", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert (home / "out" / "report.html").exists()
+    assert err.index("wrote in") < err.index("posenc: 1 of 2 cells failed")
+    assert err.endswith("this cell is broken\n")
+    assert "complete" not in out
+
+
+def test_an_error_in_the_report_hides_no_failed_cell(home, capsys, monkeypatch):
+    monkeypatch.setattr(ablation, "ablate", _some_fail)
+    monkeypatch.setattr(report, "build", _no_space)
+    assert main(["ablate", "config.py", "--directory", "out"]) == 1
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first == (
+        "posenc: the report could not be written: OSError: [Errno 28] No space left on device; the results of the "
+        f"other cells are in {home / 'out' / 'results.jsonl'}: write it again with `posenc report {home / 'out'}`"
+    )
+    assert rest[0].startswith("posenc: 1 of 2 cells failed")
+
+
+def test_an_error_in_the_report_alone_is_one_line_and_no_success(home, capsys, monkeypatch):
+    monkeypatch.setattr(report, "build", _no_space)
+    assert main(["ablate", "config.py", "--directory", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert err.count("\n") == 1
+    assert "the results are complete in" in err
+    assert "complete:" not in out
+
+
+def test_without_a_single_result_there_is_no_report(home, capsys, monkeypatch):
+
+    def all_fail(config, directory, **_):
+        directory.mkdir()
+        (directory / "results.jsonl").write_text("")
+        raise FailedCellsError("1 of 1 cells failed")
+
+    monkeypatch.setattr(ablation, "ablate", all_fail)
+    assert main(["ablate", "config.py", "--directory", "out"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "posenc: 1 of 1 cells failed\n"
+
+
+def test_a_report_that_cannot_be_written_is_one_line(home, capsys, monkeypatch):
+    monkeypatch.setattr(report, "build", _no_space)
+    assert main(["report", str(write_ablation(home / "out"))]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"posenc: cannot write {home / 'out'} (No space left on device): the report needs room")

@@ -1,0 +1,89 @@
+"""The results of an ablation as flat rows, against sums done afresh from the rows of the record."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
+
+from posenc_jax.results import AblationResult, read_result
+
+PLACE = ("table", "label", "range", "length", "score")
+COLUMNS = (*PLACE, "mean", "low", "high", "seeds")
+
+
+def _find(rows, *place):
+    (row,) = (row for row in rows if tuple(row[name] for name in PLACE) == place)
+    return row
+
+
+def _scores(label, lengths, seeds=SEEDS, task="rsc"):
+    return np.array([np.mean([score(task, label, seed, 1e-3, n) for n in lengths]) for seed in seeds])
+
+
+def test_rows_means_and_differences_are_flat_and_complete(ablation):
+    result = read_result(str(ablation))
+    assert isinstance(result, AblationResult)
+    assert result.directory == ablation
+    lines = [line for line in (ablation / "results.jsonl").read_text().splitlines() if line.endswith("}")]
+    assert result.rows == [json.loads(line) for line in lines]
+    assert {tuple(row) for row in result.means} == {COLUMNS}
+    assert {tuple(row) for row in result.differences} == {(*COLUMNS, "baseline")}
+    assert all(
+        isinstance(v, int | float | str | None) for row in result.means + result.differences for v in row.values()
+    )
+    places = [tuple(row[name] for name in PLACE) for row in result.means]
+    assert len(places) == len(set(places))
+    labels = {row["label"] for row in result.means if row["table"] == "rsc"}
+    assert labels == {"nope", "t5", "alibi", "sinusoidal"}  # rope has not run
+    assert {row["score"] for row in result.means} == {"exact_match", "accuracy", "loss"}
+
+
+def test_means_over_lengths_and_at_each(ablation):
+    means = read_result(ablation).means
+    for where, lengths in (("within", EVEN_LENGTHS[:2]), ("beyond", EVEN_LENGTHS[2:])):
+        row = _find(means, "even_pairs", "sinusoidal", where, None, "accuracy")
+        expected = _scores("sinusoidal", lengths, task="even_pairs")
+        low, high = stats.t.interval(0.95, 3, expected.mean(), stats.sem(expected))
+        assert (row["mean"], row["low"], row["high"]) == pytest.approx((expected.mean(), low, high), abs=1e-9)
+        assert row["seeds"] == 4
+    row = _find(means, "rsc", "t5", "beyond", 12, "accuracy")
+    expected = [round((1 + score("rsc", "t5", seed, 1e-3, 12)) / 2, 4) for seed in (0, 1, 3)]
+    assert (row["mean"], row["seeds"]) == (pytest.approx(np.mean(expected)), 3)  # one seed diverged
+
+
+def test_differences_are_paired_with_the_baseline(ablation):
+    differences = read_result(ablation).differences
+    assert {row["baseline"] for row in differences} == {"sinusoidal"}
+    assert "sinusoidal" not in {row["label"] for row in differences}
+    row = _find(differences, "rsc", "t5", "beyond", None, "exact_match")
+    ours, theirs = _scores("t5", RSC_LENGTHS[3:], (0, 1, 3)), _scores("sinusoidal", RSC_LENGTHS[3:], (0, 1, 3))
+    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert row["seeds"] == 3
+    row = _find(differences, "rsc", "nope", "within", 5, "exact_match")
+    apart = [score("rsc", "nope", s, 1e-3, 5) - score("rsc", "sinusoidal", s, 1e-3, 5) for s in SEEDS]
+    assert row["mean"] == pytest.approx(np.mean(apart), abs=1e-12)
+
+
+def test_an_ablation_without_a_baseline_has_no_differences(ablation):
+    info = json.loads((ablation / "ablation.json").read_text()) | {"baseline": ""}
+    (ablation / "ablation.json").write_text(json.dumps(info))
+    assert read_result(ablation).differences == []
+
+
+def test_a_mixed_length_has_a_row_and_is_in_no_mean_over_lengths(ablation):
+    def mixed(row):
+        where = "mixed" if row["length"] == 9 else "within" if row["in_range"] else "beyond"
+        return {name: value for name, value in row.items() if name != "in_range"} | {"range": where}
+
+    rewrite(ablation, mixed)
+    result = read_result(ablation)
+    row = _find(result.means, "rsc", "nope", "mixed", 9, "exact_match")
+    assert row["mean"] == pytest.approx(_scores("nope", [9]).mean(), abs=1e-12)
+    for where, lengths in (("within", RSC_LENGTHS[:3]), ("beyond", RSC_LENGTHS[4:])):
+        row = _find(result.means, "rsc", "nope", where, None, "exact_match")
+        assert row["mean"] == pytest.approx(_scores("nope", lengths).mean(), abs=1e-12)
+    assert _find(result.differences, "rsc", "nope", "mixed", 9, "exact_match")["seeds"] == 4
+    assert not any(row["length"] is None and row["range"] == "mixed" for row in result.means + result.differences)

@@ -1,0 +1,66 @@
+"""Which code computed what, as records tell it."""
+
+import json
+
+import pytest
+
+from posenc_jax.results import read_record, summarise
+
+CODE = {"version": "0.1.0", "commit": "0123456789abcdef", "dirty": False, "own": {}, "seeds": [0, 1, 2, 3]}
+WORDS = "posenc_jax 0.1.0, commit 0123456789ab"
+
+
+@pytest.fixture
+def provenance(ablation):
+    """``provenance(change)``: of the synthetic ablation, each cell of whose record ``change`` has changed in place."""
+
+    def read(change):
+        info = json.loads((ablation / "ablation.json").read_text())
+        for cell in info["cells"]:
+            cell |= {"bit_exact": True, "changed_code": False, "code": [dict(CODE)]}
+            change(cell)
+        (ablation / "ablation.json").write_text(json.dumps(info))
+        return summarise(read_record(ablation)).provenance
+
+    return read
+
+
+def test_one_code(provenance):
+    found = provenance(lambda cell: None)
+    assert list(found.codes) == [WORDS]
+    assert len(found.codes[WORDS]) == 7
+    assert (found.own, found.not_exact, found.changed, found.known, found.differing) == ({}, (), (), True, False)
+
+
+def test_other_code_for_some_seeds(provenance):
+    def change(cell):
+        if cell["label"] == "t5":
+            cell["code"] = [CODE | {"seeds": [0, 1]}, CODE | {"seeds": [2], "dirty": True}]
+            cell["bit_exact"] = False
+
+    found = provenance(change)
+    assert found.differing
+    assert "rsc / t5 seeds 0, 1" in found.codes[WORDS]
+    assert found.codes[f"{WORDS}, with changes that are not committed"] == ("rsc / t5 seed 2",)
+    assert found.not_exact == ("rsc / t5",)
+
+
+def test_own_code_differs_only_where_one_name_has_two_digests(provenance):
+    def two_names(cell):
+        cell["code"][0]["own"] = {f"own.py:{cell['label']}": "aa"}
+
+    assert not provenance(two_names).differing
+
+    def two_digests(cell):
+        cell["code"][0]["own"] = {"own.py:Mine": "bb" if cell["label"] == "nope" else "aa"}
+        cell["changed_code"] = cell["label"] == "nope"
+
+    found = provenance(two_digests)
+    assert found.differing
+    assert found.own["own.py:Mine"]["bb"] == ("rsc / nope",)
+    assert found.changed == ("rsc / nope",)
+
+
+def test_older_records_say_nothing(ablation):
+    found = summarise(read_record(ablation)).provenance
+    assert (found.codes, found.own, found.known, found.differing) == ({}, {}, False, False)
