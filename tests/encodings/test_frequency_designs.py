@@ -137,7 +137,7 @@ def test_strings_and_json():
         encoding.check(DIMS)
     assert Sinusoidal(frequencies=[1, 0]) == Sinusoidal(frequencies=(1.0, 0.0))
     assert to_json(Sinusoidal()) == {  # as in configs that were written before there were designs
-        "type": "posenc_jax.encodings.sinusoidal:Sinusoidal",
+        "type": "sinusoidal",
         "base": 10000.0,
         "frequencies": "vaswani",
         "layout": "interleaved",
