@@ -27,9 +27,13 @@ def torch_on(start: Start, size: Size, python: str, used: list[int]) -> Measured
 
 
 def throughput(
-    rounds: int, python: str | None, sizes: Mapping[str, Size] = SIZES, start: Start = Process
+    rounds: int,
+    python: str | None,
+    modes: tuple[str, ...] = ("devices", "map", "vmap"),
+    sizes: Mapping[str, Size] = SIZES,
+    start: Start = Process,
 ) -> Iterator[str]:
-    """All modes, and torch run by ``python`` (None: not there)."""
+    """These modes, devices without microbatches, and torch run by ``python`` (None: not there)."""
     every = cores()
     yield f"\n## Training throughput on {len(every)} cores"
     yield "\nms per optimizer step of one model; more is faster in 'speed'\n"
@@ -41,7 +45,7 @@ def throughput(
             members[f"torch eager, {len(every)} processes of one core"] = [
                 torch_on(start, size, python, [core]) for core in every
             ]
-        for mode in ("devices", "map", "vmap"):
+        for mode in modes:
             members[f"posenc_jax {mode}"] = [ours(start, size, mode)]
         whole = dataclasses.replace(size, microbatches=1)
         members["posenc_jax devices, no microbatches"] = [ours(start, whole)]
