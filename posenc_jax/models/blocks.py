@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Params, PositionalEncoding, Sequence
 from posenc_jax.models.attention import Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.layer_encodings import LayerEncodings
@@ -91,7 +91,7 @@ class Block(nnx.Module):
         def before(norm: Any) -> jax.Array:
             return norm(x) if self.pre_norm else x
 
-        def after(norm: Any, out: Array, sublayer: int) -> jax.Array:
+        def after(norm: Any, out: Any, sublayer: int) -> jax.Array:
             added = x + dropout(out, site + sublayer)
             return added if self.pre_norm else norm(added)
 
