@@ -1,4 +1,6 @@
-"""Packages import downwards only; clocks, argv and files are touched only where results begin and end."""
+"""Packages import downwards only, and modules one way inside each; clocks, argv and files are touched only where
+results begin and end.
+"""
 
 import ast
 import sys
@@ -9,36 +11,48 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OPTIONAL = "anything"
 
-# Group (a package or a module of posenc_jax): the groups below it, what it may import from elsewhere, and what only
-# inside functions. The standard library is free to all.
-_MODELS_AND_DATA = {"encodings", "model_kind", "models", "data", "statistics", "config", "environment"}
-_ENGINE = {"cell", "run_data", "directories", "surgery", "preflight", "ablation", "evaluation", "weights", "inference"}
+# Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
+# The standard library is free to all.
+_BOTTOM = {"files", "model_kind", "statistics"}
+_MODELS_AND_DATA = {"encodings", "models", "data", "config"} | _BOTTOM
 LAYERS = {
-    "encodings": (set(), {"jax", "numpy"}, set()),
-    "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings", "model_kind"}, {"jax", "numpy"}, OPTIONAL),
+    "files": (set(), set(), {"filelock"}),
     "model_kind": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
-    "environment": (set(), {"jax"}, set()),
-    "config": ({"encodings", "model_kind", "models", "data"}, set(), set()),
-    "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, {"orbax"}),
+    "encodings": (set(), {"jax", "numpy"}, set()),
+    "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
+    "data": ({"encodings", "model_kind", "files"}, {"jax", "numpy"}, OPTIONAL),
+    "config": ({"encodings", "models", "data"}, set(), set()),
+    "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
-    "report": (_MODELS_AND_DATA, {"numpy"}, OPTIONAL),
-    **{
-        name: (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax", "numpy"}, set())
-        for name in _ENGINE
-    },
-    "weights": (_MODELS_AND_DATA | {"training"} | _ENGINE, {"jax", "numpy", "flax"}, {"safetensors"}),
-    "cli": (_MODELS_AND_DATA | {"training", "analysis", "report"} | _ENGINE, {"jax"}, OPTIONAL),
+    "results": ({"data", "statistics"}, set(), set()),
+    "runs": (_MODELS_AND_DATA | {"training", "results"}, {"jax", "numpy", "flax"}, {"orbax", "safetensors"}),
+    "drawing": ({"data", "statistics"}, {"numpy"}, OPTIONAL),
+    "report": ({"data", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
+    "show": (_MODELS_AND_DATA | {"training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
+    "cli": (
+        _MODELS_AND_DATA | {"training", "analysis", "results", "runs", "drawing", "report", "show"},
+        {"jax"},
+        OPTIONAL,
+    ),
     "__main__": ({"cli"}, set(), set()),
 }
-NEVER = {"data": {"flax", "optax"}, "report": {"flax", "jax"}}
+NEVER = {"data": {"flax", "optax"}, "results": {"flax", "jax"}, "report": {"flax", "jax"}, "drawing": {"flax", "jax"}}
 # The module that is about tyro; commands import it where they need it.
 AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
-CLOCKS = {"cli", *_ENGINE}
+# What each package is built of, from the bottom: a module imports those before it only.
+ORDER = {
+    "runs": (
+        *("errors", "reporter", "files", "environment", "own_code", "directory", "checkpoint", "state", "weights"),
+        *("transplant", "supply", "preflight", "cell", "ablation", "evaluation", "inference"),
+    ),
+    "config": ("stored", "settings", "run", "reading", "__init__"),
+}
+
+CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
-FILES = {"cli", "report", *_ENGINE, "training/checkpoint.py", "training/metrics.py", "data/corpora"}
+FILES = {"cli", "report", "show", "drawing", "results", "runs", "files.py", "data/corpora"}
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
 }
@@ -69,7 +83,7 @@ def _problems(path: str, tree: ast.Module):
                 yield "relative import"
             elif top == "posenc_jax":
                 other = _group(name)
-                if other not in (group, *below):
+                if other not in (group, *below, "", "__version__"):  # the package's own facts are free to all
                     yield f"{group} may not import {name}"
             elif top in ("configs", "experiments", "scripts", "tests"):
                 yield f"nothing imports {top}"
@@ -121,6 +135,68 @@ def test_the_tree():
     assert violations(files) == []
 
 
+def circles(files: dict[str, str]) -> list[str]:
+    """The circles among modules (path: source), imports inside functions included, those for type checking not."""
+    names = {path.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path for path in files}
+    below = {name: _reached(ast.parse(files[path]), set(names)) - {name} for name, path in names.items()}
+    found = []
+    while True:
+        leaves = [name for name, reached in below.items() if not reached]
+        if not leaves:
+            break
+        below = {name: reached.difference(leaves) for name, reached in below.items() if name not in leaves}
+    if below:  # every one that is left imports another one of them: follow one until it comes back
+        way = [min(below)]
+        while way[-1] not in way[:-1]:
+            way.append(min(below[way[-1]]))
+        found.append(" -> ".join(way[way.index(way[-1]) :]))
+    return found
+
+
+def _reached(tree: ast.Module, names: set[str]) -> set[str]:
+    found = set()
+    for node in _executed(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inner & names
+            if not inner <= names:
+                found.add(node.module)
+    return found & names
+
+
+def _executed(tree: ast.AST):
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        yield node
+        yield from _executed(node)
+
+
+def test_no_module_imports_itself_by_a_detour():
+    files = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "posenc_jax").rglob("*.py"))}
+    assert circles(files) == []
+    late = "def f():\n    from posenc_jax.a import g"
+    assert circles({"posenc_jax/a.py": "import posenc_jax.b", "posenc_jax/b.py": late}) == [
+        "posenc_jax.a -> posenc_jax.b -> posenc_jax.a"
+    ]
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from posenc_jax.a import g"
+    assert circles({"posenc_jax/a.py": "import posenc_jax.b", "posenc_jax/b.py": typed}) == []
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_modules_of_a_package_import_those_before_them(package):
+    order = ORDER[package]
+    there = {path.stem for path in (ROOT / "posenc_jax" / package).glob("*.py")}
+    assert there - {"__init__"} == set(order) - {"__init__"}, "give a new module its place in ORDER"
+    for number, module in enumerate(order):
+        tree = ast.parse((ROOT / "posenc_jax" / package / f"{module}.py").read_text())
+        names = {f"posenc_jax.{package}.{other}" for other in there}
+        reached = {name.rpartition(".")[2] for name in _reached(tree, names)}
+        assert reached <= set(order[:number]), f"{module} imports {reached - set(order[:number])}"
+
+
 def test_experiments_and_scripts_import_the_library_only():
     for folder in ("configs", "experiments"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -146,18 +222,20 @@ def test_experiments_and_scripts_import_the_library_only():
         ("config.py", "import posenc_jax.training.step", "config may not import posenc_jax.training.step"),
         ("training/x.py", "from posenc_jax.report import build", "training may not import posenc_jax.report"),
         ("analysis/x.py", "from posenc_jax.training.step import f", "analysis may not import posenc_jax.training.step"),
-        ("training/x.py", "import orbax.checkpoint", "training may not import orbax at the top"),
+        ("runs/x.py", "import orbax.checkpoint", "runs may not import orbax at the top"),
         ("report/x.py", "import plotly.graph_objects as go", "report may not import plotly at the top"),
         ("report/x.py", "def f():\n    import jax", "report may not import jax"),
-        ("cell.py", "def f():\n    from posenc_jax.cli import main", "cell may not import posenc_jax.cli"),
-        ("cell.py", "import rich", "cell may not import rich at the top"),
+        ("runs/cell.py", "def f():\n    from posenc_jax.cli import main", "runs may not import posenc_jax.cli"),
+        ("runs/ablation.py", "from posenc_jax.report import build", "runs may not import posenc_jax.report"),
+        ("report/x.py", "from posenc_jax.show.plots import f", "report may not import posenc_jax.show"),
+        ("runs/cell.py", "import rich", "runs may not import rich at the top"),
         ("cli/x.py", "if True:\n    import rich", "cli may not import rich at the top"),
         ("cli/x.py", "import experiments.one.grid", "nothing imports experiments"),
         ("models/x.py", "from .config import Slots", "relative import"),
         ("utils.py", "import math", "belongs to no layer"),
         ("__init__.py", "from posenc_jax.config import Run", "imports posenc_jax.config at once"),
         ("training/x.py", "import time\nbegun = time.monotonic()", "reads the clock: time.monotonic"),
-        ("evaluation.py", "import sys\nprint(sys.argv)", "reads argv"),
+        ("runs/evaluation.py", "import sys\nprint(sys.argv)", "reads argv"),
         ("data/tasks/x.py", "open('table')", "touches files: open"),
         ("training/step.py", "path.write_text('')", "touches files: write_text"),
     ],
@@ -172,7 +250,7 @@ def test_the_checker_finds(path, source, problem):
     [
         ("encodings/x.py", "import math, jax.numpy as jnp\nfrom posenc_jax.encodings.base import Array"),
         ("data/corpora/x.py", "def f(path):\n    import tensorflow_datasets\n    return open(path)"),
-        ("training/checkpoint.py", "def f(path):\n    from orbax.checkpoint import v1\n    path.mkdir()"),
+        ("runs/checkpoint.py", "def f(path):\n    from orbax.checkpoint import v1\n    path.mkdir()"),
         ("report/x.py", "from posenc_jax.statistics import Interval\ndef f():\n    import plotly"),
         ("cli/x.py", "import time\nfrom posenc_jax.runs.cell import run\ntime.monotonic()"),
         ("__init__.py", "import importlib\nif TYPE_CHECKING:\n    from posenc_jax.config import Run"),
