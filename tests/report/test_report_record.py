@@ -55,6 +55,8 @@ def _write(directory, cell, scores):
     result |= {"mode": "map", "group_size": 2, "device_kind": "cpu", "device_count": 1, "threads": 2}
     group = directory / cell.directory_name / "group-000"
     group.mkdir(parents=True)
+    replicas = [[seed, 1e-3] for seed in (0, 1, 5)]
+    (group / "config.json").write_text(json.dumps({"format": 2, "replicas": replicas, "group_size": 3}))
     (group / "result.json").write_text(json.dumps({**result, "bit_exact": True, "replicas": _replicas(scores)}))
 
 

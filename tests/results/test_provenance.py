@@ -45,6 +45,15 @@ def test_other_code_for_some_seeds(provenance):
     assert found.not_exact == ("rsc / t5",)
 
 
+def test_the_digest_of_the_files_tells_apart_what_a_commit_does_not(provenance):
+    def change(cell):
+        cell["code"][0] |= {"commit": None, "dirty": None, "source": "bb" if cell["label"] == "nope" else "aa"}
+
+    found = provenance(change)
+    assert found.differing
+    assert found.codes["posenc_jax 0.1.0, no commit known, source bb"] == ("rsc / nope",)
+
+
 def test_own_code_differs_only_where_one_name_has_two_digests(provenance):
     def two_names(cell):
         cell["code"][0]["own"] = {f"own.py:{cell['label']}": "aa"}
