@@ -17,7 +17,7 @@ from posenc_jax.models import Streams
 from posenc_jax.training.step import forward, init_params, init_state, train_step
 
 BYTES = Data(tokenizer="bytes")
-MODEL = Transformer(d_model=16, num_layers=2, num_heads=2)
+MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
 TRANSLATION = Translation(data=BYTES, max_length=8, row=24, target_ratio=1.5)
 SUMMARIES = Summarization(data=BYTES, max_length=6, max_summary=4, row=24)
 
