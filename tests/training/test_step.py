@@ -43,7 +43,7 @@ def leaves(params):
 
 
 # Most of the time is spent compiling draws that the test does not look at.
-QUICK = ("sinusoidal", "learned", "shaw", "transformer_xl", "fox")
+QUICK = ("learned", "fox")
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ENCODINGS])
