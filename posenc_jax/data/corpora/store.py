@@ -9,20 +9,18 @@ A corpus is prepared in a folder beside its own and renamed; one process at a ti
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows
 from posenc_jax.data.corpora.debian import Note
+from posenc_jax.files import held
 
 FORMAT = 1
 """Of manifests and of the files beside them."""
@@ -109,7 +107,7 @@ def prepare(
         raise DataError(f"{from_dir} is no folder: --from-dir names one with unpacked packages")
     root = directory or data_directory()
     try:
-        with _locked(root, note):
+        with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
             if home.is_dir() and not rebuild:
                 found = manifest(name, directory)
                 note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
@@ -223,23 +221,6 @@ def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
 
 def _counts(splits: dict[str, dict[str, Any]]) -> str:
     return ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
-
-
-@contextlib.contextmanager
-def _locked(root: Path, note: Note) -> Iterator[None]:
-    """Holds the directory; waits for a process that holds it. The lock dies with its process."""
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / "lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            note(f"process {file.read().strip() or '(just started)'} prepares data in {root}: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
 
 
 def _checksum(found: dict[str, Any]) -> str:
