@@ -104,7 +104,7 @@ def prepare(
     """
     corpus, home = corpus_of(name), home_of(name, directory)
     if from_dir is not None and not from_dir.is_dir():
-        raise DataError(f"{from_dir} is no folder: --from-dir names one with unpacked packages")
+        raise DataError(f"{from_dir} is no folder: from_dir names one with unpacked packages")
     root = directory or data_directory()
     try:
         with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
@@ -131,8 +131,8 @@ def prepare(
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         raise DataError(
-            f"{name} cannot be prepared in {root} ({error.strerror or error}{where}): choose another place with "
-            "--directory DIR or POSENC_DATA"
+            f"{name} cannot be prepared in {root} ({error.strerror or error}{where}): choose another place "
+            "(directory, or the variable POSENC_DATA)"
         ) from None
 
 
@@ -215,7 +215,9 @@ def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
         "corpus was written down"
     )
     if strict:
-        raise DataError(f"{text}; --strict refuses that: leave it out, or unpack other versions for --from-dir")
+        raise DataError(
+            f"{text}; strict refuses that: leave it out, or unpack other versions and name their folder (from_dir)"
+        )
     note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")
 
 
