@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import json
 import multiprocessing
+import os
 import shutil
 import signal
 import sys

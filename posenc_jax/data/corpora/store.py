@@ -20,7 +20,7 @@ from typing import Any
 from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows
 from posenc_jax.data.corpora.debian import Note
-from posenc_jax.files import held
+from posenc_jax.files import LockingError, held
 
 FORMAT = 1
 """Of manifests and of the files beside them."""
@@ -128,10 +128,12 @@ def prepare(
             found = manifest(name, directory)
             note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
             return home
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
+    except (OSError, LockingError) as error:
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         raise DataError(
-            f"{name} cannot be prepared in {root} ({error.strerror or error}{where}): choose another place "
+            f"{name} cannot be prepared in {root} ({why}): choose another place "
             "(directory, or the variable POSENC_DATA)"
         ) from None
 
