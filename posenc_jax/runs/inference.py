@@ -156,8 +156,8 @@ def summarize(
     reporter = reporter or Reporter()
     if too_long == "window":
         raise RefusedError(
-            "too_long = 'window': summaries of the parts of a document are no summary of it; take 'truncate', which keeps "
-            "its beginning, as training did"
+            "too_long = 'window': summaries of the parts of a document are no summary of it; take 'truncate', which "
+            "keeps its beginning, as training did"
         )
     pieces = _pieces(loaded, documents, "document", too_long, reporter)
     inputs = [[BOS, *tokens, SEP, EOS] for tokens in _joined(pieces)]
