@@ -59,7 +59,7 @@ class Group:
 def group_directories(directory: Path) -> list[Path]:
     """The groups of a run's directory, in order; a group's directory is its own only one.
 
-    Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one, whose maker was killed.
+    Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
     found = [path for path in directory.glob("group-*") if _GROUP.fullmatch(path.name) and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
