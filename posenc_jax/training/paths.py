@@ -1,0 +1,19 @@
+"""What a leaf of a tree of parameters or of a state is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+
+def names(path: tuple[Any, ...]) -> tuple[str, ...]:
+    """The keys, indices and attributes on the way to a leaf: ``("decoder", "blocks", "0", "mlp", "hidden", "kernel")``.
+
+    The attribute by which NNX reaches into a variable is left out, so that a state and a tree of arrays agree.
+    """
+    return tuple(
+        str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry))))
+        for entry in path
+        if not (isinstance(entry, jax.tree_util.GetAttrKey) and entry.name in ("value", "raw_value"))
+    )
