@@ -149,7 +149,7 @@ class Stopper:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind if kind == "translation" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+    "kind", [kind if kind == "classification" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 )
 def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
     config, whole = text_runs.CONFIGS[kind], text_runs.trained(kind)
