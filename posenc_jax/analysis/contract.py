@@ -77,8 +77,8 @@ def contract_clauses(
       output is at least float32, and float64 where inputs and parameters are.
     - ``precision``: in bfloat16, at positions up to 1023, the layer stays within 0.05 of float64. Positions rounded to
       bfloat16 do not.
-    - ``jit``: a program with traced positions, padding and a cache gives what plain evaluation gives without, from
-      contiguous positions known on the host.
+    - ``jit``: a program with traced positions, padding and a cache gives what one without gives, from contiguous
+      positions known on the host.
     - ``recompile``: an equal encoding, other lengths and other values run the program that is there.
     - ``vmap``: mapped over its rows, the layer gives the batch.
     - ``cached_decoding``: every way to cut 6 tokens into chunks gives what one call gives.
@@ -224,10 +224,10 @@ def precision(layer: Layer) -> Findings:
 
 
 def jit(layer: Layer) -> Findings:
-    """The program against plain evaluation."""
-    params = jax.tree.map(jnp.asarray, layer.params)
+    """The program against one without a cache that knows the positions."""
+    known = layer.sequence(X, ORDER[:1], REAL, LENGTH)
     for causal in layer.masks:
-        out = layer.plain(causal, jnp.asarray(X), layer.sequence(X, ORDER[:1], REAL, LENGTH), params)
+        out = compiled(lambda x, params, causal=causal: layer.plain(causal, x, known, params))(X, layer.params)
         yield _apart(out, _full(layer, causal)), _mask(causal)
 
 
