@@ -227,7 +227,7 @@ def jit(layer: Layer) -> Findings:
     """The program against one without a cache that knows the positions."""
     known = layer.sequence(X, ORDER[:1], REAL, LENGTH)
     for causal in layer.masks:
-        out = compiled(lambda x, params, causal=causal: layer.plain(causal, x, known, params))(X, layer.params)
+        out = compiled(functools.partial(layer.plain, causal, tokens=known))(layer.params, X, layer.key)
         yield _apart(out, _full(layer, causal)), _mask(causal)
 
 
@@ -246,11 +246,12 @@ def vmap(layer: Layer) -> Findings:
     """Mapped over rows."""
     causal = layer.masks[-1]
 
-    def one(row):
+    def one(params, key, row):
         x, queries, places, cache = jax.tree.map(lambda a: a[None], row)
-        return layer.call(layer.encodings, causal, layer.params, x, queries, places, cache, layer.key)[0][0]
+        return layer.call(layer.encodings, causal, params, x, queries, places, cache, key)[0][0]
 
-    out = compiled(jax.vmap(one))(layer.arguments(X, ORDER, REAL, length=LENGTH))
+    rows = layer.arguments(X, ORDER, REAL, length=LENGTH)
+    out = compiled(jax.vmap(one, (None, None, 0)))(layer.params, layer.key, rows)
     yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
 
 
@@ -365,15 +366,16 @@ def gradients(layer: Layer) -> Findings:
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
     positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))
-    x, queries, places, cache = layer.arguments(x, positions, segment_ids, length=LENGTH)
+    x, *rest = layer.arguments(x, positions, segment_ids, length=LENGTH)
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
-    def loss(params, x):
-        out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, layer.key, train=True)
+    def loss(params, x, *rest):
+        out, _ = layer.call(layer.encodings, causal, params, x, *rest, train=True)
         return (out * functional).sum()
 
-    for path, gradient in jax.tree.leaves_with_path(compiled(jax.grad(loss, (0, 1)))(layer.params, x)):
+    gradients = compiled(jax.grad(loss, (0, 1)))(layer.params, x, *rest, layer.key)
+    for path, gradient in jax.tree.leaves_with_path(gradients):
         if not np.isfinite(gradient).all():
             where = jax.tree_util.keystr(path[1:]) or "the inputs"
             yield math.inf, f"not finite for {where}"

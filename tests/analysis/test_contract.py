@@ -30,7 +30,8 @@ def parts(text):
 
 # Methods of one promise in one slot: one set of programs for all of them, where each alone would have its own.
 TOGETHER = [
-    "sinusoidal | learned | sinusoidal(frequencies=low_side_lobes(search='base')) | sinusoidal(frequencies=cosine_density)",
+    "sinusoidal | learned | sinusoidal(frequencies=low_side_lobes(search='base'))"
+    " | sinusoidal(frequencies=cosine_density)",
     "grid(width=8) | sinusoidal_axes | learned_fourier(axes=2) | axial_rope | mixed_rope | log_cpb",
     "rope | rope(scaling=linear(factor=8)) | rope(scaling=ntk(factor=8)) | rope(scaling=p_rope(fraction=0.75))"
     " | rope(scaling=dynamic_ntk(factor=2, original_length=4)) | rope(base=5e5, scaling=llama3)"
@@ -39,8 +40,9 @@ TOGETHER = [
     " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
     "log_scaling(training_length=64) | fope(original_length=512) | fire | tupe",
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape",
-    "shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
+    "grape_m | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
     "xpos | grape_a | stick_breaking",
+    "shape | sinusoidal | cape | sinusoidal",
 ]
 # The first row of each class that is not among them; the others are left to the slow tests.
 ALONE = []
