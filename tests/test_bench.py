@@ -1,12 +1,15 @@
 """Every part of scripts/bench runs, in miniature; what is measured elsewhere in a process runs here in this one."""
 
 import importlib.util
+import json
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 from trained_runs import compiled_once
+
+from posenc_jax import parse
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -17,7 +20,7 @@ class Here:
     def __init__(self, name, arguments, python=sys.executable, env=None):
         from benchmarks.processes import values
 
-        self._values = values(name, arguments)
+        self._values = values(name, json.loads(json.dumps(arguments)))
         self.first = self.end()
 
     def begin(self):
@@ -28,6 +31,30 @@ class Here:
 
     def close(self):
         self._values.close()
+
+
+class Slower:
+    """`Here` with times of its own: the first one started takes a millisecond, each next one a millisecond more."""
+
+    started = ()
+
+    def __init__(self, name, arguments, env=None):
+        Slower.started += ((name, arguments["posenc"], env.get("JAX_COMPILATION_CACHE_DIR")),)
+        self.first = len(Slower.started)
+
+    def begin(self):
+        """Nothing to start."""
+
+    def end(self):
+        return self.first
+
+    close = begin
+
+
+@pytest.fixture
+def slower(monkeypatch):
+    monkeypatch.setattr(Slower, "started", ())
+    return Slower
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +92,8 @@ def rows(lines):
 def test_throughput(size):
     from benchmarks.throughput import throughput
 
-    found = rows(throughput(1, None, ("devices",), {"tiny": size}, Here))
-    assert [name for name, _, _ in found] == ["posenc_jax devices", "posenc_jax devices, no microbatches"]
+    found = rows(throughput(1, None, ("map",), {"tiny": size}, Here))
+    assert [name for name, _, _ in found] == ["posenc_jax map", "posenc_jax devices, no microbatches"]
     assert all(float(ms) > 0 and speed == "torch is not there" for _, ms, speed in found)
 
 
@@ -86,23 +113,39 @@ def test_throughput_beside_torch(size):
     assert all(float(ms) > 0 < float(speed) for _, ms, speed in found)
 
 
-def test_encodings_beside_none(size):
+def test_encodings_beside_none(size, slower):
     from benchmarks.throughput import ENCODINGS, encodings
 
-    names = ("nope", "randomized|rope")
-    assert set(names) < set(ENCODINGS)
-    found = rows(encodings(1, names, {"tiny": size}, Here))
-    assert found[0] == ["nope", "1.00"]
-    assert found[1][0] == "randomized\\"  # a bar of the spec ends a cell
+    assert all(parse(name) is not None for name in ENCODINGS)
+    found = rows(encodings(1, ("nope", "rope", "randomized|rope"), {"tiny": size}, slower))
+    assert found[:2] == [["nope", "1.00"], ["rope", "2.00"]]
+    assert found[2] == ["randomized\\", "rope", "3.00"]  # a bar of the spec ends a cell
+    assert [posenc for _, posenc, _ in slower.started] == ["nope", "rope", "randomized|rope"]
+
+
+def test_the_second_first_step_has_the_cache_of_the_first(size, slower):
+    from benchmarks.compilation import compilation
+
+    assert rows(compilation({"tiny": size}, slower)) == [["tiny", "1.0 s", "2.0 s"]]
+    cold, warm = slower.started
+    assert cold == warm
+    assert Path(cold[-1]).is_absolute()
+
+
+@pytest.mark.slow
+def test_a_step_with_an_encoding(size):
+    from benchmarks.compilation import compilation
+    from benchmarks.throughput import encodings
+
+    found = rows(encodings(1, ("nope", "randomized|rope"), {"tiny": size}, Here))
     assert float(found[1][-1]) > 0
-
-
-def test_first_steps_and_the_programs_of_an_ablation(size):
-    from benchmarks.compilation import compilation, programs
-
-    ((name, cold, warm),) = rows(compilation({"tiny": size}, Here))
-    assert name == "tiny"
+    ((_, cold, warm),) = rows(compilation({"tiny": size}, Here))
     assert float(cold.removesuffix(" s")) > 0 < float(warm.removesuffix(" s"))
+
+
+def test_the_programs_of_an_ablation():
+    from benchmarks.compilation import programs
+
     (line,) = programs(("rope",), seeds=1, lengths=(3,), start=Here)
     assert "with 1 encodings, 1 seeds in 1 groups each, and 1 lengths: 3 = 1 encodings x 3 programs" in line
 
@@ -125,7 +168,20 @@ def test_the_script_prints_its_parts(script, capsys):
         script.main(["throughputs"])
 
 
-def test_a_process_answers_round_by_round(size):
+def test_a_process_answers_round_by_round():
+    from benchmarks.precision import precision
+    from benchmarks.processes import Process
+
+    process, answers = Process("precision.precision", {"d_model": 8, "positions": [1000]}), []
+    for _ in range(2):
+        process.begin()
+        answers.append(process.end())
+    process.close()
+    assert [process.first, *answers] == list(precision(8, (1000,)))
+
+
+@pytest.mark.slow
+def test_training_in_a_process_of_its_own(size):
     from benchmarks.processes import Process
     from benchmarks.throughput import ours
 
@@ -139,8 +195,8 @@ def test_a_process_answers_round_by_round(size):
 def test_a_process_that_fails_is_named():
     from benchmarks.processes import Process
 
-    with pytest.raises(SystemExit, match=r"a benchmark process ended: .*jax_training\.milliseconds"):
-        Process("jax_training.milliseconds", {"size": 3})
+    with pytest.raises(SystemExit, match=r"a benchmark process ended: .*nowhere\.milliseconds"):
+        Process("nowhere.milliseconds", {"size": 3})
 
 
 def test_every_part_is_known_to_the_script(script, monkeypatch):

@@ -116,7 +116,7 @@ def miniature(tmp_path_factory):
             runs.append(dataclasses.replace(run, task=task, training=training, evaluation=evaluation, seeds=(0, 1)))
     assert len(runs) == len(chosen)
     directory = tmp_path_factory.mktemp("periodicity") / "run"
-    return ablate(dataclasses.replace(small.config, runs=tuple(runs)), directory)
+    return ablate(dataclasses.replace(small.config, runs=tuple(runs)), directory).directory
 
 
 def test_the_reduced_version_runs_in_miniature(miniature):

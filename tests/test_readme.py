@@ -125,8 +125,10 @@ def test_weights_from_torch(tmp_path, monkeypatch):
     config, slots = Transformer(d_model=8, num_layers=1, num_heads=2), Slots((Sinusoidal(),), (Sinusoidal(),))
     key = jax.random.key(0)
     sizes = {"vocab_size": 5, "num_classes": 5, "max_len": 1, "key": key, "posenc_key": key}
-    params = nnx.to_pure_dict(nnx.state(build("encoder_decoder", config, Slots(), **sizes)))
-    params.pop("posenc", None)
+    shapes = nnx.to_pure_dict(nnx.state(nnx.eval_shape(lambda: build("encoder_decoder", config, Slots(), **sizes))))
+    shapes.pop("posenc", None)
+    rng = np.random.default_rng(0)
+    params = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(np.float32), shapes)
     save_file(to_torch(params, config), "torch.safetensors")
     names = {"config": config, "slots": slots, "V": 5}
     the("from_torch(", names)

@@ -62,17 +62,25 @@ def test_a_nucleus_is_never_empty_and_takes_equals_together():
 
 
 @pytest.mark.usefixtures("float64")
-def test_the_limits_of_sampling_are_greedy():
-    batch = Batch("encoder_decoder")
-    model = small("encoder_decoder", ROPE, num_layers=1, num_heads=2)
-    greedy = batch.decoder(model, Greedy(), new=12)
-    for sampling in (Sampling(top_k=1), Sampling(temperature=1e-6)):
-        run = batch.decoder(model, sampling, new=12, key=KEY)
-        for eos in (-2, int(greedy().tokens[0, 0, 3])):
-            found, expected = run(eos), greedy(eos)
-            np.testing.assert_array_equal(found.tokens, expected.tokens)
-            np.testing.assert_array_equal(found.lengths, expected.lengths)
-            np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
+@pytest.mark.parametrize(
+    ("kind", "sampling"),
+    [
+        ("decoder_only", Sampling(top_k=1)),
+        ("decoder_only", Sampling(temperature=1e-6)),
+        pytest.param("encoder_decoder", Sampling(top_k=1), marks=pytest.mark.slow),
+        pytest.param("encoder_decoder", Sampling(temperature=1e-6), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_limits_of_sampling_are_greedy(kind, sampling):
+    batch = Batch(kind)
+    model = small(kind, ROPE, num_layers=1, num_heads=2)
+    greedy, run = batch.decoder(model, Greedy(), new=12), batch.decoder(model, sampling, new=12, key=KEY)
+    for eos in (-2, int(greedy().tokens[0, 0, 3])):
+        found, expected = run(eos), greedy(eos)
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
+        np.testing.assert_array_equal(found.lengths, expected.lengths)
+        np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
 
 
 @pytest.mark.usefixtures("float64")

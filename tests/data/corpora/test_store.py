@@ -178,9 +178,16 @@ def test_the_default_directory(monkeypatch):
     assert store.data_directory() == Path.home() / ".cache/posenc_jax/data"
 
 
-def work(folder: str, die_at: str = "", rebuild: bool = False) -> None:
-    """In a process of its own: prepares, counts its work, and dies at a point of it."""
-    here = Path(folder)
+def work(folder: str, die_at: str = "", rebuild: bool = False, together: bool = False) -> None:
+    """In a process of its own: prepares, counts its work, and dies at a point of it; ``together`` with another, which
+    it gives a minute to come and wait.
+    """
+    here, latest = Path(folder), time.monotonic() + 60 * together
+
+    def note(text: str) -> None:
+        print(text)
+        if "waiting for it" in text:
+            (here / "another waits").touch()
 
     def reached(point: str) -> None:
         if point == die_at:
@@ -190,7 +197,8 @@ def work(folder: str, die_at: str = "", rebuild: bool = False) -> None:
         with (here / "extractions").open("a") as file:
             file.write("one\n")
         reached("extract")
-        time.sleep(0 if die_at or rebuild else 0.5)  # long enough for another process to come
+        while time.monotonic() < latest and not (here / "another waits").exists():
+            time.sleep(0.01)
         return extract(unpacked)
 
     def write(rows: dict, columns: tuple, directory: Path) -> None:
@@ -206,7 +214,7 @@ def work(folder: str, die_at: str = "", rebuild: bool = False) -> None:
 
     CORPORA[NAME] = corpus(extract=slow_extract)
     builders.write, Path.rename = write, rename
-    prepare(NAME, directory=here / "data", from_dir=here / "unpacked", rebuild=rebuild)
+    prepare(NAME, directory=here / "data", from_dir=here / "unpacked", rebuild=rebuild, note=note)
     manifest(NAME, here / "data")
 
 
@@ -259,8 +267,8 @@ def test_a_process_killed_anywhere_leaves_all_or_nothing(unpacked, tmp_path):
 
 
 def test_of_two_processes_one_prepares_and_the_other_waits(unpacked, tmp_path):
-    first, second = start(f"work({str(tmp_path)!r})"), start(f"work({str(tmp_path)!r})")
-    said = sorted([first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]], key=len)
+    first, second = (start(f"work({str(tmp_path)!r}, together=True)") for _ in range(2))
+    said = sorted([first.communicate(timeout=100)[0], second.communicate(timeout=100)[0]], key=len)
     assert (first.returncode, second.returncode) == (0, 0), said
     assert (tmp_path / "extractions").read_text() == "one\n"
     assert sum("waiting for it" in text for text in said) == 1

@@ -73,7 +73,7 @@ def test_strings_of_different_lengths_do_not_begin_alike():
     assert abs(agreement - 0.5) < 5 * 0.5 / np.sqrt(one.size)
 
 
-@pytest.mark.parametrize("task", TASKS[1:], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [TASKS[1], pytest.param(TASKS[2], marks=pytest.mark.slow)], ids=lambda task: task.name)
 def test_double_precision_changes_no_example(task):
     draw = jax.jit(train_batch, static_argnums=(0, 2))
     plain = draw(task, jax.random.key(1), 4)
