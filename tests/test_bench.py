@@ -6,7 +6,6 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
-from trained_runs import compiled_once
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -33,12 +32,6 @@ class Here:
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

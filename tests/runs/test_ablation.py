@@ -7,7 +7,7 @@ import json
 import shutil
 
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.runs import ablation as ablation_module
@@ -18,12 +18,6 @@ from posenc_jax.runs.files import locked
 # A second cell with the same name of the group's files; it is only trained where a test says so.
 OTHER = dataclasses.replace(CONFIG, posenc=(), label="", training=dataclasses.replace(CONFIG.training, steps=10))
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import json
 import jax
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash, to_json
 from posenc_jax.encodings import Learned, RoPE
@@ -22,12 +22,6 @@ from posenc_jax.runs.state import load_group_state
 
 REPLICAS = [{"seed": seed, "learning_rate": rate} for seed, rate in CONFIG.replicas]
 WITH_FAST_RATE = dataclasses.replace(CONFIG, seeds=(0, 1, 2), learning_rates=(1e-2, 1e38))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Evaluation, Run, Training
 from posenc_jax.data.tasks import Task
@@ -39,12 +39,6 @@ COPIER = Run(
     seeds=(3,),
     learning_rates=(1e-2,),
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture(scope="module")

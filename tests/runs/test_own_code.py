@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once
+from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
 from posenc_jax.runs import own_code
@@ -55,12 +55,6 @@ HELPER = """def window(relative, width):
 def unused(x):
     return x
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 class Brought:

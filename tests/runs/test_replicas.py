@@ -21,7 +21,7 @@ config = Run(
     training=Training(
         steps=20, batch_size=4, steps_per_call=5, log_every=5, checkpoint_every=10, validation_batches=2
     ),
-    evaluation=Evaluation(lengths=(2, 5), num_examples=8),
+    evaluation=Evaluation(lengths=(2, 3), num_examples=8),
     learning_rates=(1e-2,),
 )
 
@@ -38,17 +38,12 @@ print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
 """
 
 
-def outcomes(calls, cache, devices):
-    return processes.python(PROGRAM.replace("CALLS", repr(calls)), cache, devices=devices)
+def outcomes(calls, devices):
+    return processes.python(PROGRAM.replace("CALLS", repr(calls)), devices=devices)
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("replicas")
-
-
-@pytest.fixture(scope="module")
-def found(cache):
+def found():
     """On two devices."""
     calls = {
         "alone": ("devices", 1, (0,)),
@@ -58,7 +53,7 @@ def found(cache):
         "three": ("map", 3, (1, 2, 0)),
         "vmap": ("vmap", 3, (1, 2, 0)),
     }
-    return outcomes(calls, cache, 2)
+    return outcomes(calls, 2)
 
 
 def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(found):
@@ -92,12 +87,12 @@ def test_vmap_is_near_a_single_run(found):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [3, 4])
-def test_the_number_of_devices_does_not_change_the_guarantee(cache, devices):
+def test_the_number_of_devices_does_not_change_the_guarantee(devices):
     calls = {
         "alone": ("devices", None, (0,)),
         "many": ("devices", None, (5, 4, 3, 2, 1, 0)),
         "big": ("devices", 2 * devices, (1, 0)),
     }
-    found = outcomes(calls, cache, devices)
+    found = outcomes(calls, devices)
     assert found["alone"]["0"] == found["many"]["0"] == found["big"]["0"]
     assert found["many"]["1"] == found["big"]["1"]

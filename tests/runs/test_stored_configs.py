@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax import Ablation, Run, parse
 from posenc_jax.config import config_hash, difference, from_json, is_own, to_json, type_name
@@ -22,12 +22,6 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.weights import load_weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

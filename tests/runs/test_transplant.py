@@ -8,7 +8,7 @@ import json
 import jax
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
+from trained_runs import CONFIG, Notes, copy_of_the_run
 
 from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
@@ -17,12 +17,6 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.training.step import init_params
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flax import nnx
 from safetensors.numpy import load_file, save_file
-from trained_runs import CONFIG, compiled_once, copy_of_the_run
+from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.config import Run, to_json
@@ -38,12 +38,6 @@ from posenc_jax.training.step import init_params
 MODEL = Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=12)
 SLOTS = Slots(encoder=(Learned(6), RoPE()), decoder=((T5Bias(),), (parse("fire")[0],)), cross=())
 METADATA = model_metadata("encoder_decoder", MODEL, SLOTS, vocab_size=5, num_classes=4, max_len=6)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
