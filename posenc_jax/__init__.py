@@ -1,6 +1,21 @@
 """A laboratory for positional encodings in Transformers.
 
 Names are imported when they are first used, so that ``import posenc_jax`` costs nothing and needs no JAX.
+
+One word, one thing:
+
+encoding: a frozen dataclass with hooks, `encodings.PositionalEncoding`; its parameters are a pytree of the model's.
+slot: what a model holds where encodings stand: a tuple of them, or a tuple of such tuples that repeats over the layers.
+  stack: the part of a model that a slot belongs to: encoder, decoder, or cross-attention.
+position: what an encoding reads of a token. place: where the token is stored, in a row or in a cache; causality follows
+  from places. segment: one of the sequences packed into a row. token type: header, body or footer of a document.
+task: where examples come from. length: an example's size in its task's own measure. width: places of a padded row.
+run: a config (`Run`) with everything that it computes. replica: one training, of one seed at one learning rate.
+  group: replicas that one program trains together. cell: one run of an ablation. table: the cells that are compared
+  with each other, by default those of one task (`Run.table`).
+record: what an ablation writes for its report, ``ablation.json`` and ``results.jsonl``. report: the pages about it.
+within, beyond, mixed: a length whose examples are all, none, or only partly as long as those of training.
+own code: classes of the user's in a config, and what their source stands on.
 """
 
 from __future__ import annotations
@@ -17,6 +32,7 @@ if TYPE_CHECKING:
     from posenc_jax.data import tasks, text
     from posenc_jax.encodings import attend, parse, spec
     from posenc_jax.models.config import Transformer
+    from posenc_jax.results import AblationResult
     from posenc_jax.runs.ablation import ablate
     from posenc_jax.runs.cell import run
     from posenc_jax.runs.evaluation import evaluate
@@ -24,6 +40,7 @@ if TYPE_CHECKING:
 # Where each public name is found; None for a module. Modules have nouns for names: none is hidden by a function.
 _FROM: dict[str, tuple[str, str | None]] = {
     "Ablation": ("posenc_jax.config", "Ablation"),
+    "AblationResult": ("posenc_jax.results", "AblationResult"),
     "Evaluation": ("posenc_jax.config", "Evaluation"),
     "Execution": ("posenc_jax.config", "Execution"),
     "Optimizer": ("posenc_jax.config", "Optimizer"),
@@ -46,6 +63,7 @@ _FROM: dict[str, tuple[str, str | None]] = {
 
 __all__ = [
     "Ablation",
+    "AblationResult",
     "Evaluation",
     "Execution",
     "Optimizer",

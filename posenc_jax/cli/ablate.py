@@ -37,9 +37,9 @@ def main(arguments: list[str]) -> int:
 
 def _ablate(config_file: str, overrides: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    directory = None
+    directory, accept = None, False
     if overrides:
-        config, directory = override_all(config, overrides, f"posenc ablate {config_file}")
+        config, directory, accept = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = directory or Path("runs") / config.name
     directory = directory.expanduser().absolute()
     prepare_jax()
@@ -50,7 +50,7 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     failed, problem = None, ""
     with TerminalReporter() as reporter, stoppable() as stop:
         try:
-            ablate(config, directory, reporter=reporter, stop=stop)
+            ablate(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
         except FailedCellsError as error:
             failed = error
         something = bool((directory / "results.jsonl").read_bytes())
@@ -100,23 +100,24 @@ def _problem(work: Callable[[], None]) -> str:
     return ""
 
 
-def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None]:
-    """The ablation with the overrides in every run, and the value of ``--directory``; UsageError if they do not fit."""
+def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None, bool]:
+    """The ablation with the overrides in every run, ``--directory`` and ``--accept-changed-code``; UsageError if one
+    does not fit.
+    """
     from posenc_jax.cli.overrides import override_run
 
-    runs, directory = [], None
+    runs, directory, accept = [], None, False
     for number, run in enumerate(config.runs):
         try:
-            changed, directory = override_run(
-                run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first."
-            )
+            changed = override_run(run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first.")
         except SystemExit:  # tyro has said it
             if number == 0:
                 raise
             raise UsageError(
                 f"an override applies to every cell, and {run.table} {run.label} cannot take it: change the config file"
             ) from None
-        runs.append(changed)
+        runs.append(changed.run)
+        directory, accept = changed.directory, changed.accept_changed_code
     for field in ("posenc", "posenc_encoder", "posenc_cross", "label", "table"):
         if len({getattr(run, field) for run in runs}) < len({getattr(run, field) for run in config.runs}):
             raise UsageError(
@@ -124,6 +125,6 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
                 "or use posenc train for a single run"
             )
     try:
-        return dataclasses.replace(config, runs=tuple(runs)), directory
+        return dataclasses.replace(config, runs=tuple(runs)), directory, accept
     except ValueError as error:
         raise UsageError(str(error)) from None

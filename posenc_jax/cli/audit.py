@@ -131,7 +131,9 @@ def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str,
         for i, row in enumerate(rows):
             yield i, _measure(row.spec, timing=timing)
         return
-    workers = min(len(os.sched_getaffinity(0)), len(rows), 8)
+    from posenc_jax.runs.environment import threads
+
+    workers = min(threads(), len(rows), 8)
     spawn = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start) as pool:
         futures = {pool.submit(_measure, row.spec, timing=timing): i for i, row in enumerate(rows)}

@@ -15,6 +15,7 @@ DESCRIPTION = (
     "the parameters that it was trained to."
 )
 USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--data NAME] [--shuffle-words]
+                           [--accept-changed-code]
 
 {DESCRIPTION}
 `posenc evaluate --help` explains the options."""
@@ -32,6 +33,8 @@ class Options:
     """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
     shuffle_words: bool = False
     """Tasks on text: whether the words of every input stand in a random order."""
+    accept_changed_code: bool = False
+    """Whether to measure with an encoding, task or metric of your own that has changed since; the file then says so."""
 
 
 def main(arguments: list[str]) -> int:
@@ -79,7 +82,15 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         raise UsageError(str(error)) from None
     prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(run_directory, lengths, posenc, **other, reporter=reporter, stop=stop)
+        path, rows = evaluate(
+            run_directory,
+            lengths,
+            posenc,
+            **other,
+            accept_changed_code=options.accept_changed_code,
+            reporter=reporter,
+            stop=stop,
+        )
     replicas: dict[tuple[int, float], list[dict]] = {}
     for row in rows:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)

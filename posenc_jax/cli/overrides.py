@@ -46,16 +46,18 @@ class RunArguments:
     run: Annotated[Run, tyro.conf.arg(name="")]
     directory: Path | None = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+    accept_changed_code: bool = False
+    """Whether to go on where an encoding, task or metric of your own has changed since; what it computes is marked."""
 
 
 def override_run(
     run: Run, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
-) -> tuple[Run, Path | None]:
-    """The run with its overrides, and the value of ``--directory``; ``hidden`` fields keep what the run has."""
+) -> RunArguments:
+    """The run with its overrides, and what they say of its place; ``hidden`` fields keep what the run has."""
     # `--data.name` is short for `--task.data.name`: what people change most often.
     arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
     chosen = override(RunArguments, RunArguments(run), arguments, program, description, hidden)
-    return chosen.run, chosen.directory and at_home(chosen.directory)
+    return dataclasses.replace(chosen, directory=chosen.directory and at_home(chosen.directory))
 
 
 def field_help(cls: Any) -> dict[str, str]:

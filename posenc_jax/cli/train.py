@@ -27,19 +27,21 @@ def main(arguments: list[str]) -> int:
 
 
 def _train(config_file: str, overrides: list[str]) -> int:
-    default = load_config(config_file, Run, "train")
-    config, directory = default, None
+    chosen = None
+    config = load_config(config_file, Run, "train")
     if overrides:
         from posenc_jax.cli.overrides import override_run
 
-        config, directory = override_run(default, overrides, f"posenc train {config_file}", DESCRIPTION)
-    directory = directory or Path("runs") / config.directory_name
+        chosen = override_run(config, overrides, f"posenc train {config_file}", DESCRIPTION)
+        config = chosen.run
+    directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
+    accept = chosen is not None and chosen.accept_changed_code
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        results = run(config, directory, reporter=reporter, stop=stop)
+        results = run(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
     asked = [replica for result in results for replica in result["replicas"]]
     asked = [replica for replica in asked if (replica["seed"], replica["learning_rate"]) in config.replicas]
     print(score_table(config, asked))

@@ -12,6 +12,7 @@ from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import elements, spec
 from posenc_jax.files import write_changed
+from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import (
     cell_directory,
@@ -28,7 +29,7 @@ from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.files import dumps, locked, read_json, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import PrintingReporter, Reporter
 
 
 def ablate(
@@ -38,7 +39,7 @@ def ablate(
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
-) -> Path:
+) -> AblationResult:
     """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
 
     `posenc_jax.report.build` makes tables, figures and a page of them.
@@ -48,11 +49,11 @@ def ablate(
         resumes.
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since; the record then
         says which code computed what.
-      reporter: hears progress. stop: asked at every call boundary; a signal number ends the ablation with its state
-        saved.
+      reporter: hears progress (default: printed on stderr; `Reporter()` is silent). stop: asked at every call boundary;
+        a signal number ends the ablation with its state saved.
 
     Returns:
-      The directory.
+      The results: rows, means and paired differences; `posenc_jax.report.build` draws a report of the same directory.
 
     Raises:
       RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the
@@ -60,7 +61,7 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
         it.
     """
-    reporter = reporter or Reporter()
+    reporter = reporter or PrintingReporter()
     directory = Path(directory).expanduser().absolute()
     failures = []
     check_writable(directory)
@@ -92,7 +93,7 @@ def ablate(
             f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  "
             + "\n  ".join(failures)
         )
-    return directory
+    return read_result(directory)
 
 
 def write_results(directory: Path, config: Ablation) -> None:

@@ -35,7 +35,7 @@ from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import append_rows, cut_back, dumps, locked, read_json, write_json
 from posenc_jax.runs.own_code import changes, digests
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.state import abstract_state, count_parameters
 from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.transplant import transplant
@@ -57,7 +57,8 @@ def run(
     Args:
       config: the run. directory: its own directory (made if missing).
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
-      reporter: hears progress. stop: asked at every call boundary; a signal number ends the run with its state saved.
+      reporter: hears progress (default: printed on stderr; `Reporter()` is silent). stop: asked at every call boundary;
+        a signal number ends the run with its state saved.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
@@ -67,7 +68,7 @@ def run(
         user's, or another process works in it.
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
-    reporter = reporter or Reporter()
+    reporter = reporter or PrintingReporter()
     directory = Path(directory).expanduser().absolute()
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)

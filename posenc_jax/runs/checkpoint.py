@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
-from posenc_jax.training.sharding import path_string
+from posenc_jax.training.paths import names
 
 KEPT = 2
 
@@ -236,7 +236,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _named(tree: Any) -> dict[str, Any]:
-    return {path_string(path)[1:].replace("/", "."): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _kind(leaf: Any) -> tuple[str, list[int]]:

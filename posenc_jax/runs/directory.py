@@ -158,7 +158,7 @@ def refuse_changed_code(directory: Path, changes: list[str]) -> None:
     if changes:
         raise RefusedError(
             f"{directory} has results of other code: {'; '.join(changes)}; go back to that code, choose another "
-            "directory, or accept the change (--accept-changed-code), which marks what other code computed"
+            "directory, or accept the change (accept_changed_code), which marks what other code computed"
         )
 
 

@@ -156,8 +156,8 @@ def summarize(
     reporter = reporter or Reporter()
     if too_long == "window":
         raise RefusedError(
-            "--too-long window: summaries of the parts of a document are no summary of it; take --too-long truncate, "
-            "which keeps its beginning, as training did"
+            "too_long = 'window': summaries of the parts of a document are no summary of it; take 'truncate', which "
+            "keeps its beginning, as training did"
         )
     pieces = _pieces(loaded, documents, "document", too_long, reporter)
     inputs = [[BOS, *tokens, SEP, EOS] for tokens in _joined(pieces)]
@@ -215,7 +215,7 @@ def classify(
             loaded.params,
             records(batch, length),
             _draws(inputs, batch),
-            np.int32(random_seed),
+            _seed(random_seed),
             run=loaded.config,
             max_length=length,
         )
@@ -312,6 +312,12 @@ def _draws(inputs: list[list[int]], batch: list[int]) -> np.ndarray:
     return np.array([zlib.crc32(np.array(inputs[i], np.int32).tobytes()) >> 1 for i in batch], np.int32)
 
 
+def _seed(random_seed: int) -> np.int32:
+    if not 0 <= random_seed < 2**31:
+        raise RefusedError(f"random_seed = {random_seed} must be from 0 to 2147483647")
+    return np.int32(random_seed)
+
+
 def _outputs(
     loaded: Loaded,
     inputs: list[list[int]],
@@ -330,7 +336,7 @@ def _outputs(
                 loaded.params,
                 records(batch, length),
                 _draws(inputs, batch),
-                np.int32(random_seed),
+                _seed(random_seed),
                 run=loaded.config,
                 decoding=decoding,
                 max_length=length,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 
 class Reporter:
     """Hears what happens. This one says nothing; the command line's draws progress."""
@@ -17,3 +20,31 @@ class Reporter:
 
     def advance(self, amount: int, text: str = "") -> None:
         """Some of the work is done; ``advance(0)``: all is compiled, from now on its rate can be told."""
+
+
+class PrintingReporter(Reporter):
+    """Prints on stderr what begins, what a user should read, and every ten seconds how far it is."""
+
+    def __init__(self) -> None:
+        self._text, self._unit, self._total, self._done, self._said = "", "", 0, 0, 0.0
+
+    def note(self, text: str) -> None:
+        """A line."""
+        print(text, file=sys.stderr)
+
+    def cell(self, text: str, number: int, total: int) -> None:
+        """A line."""
+        self.note(f"cell {number + 1} of {total}: {text}")
+
+    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
+        """A line, and a new count."""
+        self._text, self._unit, self._total, self._done, self._said = text, unit, total, done, time.monotonic()
+        self.note(f"{text}: {done} of {total} {unit}" if total else text)
+
+    def advance(self, amount: int, text: str = "") -> None:
+        """A line at the end of the phase, and one every ten seconds."""
+        self._done += amount
+        now = time.monotonic()
+        if amount and (self._done >= self._total or now - self._said > 10):
+            self._said = now
+            self.note(", ".join(filter(None, [f"{self._text}: {self._done} of {self._total} {self._unit}", text])))

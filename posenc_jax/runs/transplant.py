@@ -17,7 +17,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import replica_params
 from posenc_jax.runs.weights import describe, load_weights
-from posenc_jax.training.sharding import path_string
+from posenc_jax.training.paths import names
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
@@ -40,21 +40,22 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
         for stack in params["posenc"]
     }
     old = {
-        path_string(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path({**trained, "posenc": arranged})
+        "/".join(names(path)): leaf
+        for path, leaf in jax.tree_util.tree_leaves_with_path({**trained, "posenc": arranged})
     }
     kept = []
 
     def take(path: tuple, leaf: Any) -> Any:
-        name = path_string(path)
+        name = "/".join(names(path))
         found = old.get(name)
         if found is not None and found.shape == np.shape(leaf):
             return found
-        if name.startswith("/posenc/"):
-            kept.append(name[1:])
+        if name.startswith("posenc/"):
+            kept.append(name)
             return leaf
         there = "absent" if found is None else f"{list(found.shape)}"
         raise RefusedError(
-            f"init_from = {source}: parameter {name[1:]} is {there} there and {list(np.shape(leaf))} here; use the "
+            f"init_from = {source}: parameter {name} is {there} there and {list(np.shape(leaf))} here; use the "
             "same model and task sizes"
         )
 

@@ -35,6 +35,7 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
+from posenc_jax.training.paths import names
 from posenc_jax.training.step import init_encodings, init_model
 
 Metadata = dict[str, Any]
@@ -260,21 +261,12 @@ def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
 
 def flat(tree: Any) -> dict[str, Any]:
     """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
-    return {_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
     """A tree of the same structure with the values of the same names."""
-    return jax.tree_util.tree_map_with_path(lambda path, _: values[_name(path)], tree)
-
-
-def _name(path: tuple) -> str:
-    # The last step into an NNX variable is an attribute.
-    return ".".join(
-        str(getattr(entry, "key", getattr(entry, "idx", None)))
-        for entry in path
-        if not isinstance(entry, jax.tree_util.GetAttrKey)
-    )
+    return jax.tree_util.tree_map_with_path(lambda path, _: values[".".join(names(path))], tree)
 
 
 def _expected(model: Described) -> Params:

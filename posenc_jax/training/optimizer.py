@@ -12,6 +12,7 @@ from posenc_jax.config import Optimizer
 from posenc_jax.encodings.base import Array, PositionalEncoding
 from posenc_jax.encodings.slots import elements
 from posenc_jax.models.config import Slots
+from posenc_jax.training.paths import names
 
 
 def schedule(config: Optimizer, steps: int) -> optax.Schedule:
@@ -62,22 +63,18 @@ def decays(path: tuple[Any, ...], leaf: Array) -> bool:
     """True for matrices that are not the encodings' own: biases, slopes, norms and positional tables get no weight
     decay.
     """
-    return _names(path)[0] != "posenc" and leaf.ndim >= 2
+    return names(path)[0] != "posenc" and leaf.ndim >= 2
 
 
 def trainable(params: Any, slots: Slots) -> Any:
     """A pytree of bools like ``params``: False for what an encoding names in ``frozen``."""
 
     def is_trained(path: tuple[Any, ...], leaf: Array) -> bool:
-        names = _names(path)
-        if names[0] != "posenc":
+        way = names(path)
+        if way[0] != "posenc":
             return True
-        stack, index = names[1], int(names[2])
+        stack, index = way[1], int(way[2])
         element: PositionalEncoding = elements(getattr(slots, stack))[index]
-        return not element.frozen.intersection(names[3:])
+        return not element.frozen.intersection(way[3:])
 
     return jax.tree_util.tree_map_with_path(is_trained, params)
-
-
-def _names(path: tuple[Any, ...]) -> list[str]:
-    return [str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path]

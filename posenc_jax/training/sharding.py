@@ -9,6 +9,8 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from posenc_jax.training.paths import names
+
 # Split over the `model` axis: heads and hidden units, so that each device computes its own and one sum joins them
 # (Shoeybi et al. 2019, section 3). The paths end so in the parameters and in both moments of the optimizer; the output
 # layer of the model and the encodings, which lie outside the blocks, have no rule.
@@ -39,4 +41,4 @@ def state_shardings(state: Any, mesh: Mesh) -> Any:
 
 def path_string(path: tuple[Any, ...]) -> str:
     """``/params/blocks/0/...``."""
-    return "".join(f"/{getattr(entry, 'key', getattr(entry, 'idx', getattr(entry, 'name', entry)))}" for entry in path)
+    return "".join(f"/{name}" for name in names(path))

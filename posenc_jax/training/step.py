@@ -24,6 +24,7 @@ from posenc_jax.encodings.base import Array, Params
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
+from posenc_jax.training.paths import names
 from posenc_jax.training.streams import at_step, stream
 
 State = dict[str, Any]
@@ -133,13 +134,8 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
 
 def _with_values(state: Any, params: Params) -> Any:
     """The NNX state with the arrays of ``params``, matched by path."""
-    values = {_path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
-    return jax.tree_util.tree_map_with_path(lambda path, leaf: values[_path(path)], state)
-
-
-def _path(path: tuple[Any, ...]) -> tuple[str, ...]:
-    names = (str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path)
-    return tuple(name for name in names if name not in ("value", "raw_value"))
+    values = {names(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: values[names(path)], state)
 
 
 def train_step(

@@ -77,7 +77,7 @@ def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, da
         ([], "data: the following arguments are required: prepare|list"),
         (["fetch"], "invalid choice: 'fetch'"),
         (["prepare", "help/modules", "help/en-d"], "there is no corpus 'help/en-d'; did you mean 'help/en-de'?"),
-        (["prepare", "help/en-de", "--from-dir", "nowhere"], "nowhere is no folder: --from-dir names one"),
+        (["prepare", "help/en-de", "--from-dir", "nowhere"], "nowhere is no folder: from_dir names one"),
         (["prepare", "help/en-de", "--directory", "/dev/null/x"], "choose another place with --directory"),
     ],
 )

@@ -22,7 +22,8 @@ COPY = Run(
 
 
 def train(run, *arguments):
-    return override_run(run, list(arguments), "posenc train x.py", "")
+    chosen = override_run(run, list(arguments), "posenc train x.py", "")
+    return chosen.run, chosen.directory
 
 
 def test_without_overrides_nothing_changes():
@@ -84,10 +85,10 @@ def test_an_override_applies_to_every_cell():
     """Also to those whose value the first cell has already."""
     longer = dataclasses.replace(COPY, posenc=parse("alibi"), label="", training=Training(steps=900, steps_per_call=50))
     ablation = Ablation(name="a", runs=(COPY, longer))
-    changed, _ = override_all(ablation, ["--training.steps", "100", "--task.kind", "mc"], "posenc ablate x.py")
+    changed, *_ = override_all(ablation, ["--training.steps", "100", "--task.kind", "mc"], "posenc ablate x.py")
     assert [run.training.steps for run in changed.runs] == [100, 100]
     assert [(run.table, run.label) for run in changed.runs] == [("mc", "rope"), ("mc", "alibi")]
-    changed, _ = override_all(ablation, ["--seeds", "5"], "posenc ablate x.py")
+    changed, *_ = override_all(ablation, ["--seeds", "5"], "posenc ablate x.py")
     assert [run.training.steps for run in changed.runs] == [100, 900]
 
 

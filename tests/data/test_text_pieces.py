@@ -107,11 +107,11 @@ def test_a_document_whole_cut_or_in_windows():
     [
         (
             lambda: pieces("01234567890"),
-            "text 1 has 11 tokens, .* at most 10: .* --too-long truncate .* window",
+            "text 1 has 11 tokens, .* at most 10: .* too_long = 'truncate' .* 'window'",
         ),
         (lambda: pieces(" \n"), "text 1 is empty"),
         (lambda: pieces("ab\udce9"), r"character 2 is the lone surrogate U\+DCE9; give it in UTF-8"),
-        (lambda: pieces("é" * 9, "window", limit=1), "windows of 1 tokens are too small .* --too-long truncate"),
+        (lambda: pieces("é" * 9, "window", limit=1), "windows of 1 tokens are too small .* too_long = 'truncate'"),
         (lambda: document({"body": "x" * 11}), "document 1 has 11 tokens"),
         (lambda: document({"header": " ", "body": ""}), "document 1 is empty: this run reads its header, body, footer"),
         (lambda: document({"footer": "f"}, sections=("body",)), "document 1 is empty: this run reads its body"),

@@ -1,6 +1,6 @@
 """Files of Debian packages and of the archive's indexes, through apt: downloaded, verified and unpacked.
 
-What is left in the cache is the layout that ``--from-dir`` reads as well::
+What is left in the cache is the layout that ``from_dir`` reads as well::
 
     FOLDER/libreoffice-help-de/usr/share/...    a sub-folder per package, as `dpkg-deb -x` (or -R) unpacks it
     FOLDER/Packages.gz, FOLDER/Translation-de   the archive's indexes, plain or compressed (.gz, .bz2, .xz, .lz4)
@@ -28,7 +28,7 @@ Note = Callable[[str], None]
 APT_HELPER = "/usr/lib/apt/apt-helper"
 ARCHIVES = ("Debian", "Ubuntu")
 _QUICK = ("-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20")
-_WAY_OUT = "or get the files elsewhere and name their folder: --from-dir DIR"
+_WAY_OUT = "or get the files elsewhere and name their folder (from_dir)"
 
 
 def versions(names: Iterable[str], folder: Path) -> dict[str, str | None]:
@@ -259,7 +259,7 @@ def _need(program: str, names: list[str]) -> None:
     if shutil.which(program) is None:
         raise DataError(
             f"there is no {program} on this machine, and {', '.join(names)} come from a Debian archive: unpack them "
-            "on a machine that has it, copy the folder and name it: --from-dir DIR"
+            "on a machine that has it, copy the folder and name it (from_dir)"
         )
 
 

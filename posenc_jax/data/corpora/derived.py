@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import os
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from posenc_jax.data.corpora.store import data_directory
+from posenc_jax.files import write_atomically
 
 
 def derived(key: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -27,18 +27,11 @@ def derived(key: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str,
         found = np.load(io.BytesIO(path.read_bytes()))
         return {name: found[name] for name in found.files}
     arrays = compute()
-    # Another process may be about to write the same.
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        file = io.BytesIO()
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_atomically(path, file.getvalue())
     return arrays
 
 

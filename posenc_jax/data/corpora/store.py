@@ -9,20 +9,18 @@ A corpus is prepared in a folder beside its own and renamed; one process at a ti
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows
 from posenc_jax.data.corpora.debian import Note
+from posenc_jax.files import LockingError, held
 
 FORMAT = 1
 """Of manifests and of the files beside them."""
@@ -106,10 +104,10 @@ def prepare(
     """
     corpus, home = corpus_of(name), home_of(name, directory)
     if from_dir is not None and not from_dir.is_dir():
-        raise DataError(f"{from_dir} is no folder: --from-dir names one with unpacked packages")
+        raise DataError(f"{from_dir} is no folder: from_dir names one with unpacked packages")
     root = directory or data_directory()
     try:
-        with _locked(root, note):
+        with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
             if home.is_dir() and not rebuild:
                 found = manifest(name, directory)
                 note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
@@ -130,11 +128,13 @@ def prepare(
             found = manifest(name, directory)
             note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
             return home
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
+    except (OSError, LockingError) as error:
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         raise DataError(
-            f"{name} cannot be prepared in {root} ({error.strerror or error}{where}): choose another place with "
-            "--directory DIR or POSENC_DATA"
+            f"{name} cannot be prepared in {root} ({why}): choose another place "
+            "(directory, or the variable POSENC_DATA)"
         ) from None
 
 
@@ -217,29 +217,14 @@ def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
         "corpus was written down"
     )
     if strict:
-        raise DataError(f"{text}; --strict refuses that: leave it out, or unpack other versions for --from-dir")
+        raise DataError(
+            f"{text}; strict refuses that: leave it out, or unpack other versions and name their folder (from_dir)"
+        )
     note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")
 
 
 def _counts(splits: dict[str, dict[str, Any]]) -> str:
     return ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
-
-
-@contextlib.contextmanager
-def _locked(root: Path, note: Note) -> Iterator[None]:
-    """Holds the directory; waits for a process that holds it. The lock dies with its process."""
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / "lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            note(f"process {file.read().strip() or '(just started)'} prepares data in {root}: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
 
 
 def _checksum(found: dict[str, Any]) -> str:

@@ -89,7 +89,7 @@ def _check_length(tokens: int, limit: int, what: str, too_long: TooLong) -> None
     if tokens > limit and too_long == "refuse":
         raise DataError(
             f"{what} has {tokens} tokens, and this run was trained and evaluated with at most {limit}: shorten it, or "
-            "choose --too-long truncate (drop its end) or window (in pieces; not for summaries)"
+            "choose too_long = 'truncate' (drop its end) or 'window' (in pieces; not for summaries)"
         )
 
 
@@ -100,6 +100,6 @@ def _note_cut(tokens: int, limit: int, what: str, note: Note) -> None:
 def _windows(text: str, room: int, what: str, tokenizer: Tokenizer, note: Note) -> list[list[int]]:
     found = windows(text, lambda piece: len(tokenizer.encode(piece)) <= room)
     if not found:
-        raise DataError(f"{what}: windows of {room} tokens are too small for a character: choose --too-long truncate")
+        raise DataError(f"{what}: windows of {room} tokens are too small for a character: choose too_long = 'truncate'")
     note(f"{what} is read in {len(found)} windows of at most {room} tokens")
     return tokenizer.encode_all(found)

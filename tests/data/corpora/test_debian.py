@@ -68,13 +68,13 @@ def test_packages_are_downloaded_once_and_again_when_damaged(machine, tmp_path):
 @pytest.mark.parametrize(
     ("download", "message"),
     [
-        ("echo 'E: Unable to locate package one' >&2; exit 100", r"apt knows no package one: .*--from-dir DIR"),
+        ("echo 'E: Unable to locate package one' >&2; exit 100", r"apt knows no package one: .*from_dir"),
         (
             "echo 'E: Failed to fetch http://x/one.deb  Temporary failure resolving x' >&2; exit 100",
-            r"one cannot be downloaded, no network \(Temporary failure resolving x\): .*--from-dir DIR",
+            r"one cannot be downloaded, no network \(Temporary failure resolving x\): .*from_dir",
         ),
         ("echo 'E: Failed to fetch x  Hash Sum mismatch' >&2; exit 100", r"one did not arrive as .*try again"),
-        ("echo 'E: No space' >&2; exit 100", r"one cannot be downloaded \(No space\): try again, or .*--from-dir DIR"),
+        ("echo 'E: No space' >&2; exit 100", r"one cannot be downloaded \(No space\): try again, or .*from_dir"),
         (CUT_OFF, r"one_1%3a2-3_all\.deb is not a whole Debian package \(dpkg-deb: error: .* format archive\): down"),
         ("exit 0", r"apt-get downloaded no one_\*\.deb"),
     ],
@@ -101,9 +101,9 @@ def test_lists_of_our_own_where_the_system_has_none(machine, tmp_path):
 
 def test_a_machine_without_apt(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DataError, match=r"no apt-get on this machine, and one, two come from .*--from-dir DIR"):
+    with pytest.raises(DataError, match=r"no apt-get on this machine, and one, two come from .*from_dir"):
         download_packages(["one", "two"], tmp_path, str)
-    with pytest.raises(DataError, match=r"no apt-get on this machine, and Packages come from .*--from-dir DIR"):
+    with pytest.raises(DataError, match=r"no apt-get on this machine, and Packages come from .*from_dir"):
         download_indexes(["Packages"], tmp_path, str)
 
 
@@ -142,7 +142,7 @@ def test_indexes_are_those_of_the_distribution_itself(machine, tmp_path, monkeyp
     found[0].write_bytes(found[0].read_bytes()[:-9])
     download_indexes(["Packages"], cache, str)
     assert gzip.decompress(found[0].read_bytes()) == b"c.debian\n"
-    with pytest.raises(DataError, match=r"the archive's index Translation-xx cannot be downloaded .*--from-dir DIR"):
+    with pytest.raises(DataError, match=r"the archive's index Translation-xx cannot be downloaded .*from_dir"):
         download_indexes(["Translation-xx"], cache, str)
 
 

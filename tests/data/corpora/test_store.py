@@ -120,7 +120,7 @@ def test_other_text_is_noted_and_recorded_and_refused_when_strict(unpacked, tmp_
     monkeypatch.setitem(CORPORA, NAME, corpus(sha256=expected))
     prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, strict=True, note=str)
     write_package(unpacked, last="u", version="1.0-2")
-    with pytest.raises(DataError, match=rf"{NAME}: the text has sha256 .* not {expected[:16]}.*--strict refuses that"):
+    with pytest.raises(DataError, match=rf"{NAME}: the text has sha256 .* not {expected[:16]}.*strict refuses that"):
         prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, strict=True, rebuild=True, note=str)
     assert manifest(NAME, tmp_path / "data")["sha256"] == expected  # what was there is still there
     notes: list[str] = []
@@ -129,7 +129,7 @@ def test_other_text_is_noted_and_recorded_and_refused_when_strict(unpacked, tmp_
     found = manifest(NAME, tmp_path / "data")
     assert found["sha256"] != found["expected_sha256"] == expected
     assert found["packages"] == {"tiny-doc": "1.0-2"}
-    with pytest.raises(DataError, match="--strict refuses that"):
+    with pytest.raises(DataError, match="strict refuses that"):
         prepare(NAME, directory=tmp_path / "data", strict=True, note=str)
 
 
@@ -160,10 +160,10 @@ def test_what_cannot_be_is_refused_in_words(unpacked, tmp_path):
         prepare("tiny/en-d", directory=tmp_path)
     with pytest.raises(DataError, match=rf"{NAME} is not prepared in {tmp_path}: posenc data prepare {NAME}"):
         manifest(NAME, tmp_path)
-    with pytest.raises(DataError, match=r"gone is no folder: --from-dir names"):
+    with pytest.raises(DataError, match=r"gone is no folder: from_dir names"):
         prepare(NAME, directory=tmp_path, from_dir=tmp_path / "gone")
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another place with --directory"):
+    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another place .directory, or"):
         prepare(NAME, directory=tmp_path / "file", from_dir=unpacked)
 
 

@@ -1,0 +1,93 @@
+"""What an ablation says of itself: the fields in which its cells differ, progress, and its results as a value."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from trained_runs import CONFIG, copy_of_the_run
+
+from posenc_jax import Ablation, AblationResult, ablate, parse
+from posenc_jax.runs.ablation import varying_fields
+from posenc_jax.runs.reporter import PrintingReporter, Reporter
+
+
+def test_rows_have_the_fields_in_which_the_cells_differ():
+    wider = dataclasses.replace(CONFIG.model, d_model=24)
+    cells = (
+        CONFIG,
+        dataclasses.replace(CONFIG, posenc=parse("alibi"), label="alibi"),
+        dataclasses.replace(CONFIG, model=wider, label="wide", seeds=(7,), learning_rates=(1.0,), note="a note"),
+    )
+    assert varying_fields(Ablation("a", cells)) == [
+        {"model.d_model": 16, "posenc": "rope|learned"},
+        {"model.d_model": 16, "posenc": "alibi"},
+        {"model.d_model": 24, "posenc": "rope|learned"},
+    ]
+    assert varying_fields(Ablation("a", (CONFIG,))) == [{}]
+
+
+def test_a_field_that_one_class_has_alone_is_none_elsewhere():
+    scan = dataclasses.replace(CONFIG, task=_scan(), label="scan", evaluation=type(CONFIG.evaluation)())
+    first, second = varying_fields(Ablation("a", (CONFIG, scan)))
+    assert (first["task"], second["task"]) == ("copying", "scan")
+    assert first["task.num_symbols"] == 3
+    assert second["task.num_symbols"] is None
+
+
+def _scan():
+    from posenc_jax.data.tasks import Scan
+
+    return Scan(model="decoder_only")
+
+
+def test_from_python_it_tells_its_progress_and_gives_its_results(tmp_path, capsys):
+    cell = dataclasses.replace(CONFIG, label="both")
+    config = Ablation("a", (cell, dataclasses.replace(cell, label="same")), baseline="both")
+    for run in config.runs:
+        place = copy_of_the_run(tmp_path / "a" / run.directory_name)
+        for path in (place / "config.json", place / "group-000" / "config.json"):
+            data = json.loads(path.read_text())
+            data["config"]["label"] = run.label
+            path.write_text(json.dumps(data))
+    result = ablate(config, tmp_path / "a")
+    assert isinstance(result, AblationResult)
+    assert "already complete: nothing to do" in capsys.readouterr().err
+    assert result.directory == tmp_path / "a"
+    assert {(row["label"], row["seed"], row["length"]) for row in result.rows} == {
+        (label, seed, length) for label in ("both", "same") for seed in (0, 1) for length in (2, 3, 5)
+    }
+    assert {row["range"] for row in result.rows} == {"within", "beyond"}
+    assert [row["mean"] for row in result.differences] == [0.0] * len(result.differences)
+    assert {row["label"] for row in result.differences} == {"same"}
+    for rows in (result.rows, result.means, result.differences):
+        assert rows
+        assert all(not isinstance(value, dict | list) for row in rows for value in row.values()), "flat, as tables are"
+    ablate(config, tmp_path / "a", reporter=Reporter())
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_printed_when_something_begins_and_ends(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    reporter = PrintingReporter()
+    reporter.cell("rsc rope", 0, 2)
+    reporter.phase("train", 60)
+    for step in range(6):
+        now[0] += 4.0
+        reporter.advance(10, f"loss {step}")
+    assert capsys.readouterr().err.splitlines() == [
+        "cell 1 of 2: rsc rope",
+        "train: 0 of 60 steps",
+        "train: 30 of 60 steps, loss 2",
+        "train: 60 of 60 steps, loss 5",
+    ]
+
+
+@pytest.mark.parametrize(("steps", "asked", "log", "at_once"), [(60, 50, 50, 10), (1000, 50, 50, 50), (7, 50, 7, 7)])
+def test_steps_per_call_is_a_bound(steps, asked, log, at_once):
+    training = dataclasses.replace(
+        CONFIG.training, steps=steps, steps_per_call=asked, log_every=log, checkpoint_every=0, validate_every=0
+    )
+    assert training.steps_at_once == at_once

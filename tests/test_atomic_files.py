@@ -1,0 +1,115 @@
+"""Writing by rename and holding a directory: two writers, killed writers, somebody else's lock."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.files import HeldError, LockingError, held, remove_unfinished, replaced, write_atomically, write_changed
+
+WRITER = """
+import sys
+from pathlib import Path
+from posenc_jax.files import write_atomically
+for _ in range(100):
+    write_atomically(Path(sys.argv[1]), sys.argv[2] * 100_000)
+"""
+HOLDER = """
+import sys, time
+from pathlib import Path
+from posenc_jax.files import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(100)
+"""
+
+
+def start(code, *arguments):
+    root = str(Path(__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path):
+    path = tmp_path / "x.json"
+    writers = [start(WRITER, path, letter) for letter in "ab"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            seen.add(path.read_text())
+    for writer in writers:
+        assert writer.returncode == 0, writer.stderr.read()
+    assert seen | {path.read_text()} <= {"a" * 100_000, "b" * 100_000}, "never a part, never a mixture"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    write_atomically(path, "old")
+
+    def fail():
+        with replaced(path) as unfinished:
+            unfinished.write_text("half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    usual = tmp_path / "usual"
+    usual.touch()
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_an_equal_file_is_not_touched(tmp_path):
+    path = tmp_path / "x"
+    write_changed(path, "é")
+    before = path.stat().st_mtime_ns
+    write_changed(path, "é")
+    assert path.stat().st_mtime_ns == before
+    write_changed(path, "e")
+    assert path.read_text() == "e"
+
+
+def test_what_killed_writers_left_goes_with_the_next_holder(tmp_path):
+    (tmp_path / "x.json.123-abcd.unfinished").write_text("half")
+    (tmp_path / "x.json").write_text("whole")
+    remove_unfinished(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_held_directory_is_refused_waited_for_and_free_when_its_process_is_killed(tmp_path):
+    holder = start(HOLDER, tmp_path / "run")
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(HeldError, match=f"process {holder.pid}"), held(tmp_path / "run"):
+        pass
+    heard = []
+
+    def wait(who):
+        heard.append(who)
+        threading.Timer(0.2, holder.kill).start()
+
+    with held(tmp_path / "run", wait=wait):
+        assert heard == [f"process {holder.pid}"]
+        with pytest.raises(HeldError, match=f"process {os.getpid()}"), held(tmp_path / "run"):
+            pass
+    holder.wait()
+    with held(tmp_path / "run"):
+        pass
+
+
+def test_a_place_that_cannot_be_held(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(LockingError, match=r"Not a directory|File exists"), held(tmp_path / "file" / "run"):
+        pass
