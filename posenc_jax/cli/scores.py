@@ -10,8 +10,11 @@ from posenc_jax.data.score_kinds import Kind, headline, kind_of
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
-    """The task's metric, one replica a line, by length, and in range where replicas have a "validation"."""
-    task, lengths = config.task, config.evaluation.lengths
+    """The task's metric, one replica a line, by the lengths that were measured, and in range where replicas have a
+    "validation".
+    """
+    task = config.task
+    lengths = sorted({row["length"] for replica in replicas for row in replica["evaluation"]})
     metric, chosen_by = headline(task, config.evaluation.decoded_examples), task.validation_metric
     kind, validation_kind = (kind_of(name, task.writes_text) for name in (metric, chosen_by))
     validated = any("validation" in replica for replica in replicas)

@@ -166,7 +166,7 @@ def _config_differences(old: Any, new: Any) -> list[str]:
     if isinstance(new, Run):
         return difference(identity(to_json(old)), identity(to_json(new)))
     cells = {(cell.table, cell.label): cell for cell in old.runs}
-    lines = []
+    lines = difference(old.name, new.name, "name")
     for cell in new.runs:  # cells may be added or left out
         before = cells.get((cell.table, cell.label))
         if before is not None:

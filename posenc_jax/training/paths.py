@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 
 def names(path: tuple[Any, ...]) -> tuple[str, ...]:
-    """The keys, indices and attributes on the way to a leaf, those by which NNX reaches into a variable left out:
-    ``("decoder", "blocks", "0", "mlp", "hidden", "kernel")``.
+    """The keys, indices and attributes on the way to a leaf: ``("decoder", "blocks", "0", "mlp", "hidden", "kernel")``.
+
+    The attribute by which NNX reaches into a variable is left out, so that a state and a tree of arrays agree.
     """
-    found = (str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path)
-    return tuple(name for name in found if name not in ("value", "raw_value"))
+    return tuple(
+        str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry))))
+        for entry in path
+        if not (isinstance(entry, jax.tree_util.GetAttrKey) and entry.name in ("value", "raw_value"))
+    )
