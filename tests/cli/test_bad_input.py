@@ -111,7 +111,12 @@ REFUSED = {
     "ablation on a file": (["ablate", "ablation.py", "--directory", "plain"], ["is a file", "another directory"]),
     "another config there": (
         [*TRAIN, "--directory", "taken", "--training.batch-size", "8"],
-        ["taken holds a run with other settings", "training.batch_size: 4 -> 8", "posenc: ", "choose another directory"],
+        [
+            "taken holds a run with other settings",
+            "training.batch_size: 4 -> 8",
+            "posenc: ",
+            "choose another directory",
+        ],
     ),
     "an ablation there": ([*TRAIN, "--directory", "compared"], ["compared", "choose another directory"]),
     "a run there": (["ablate", "ablation.py", "--directory", "taken"], ["single run", "choose another"]),
@@ -130,11 +135,17 @@ REFUSED = {
     "evaluate an ablation": (["evaluate", "compared"], ["compared is no run", "each of whose cells is a directory"]),
     "evaluate what is not here": (
         ["evaluate", "elsewhere"],
-        ["'gone_away.config:Run' is neither a class of posenc_jax nor", "read it with the version, or from the run, that"],
+        [
+            "'gone_away.config:Run' is neither a class of posenc_jax nor",
+            "read it with the version, or from the run, that",
+        ],
     ),
     "evaluate unfinished": (["evaluate", "taken"], ["taken", "not finished"]),
     "evaluate unknown encoding": (["evaluate", "taken", "--posenc", "alib"], ["--posenc: ", "did you mean 'alibi'"]),
-    "evaluate out of order": (["evaluate", "taken", "--lengths", "9", "3"], ["lengths 9, 3 are out of order", "ascending"]),
+    "evaluate out of order": (
+        ["evaluate", "taken", "--lengths", "9", "3"],
+        ["lengths 9, 3 are out of order", "ascending"],
+    ),
     "nobody's home": (["report", "~nosuchuser/x"], ["~nosuchuser/x: there is no home", "write the path in full"]),
     "nobody's directory": ([*TRAIN, "--directory", "~nosuchuser/x"], ["there is no home", "write the path in full"]),
     "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -23,6 +24,7 @@ from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.state import load_group_state
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.runs.weights import (
+    describe,
     export_weights,
     flat,
     load_model,
@@ -33,7 +35,7 @@ from posenc_jax.runs.weights import (
     run_metadata,
     save_weights,
 )
-from posenc_jax.training.step import init_params
+from posenc_jax.training.step import init_encodings, init_model, init_params
 
 MODEL = Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=12)
 SLOTS = Slots(encoder=(Learned(6), RoPE()), decoder=((T5Bias(),), (parse("fire")[0],)), cross=())
@@ -47,16 +49,19 @@ def source(tmp_path):
 
 def random_params(metadata=METADATA):
     """Float32 of all kinds: ordinary, negative zero, subnormal."""
-    from posenc_jax.runs.weights import _expected
-
-    rng = np.random.default_rng(5)
+    rng, model = np.random.default_rng(5), describe(Path("a file"), metadata)
+    common = {"kind": model.kind, "model": model.model, "vocab_size": model.vocab_size}
 
     def draw(leaf):
         values = rng.normal(size=leaf.shape).astype(np.float32)
         values.flat[0], values.flat[-1] = -0.0, 1e-42
         return values
 
-    return jax.tree.map(draw, _expected(metadata))
+    def init():
+        encodings = init_encodings(np.int32(0), slots=model.slots, max_len=model.max_len, **common)
+        return {**init_model(np.int32(0), num_classes=model.num_classes, **common), "posenc": encodings}
+
+    return jax.tree.map(draw, jax.eval_shape(init))
 
 
 def same(a, b):
@@ -174,8 +179,8 @@ def test_damaged_and_foreign_files(tmp_path):
     assert "in float16 instead of float32" in refused()
     gone = {**METADATA, "slots": {**METADATA["slots"], "encoder": [{"type": "gone_away.mine:Own"}]}}
     save_file(tensors, path, {"posenc_jax": json.dumps(gone)})
-    assert "does not give a model (ModuleNotFoundError: No module named 'gone_away')" in refused()
-    assert "in the folder that the run was started from" in refused()
+    assert f"{path}: 'gone_away.mine:Own' is neither a class of posenc_jax nor" in refused()
+    assert "from Python hand the class in (own=), or start from the directory of the run" in refused()
     path.unlink()
     assert f"there is no file {path}" in refused()
 
