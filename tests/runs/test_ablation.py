@@ -93,7 +93,7 @@ def test_other_settings_of_a_cell_are_refused_by_field(finished):
 
 
 def test_directories_of_other_things_are_refused(finished):
-    with pytest.raises(RefusedError, match="is the directory of a single run: choose another one"):
+    with pytest.raises(RefusedError, match="holds a single run, not an ablation: choose another directory"):
         ablate(ABLATION, finished / CONFIG.directory_name)
     (finished / "config.json").write_text("[1")
     with pytest.raises(RefusedError, match=r"config\.json is damaged"):

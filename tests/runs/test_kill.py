@@ -98,17 +98,30 @@ def test_the_undisturbed_run_wrote_what_is_compared(scene):
     assert len(scene.expected) == 7  # two groups of metrics, result and state
 
 
-def test_sigkill_changes_nothing(scene):
-    name, place = "killed", scene.directory / "killed"
-    points = {
-        # Nothing is compiled in this cache: the kill falls into a compile.
-        "compile": (exists(place, "*/group-000/environment.json"), scene.directory / "cold"),
-        "checkpoint": (exists(place, "*/group-000/checkpoints/*orbax-checkpoint-tmp*/*"), None),
-        "measuring": (exists(place, "*/group-000/checkpoints/80"), None),
-        "next group": (exists(place, "*/group-001/checkpoints/24"), None),
-        "results": (exists(place, "*/group-001/result.json*"), None),
+# The file that is there as soon as a kill falls into the compile (of an empty cache), into the writing of a
+# checkpoint, and so on.
+POINTS = {
+    "compile": "*/group-000/environment.json",
+    "checkpoint": "*/group-000/checkpoints/*orbax-checkpoint-tmp*/*",
+    "measuring": "*/group-000/checkpoints/80",
+    "next group": "*/group-001/checkpoints/24",
+    "results": "*/group-001/result.json*",
+}
+
+
+@pytest.mark.parametrize(
+    "points", [("checkpoint", "measuring", "results"), pytest.param(tuple(POINTS), marks=pytest.mark.slow)]
+)
+def test_sigkill_changes_nothing(scene, points):
+    name = f"killed-{len(points)}"
+    landed = {
+        point: scene.kill(
+            name,
+            exists(scene.directory / name, POINTS[point]),
+            cache=scene.directory / "empty" if point == "compile" else None,
+        )
+        for point in points
     }
-    landed = {point: scene.kill(name, reached, cache=cache) for point, (reached, cache) in points.items()}
     assert landed == dict.fromkeys(points, (True, -signal.SIGKILL))
     scene.check(name)
 
