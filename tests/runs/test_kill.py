@@ -26,7 +26,7 @@ def cell(posenc):
         model=Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.1),
         posenc=parse(posenc),
         training=Training(
-            steps=80, batch_size=4, microbatches=2, steps_per_call=4, log_every=4,
+            steps=80, batch_size=4, steps_per_call=4, log_every=4,
             checkpoint_every=8, validate_every=16, validation_batches=2,
         ),
         evaluation=Evaluation(lengths=(2, 3), num_examples=8, draws=2),
@@ -109,24 +109,14 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "points", [("checkpoint", "measuring", "results"), pytest.param(tuple(POINTS), marks=pytest.mark.slow)]
-)
-def test_sigkill_changes_nothing(scene, points):
-    name = f"killed-{len(points)}"
-    landed = {
-        point: scene.kill(
-            name,
-            exists(scene.directory / name, POINTS[point]),
-            cache=scene.directory / "empty" if point == "compile" else None,
-        )
-        for point in points
-    }
-    assert landed == dict.fromkeys(points, (True, -signal.SIGKILL))
-    scene.check(name)
+def killed(scene, name, point):
+    """Whether SIGKILL fell where it should, and the exit code."""
+    cache = scene.directory / "empty" if point == "compile" else None
+    return scene.kill(name, exists(scene.directory / name, POINTS[point]), cache=cache)
 
 
-def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
+def test_sigterm_and_sigint_save_and_say_how_to_go_on_and_sigkill_changes_nothing(scene):
+    """One after the other: asked to stop while training, killed in a save, interrupted, killed at a result."""
     name, place = "stopped", scene.directory / "stopped"
     assert scene.kill(name, rows(place, "*/group-000/metrics.jsonl", 6), signal.SIGTERM) == (True, 143)
     (group,) = place.glob("*/group-000")
@@ -136,8 +126,17 @@ def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
     assert newest < 80
     assert f"stopped at step {newest} of 80" in scene.log.read_text()
     assert "Run the same command again" in scene.log.read_text()
+    assert killed(scene, name, "checkpoint") == (True, -signal.SIGKILL)
     assert scene.kill(name, rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
+    assert killed(scene, name, "results") == (True, -signal.SIGKILL)
     scene.check(name)
+
+
+@pytest.mark.slow
+def test_sigkill_changes_nothing(scene):
+    landed = {point: killed(scene, "killed", point) for point in POINTS}
+    assert landed == dict.fromkeys(POINTS, (True, -signal.SIGKILL))
+    scene.check("killed")
 
 
 def test_refusals_exit_with_two_and_a_finished_directory_with_zero(scene):

@@ -222,8 +222,8 @@ def test_export_of_a_run(source, tmp_path):
 def test_of_several_rates_the_best_is_exported(source, tmp_path):
     for name, changes in {
         "result.json": lambda data: [
-            replica | {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
-            for replica, score in zip(data["replicas"], (0.25, 0.75), strict=True)
+            replica | {"seed": 0, "learning_rate": rate, "validation": {**replica["validation"], "exact_match": score}}
+            for replica, rate, score in zip(data["replicas"], (0.01, 0.02), (0.25, 0.75), strict=True)
         ],
         "config.json": lambda data: [[0, 0.01], [0, 0.02]],
     }.items():
