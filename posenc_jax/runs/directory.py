@@ -59,9 +59,9 @@ class Group:
 def group_directories(directory: Path) -> list[Path]:
     """The groups of a run's directory, in order; a group's directory is its own only one.
 
-    Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none.
+    Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
-    found = [path for path in directory.glob("group-*") if _GROUP.fullmatch(path.name) and path.is_dir()]
+    found = [path for path in directory.glob("group-*") if _GROUP.fullmatch(path.name) and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
 
 
@@ -147,9 +147,13 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
 
 
 def changed_code(directory: Path, code: own_code.Digests) -> list[str]:
-    """Which of the user's classes are other ones in ``code`` than a run, or a group of it, was made with."""
-    paths = dict.fromkeys([directory / "config.json", *(g / "config.json" for g in group_directories(directory))])
-    found = [line for path in paths if path.exists() for line in own_code.changes(code_in(path), code)]
+    """Which of the user's classes are other ones in ``code`` than a run, or a group of it, was made with; or may be."""
+    found: list[str] = []
+    for path in [directory / "config.json", *(group / "config.json" for group in group_directories(directory))]:
+        if path.exists() and "format" not in _checked(path):
+            found += [f"{name} may have changed, for its source was not recorded then" for name in code]
+        elif path.exists():
+            found += own_code.changes(code_in(path), code)
     return list(dict.fromkeys(found))
 
 

@@ -95,7 +95,8 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
         for place in (path.relative_to(folder) for path in sorted(folder.rglob(file))):
             if (Path.cwd() / place).is_file():
                 sources.append(_statements(_module_of(place), Path.cwd() / place, word, Path.cwd()))
-        others = [_digest(source) for source in sources if _digest(source) != digest]
+        # A file of that name that has no such class is another one.
+        others = [_digest(source) for source in sources if source and _digest(source) != digest]
         if others:
             found[name] = others[0]
     return found

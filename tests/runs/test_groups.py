@@ -44,6 +44,13 @@ def test_a_group_that_was_moved_away_is_gone_and_its_number_is_not_given_again(h
     assert contents(halves / "group-001") == kept
 
 
+def test_an_empty_group_is_none(halves):
+    """Its maker was killed before it had written what it is of."""
+    (halves / "group-002").mkdir()
+    assert [path.name for path in group_directories(halves)] == ["group-000", "group-001"]
+    assert complete(halves, CONFIG)
+
+
 def test_a_result_of_other_replicas_than_its_group_is_refused(halves):
     path = halves / "group-001" / "config.json"
     path.write_text(path.read_text().replace('"replicas": [[1,', '"replicas": [[0,'))

@@ -161,6 +161,22 @@ def test_an_accepted_change_is_measured_and_marked(brought):
     assert "changed_code" not in json.loads(before.read_text())
 
 
+def test_a_directory_that_did_not_record_the_source_is_refused(brought):
+    """The first format knew a class by its module: whether its source is still the same, nobody can say."""
+    directory = brought.folder / "run"
+    config = brought.config()
+    run(config, directory)
+    for path in (directory / "config.json", directory / "group-000" / "config.json"):
+        data = json.loads(path.read_text())
+        del data["format"], data["code"]
+        path.write_text(json.dumps(data))
+    with pytest.raises(RefusedError, match=r"window\.py:Window may have changed, for its source was not recorded then"):
+        run(config, directory)
+    reporter = Notes()
+    run(config, directory, accept_changed_code=True, reporter=reporter)
+    assert any("already complete" in note for note in reporter.notes)
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "same"),
     [
