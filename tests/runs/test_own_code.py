@@ -140,7 +140,7 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     brought.helper.unlink()
     assert evaluate(directory)[1] == rows
     (copy,) = directory.rglob("window.py")
-    copy.write_text(copy.read_text().replace("SIGN = -1.0", "SIGN = 1.0"))
+    copy.write_text(copy.read_text().replace("SIGN = -1.0", "raise SystemExit('it ran')\nSIGN = -1.0\nSIGN *= -1"))
     brought.forget()
     with pytest.raises(RefusedError, match="is not the code that the run was made with"):
         load_config(directory)
