@@ -120,9 +120,7 @@ def test_draws_differ_and_are_shared_within():
     assert all(len({key for _, key in seen[i : i + 3]}) == 1 for i in range(0, 18, 3))
 
 
-@pytest.mark.parametrize(
-    "chunk", [4, pytest.param(1, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("chunk", [4, pytest.param(1, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)])
 def test_chunks_change_results_by_rounding_only(copier, chunk):
     """Also chunks that do not divide a draw's share."""
     params, scores = copier

@@ -159,7 +159,7 @@ def test_too_long_documents():
         assert found[label] == pytest.approx(np.mean([piece[label] for piece in pieces]), abs=1e-9)
     (cut,) = classify(loaded, [document], too_long="truncate")
     assert cut == classify(loaded, [{**document, "body": document["body"][:37]}])[0]
-    with pytest.raises(RefusedError, match=r"summaries of the parts .* take --too-long truncate"):
+    with pytest.raises(RefusedError, match=r"summaries of the parts .* take 'truncate'"):
         summarize(load_run(trained("summarization")), ["owl"], too_long="window")
 
 

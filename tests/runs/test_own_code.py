@@ -108,7 +108,7 @@ def test_a_flipped_sign_is_never_finished_work(brought):
     with pytest.raises(RefusedError) as error:
         ablate(changed, directory, reporter=reporter)
     assert "window.py:Window has changed: its source was" in str(error.value)
-    assert "accept the change (--accept-changed-code)" in str(error.value)
+    assert "accept the change (accept_changed_code)" in str(error.value)
     assert not any("complete" in note for note in reporter.notes)
     (cell,) = directory.glob("copies-*")
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):

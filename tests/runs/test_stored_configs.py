@@ -71,7 +71,15 @@ def test_every_value_class_of_the_package_is_registered_once():
             yield direct
             yield from subclasses(direct)
 
-    abstract = {"Task", "StringTask", "PositionTask", "TextTask", "PositionalEncoding", "RoPEScaling"}
+    abstract = {
+        "Task",
+        "StringTask",
+        "PositionTask",
+        "TextTask",
+        "PositionalEncoding",
+        "RoPEScaling",
+        "FrequencyDesign",
+    }
     classes = {
         cls
         for cls in subclasses(Value)
