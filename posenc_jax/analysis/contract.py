@@ -370,8 +370,8 @@ def gradients(layer: Layer) -> Findings:
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
-    def loss(params, x, *rest):
-        out, _ = layer.call(layer.encodings, causal, params, x, *rest, train=True)
+    def loss(params, x, queries, places, cache, key):
+        out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, key, train=True)
         return (out * functional).sum()
 
     gradients = compiled(jax.grad(loss, (0, 1)))(layer.params, x, *rest, layer.key)
