@@ -366,7 +366,7 @@ def gradients(layer: Layer) -> Findings:
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
     positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))
-    x, *rest = layer.arguments(x, positions, segment_ids, length=LENGTH)
+    x, queries, places, cache = layer.arguments(x, positions, segment_ids, length=LENGTH)
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
@@ -374,7 +374,7 @@ def gradients(layer: Layer) -> Findings:
         out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, key, train=True)
         return (out * functional).sum()
 
-    gradients = compiled(jax.grad(loss, (0, 1)))(layer.params, x, *rest, layer.key)
+    gradients = compiled(jax.grad(loss, (0, 1)))(layer.params, x, queries, places, cache, layer.key)
     for path, gradient in jax.tree.leaves_with_path(gradients):
         if not np.isfinite(gradient).all():
             where = jax.tree_util.keystr(path[1:]) or "the inputs"
