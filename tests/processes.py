@@ -11,21 +11,26 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import session
+
 ROOT = Path(__file__).parent.parent
 
 
-def environment(cache: Path, devices: int = 2) -> dict[str, str]:
-    """One in which bits repeat: a pinned thread count, no flags from outside, a compilation cache of our own."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "NPROC"))}
-    cache.mkdir(parents=True, exist_ok=True)
-    return kept | {"NPROC": str(devices), "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
+def environment(devices: int = 2, cache: Path | None = None) -> dict[str, str]:
+    """One in which bits repeat: a pinned thread count, and of JAX's settings only those of these tests.
+
+    Compiled programs are those of this session, or if ``cache`` names a directory, those that lie there.
+    """
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "NPROC"))}
+    own = {"NPROC": str(devices), "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    return kept | own | session.compilation_cache(cache)
 
 
-def start(arguments: list[str], cache: Path, log: Path) -> subprocess.Popen:
+def start(arguments: list[str], log: Path, cache: Path | None = None) -> subprocess.Popen:
     """``python -m posenc_jax ARGUMENTS`` in the background, its output in a file."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "posenc_jax", *arguments], env=environment(cache), stdout=output, stderr=output
+            [sys.executable, "-m", "posenc_jax", *arguments], env=environment(cache=cache), stdout=output, stderr=output
         )
 
 
@@ -53,17 +58,11 @@ def signal_when(
     return False
 
 
-def python(code: str, cache: Path, *, devices: int = 2, timeout: float = 280) -> dict:
+def python(code: str, *, devices: int = 2, timeout: float = 280) -> dict:
     """The JSON object that a Python program prints as its last line, run with so many host devices."""
-    settings = {
-        "JAX_NUM_CPU_DEVICES": str(devices),
-        "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(cache / "jax")),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
     found = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment(cache, devices) | settings,
+        env=environment(devices) | {"JAX_NUM_CPU_DEVICES": str(devices)},
         capture_output=True,
         text=True,
         timeout=timeout,

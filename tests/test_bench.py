@@ -7,7 +7,6 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
-from trained_runs import compiled_once
 
 from posenc_jax import parse
 
@@ -60,12 +59,6 @@ def slower(monkeypatch):
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import shutil
 import numpy as np
 import pytest
 import text_runs
-from trained_runs import compiled_once
 
 from posenc_jax import Run, evaluate, run
 from posenc_jax.data.corpora.corpus import DataError
@@ -153,10 +152,9 @@ class Stopper:
 )
 def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
     config, whole = text_runs.CONFIGS[kind], text_runs.trained(kind)
-    with compiled_once():
-        with pytest.raises(StoppedError):
-            run(config, tmp_path / "run", stop=Stopper(1))
-        run(config, tmp_path / "run")
+    with pytest.raises(StoppedError):
+        run(config, tmp_path / "run", stop=Stopper(1))
+    run(config, tmp_path / "run")
     names = ["data.json", "tokenizer.model", "group-000/metrics.jsonl", "group-000/result.json"]
     for name in names + ["group-000/decoded.jsonl"] * (kind != "classification"):
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes(), name
@@ -164,7 +162,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
 
 def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
     config = text_runs.CONFIGS["translation"]
-    with compiled_once(), pytest.raises(StoppedError):
+    with pytest.raises(StoppedError):
         run(config, tmp_path / "run", stop=Stopper(1))
     path = tmp_path / "run" / "data.json"
     record = json.loads(path.read_text())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import dataclasses
 import functools
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from trained_runs import compiled_once
+import session
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.corpora import CORPORA
@@ -90,13 +87,6 @@ CONFIGS = {
 """The config of each run, by the name of its task."""
 
 
-@functools.cache
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="posenc-text-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 @contextlib.contextmanager
 def small_corpus(name: str, rows: Rows, directory: Path) -> Iterator[Path]:
     """The corpus ``name`` with these rows in the place of its own, prepared in ``directory``; POSENC_DATA says so."""
@@ -112,8 +102,11 @@ def small_corpus(name: str, rows: Rows, directory: Path) -> Iterator[Path]:
 
 @functools.cache
 def trained(kind: str) -> Path:
-    """The directory of the run `CONFIGS` of this kind, trained and measured once a test process. Change a copy."""
+    """The directory of the run `CONFIGS` of this kind, trained and measured once. Change a copy."""
     config = CONFIGS[kind]
-    with small_corpus(config.task.data.name, ROWS[kind], _folder() / "data"), compiled_once():
-        run(config, _folder() / kind)
-    return _folder() / kind
+
+    def make(place: Path) -> None:
+        with small_corpus(config.task.data.name, ROWS[kind], place.with_name(f"{kind}-data")):
+            run(config, place)
+
+    return session.made_once(kind, make)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import functools
 import shutil
-import tempfile
 from pathlib import Path
 
-import jax
-from jax.experimental.compilation_cache import compilation_cache
+import session
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks.copying import Copying
@@ -50,39 +46,8 @@ class Notes(Reporter):
 
 
 @functools.cache
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="posenc-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@contextlib.contextmanager
-def compiled_once():
-    """Equal programs are compiled once in a test process: a persistent compilation cache, unless there is one."""
-    settings = {
-        "jax_compilation_cache_dir": str(_folder() / "cache"),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    if jax.config.jax_compilation_cache_dir is not None:
-        yield
-        return
-    before = {name: getattr(jax.config, name) for name in settings}
-    try:
-        for name, value in settings.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-        yield
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
-
-
-@functools.cache
 def _trained() -> Path:
-    run(CONFIG, _folder() / "run")
-    return _folder() / "run"
+    return session.made_once("run", lambda place: run(CONFIG, place))
 
 
 def copy_of_the_run(place: Path) -> Path:

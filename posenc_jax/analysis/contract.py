@@ -77,8 +77,8 @@ def contract_clauses(
       output is at least float32, and float64 where inputs and parameters are.
     - ``precision``: in bfloat16, at positions up to 1023, the layer stays within 0.05 of float64. Positions rounded to
       bfloat16 do not.
-    - ``jit``: a program with traced positions, padding and a cache gives what plain evaluation gives without, from
-      contiguous positions known on the host.
+    - ``jit``: a program with traced positions, padding and a cache gives what one without gives, from contiguous
+      positions known on the host.
     - ``recompile``: an equal encoding, other lengths and other values run the program that is there.
     - ``vmap``: mapped over its rows, the layer gives the batch.
     - ``cached_decoding``: every way to cut 6 tokens into chunks gives what one call gives.
@@ -224,10 +224,10 @@ def precision(layer: Layer) -> Findings:
 
 
 def jit(layer: Layer) -> Findings:
-    """The program against plain evaluation."""
-    params = jax.tree.map(jnp.asarray, layer.params)
+    """The program against one without a cache that knows the positions."""
+    known = layer.sequence(X, ORDER[:1], REAL, LENGTH)
     for causal in layer.masks:
-        out = layer.plain(causal, jnp.asarray(X), layer.sequence(X, ORDER[:1], REAL, LENGTH), params)
+        out = compiled(functools.partial(layer.plain, causal, tokens=known))(layer.params, X, layer.key)
         yield _apart(out, _full(layer, causal)), _mask(causal)
 
 
@@ -246,11 +246,12 @@ def vmap(layer: Layer) -> Findings:
     """Mapped over rows."""
     causal = layer.masks[-1]
 
-    def one(row):
+    def one(params, key, row):
         x, queries, places, cache = jax.tree.map(lambda a: a[None], row)
-        return layer.call(layer.encodings, causal, layer.params, x, queries, places, cache, layer.key)[0][0]
+        return layer.call(layer.encodings, causal, params, x, queries, places, cache, key)[0][0]
 
-    out = compiled(jax.vmap(one))(layer.arguments(X, ORDER, REAL, length=LENGTH))
+    rows = layer.arguments(X, ORDER, REAL, length=LENGTH)
+    out = compiled(jax.vmap(one, (None, None, 0)))(layer.params, layer.key, rows)
     yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
 
 
@@ -369,11 +370,12 @@ def gradients(layer: Layer) -> Findings:
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
-    def loss(params, x):
-        out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, layer.key, train=True)
+    def loss(params, x, queries, places, cache, key):
+        out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, key, train=True)
         return (out * functional).sum()
 
-    for path, gradient in jax.tree.leaves_with_path(compiled(jax.grad(loss, (0, 1)))(layer.params, x)):
+    gradients = compiled(jax.grad(loss, (0, 1)))(layer.params, x, queries, places, cache, layer.key)
+    for path, gradient in jax.tree.leaves_with_path(gradients):
         if not np.isfinite(gradient).all():
             where = jax.tree_util.keystr(path[1:]) or "the inputs"
             yield math.inf, f"not finite for {where}"

@@ -109,10 +109,10 @@ class Layer:
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
         return x, queries, fill(places, PLACES), cache
 
-    def plain(self, causal: bool, x: Array, tokens: Sequence, params: tuple[Params, ...]) -> Array:
+    def plain(self, causal: bool, params: tuple[Params, ...], x: Array, key: Key, *, tokens: Sequence) -> Array:
         """Self-attention without a cache, over positions that grow by one: ``[B, S, H*D]``."""
-        x = embed(self.encodings, params, x, tokens, key=self.key)
-        seen = seen_by(self.encodings, tokens, tokens, causal, self.key, contiguous=True)
+        x = embed(self.encodings, params, x, tokens, key=key)
+        seen = seen_by(self.encodings, tokens, tokens, causal, key, contiguous=True)
         q, k, v = (self.heads(x, which) for which in range(3))
         return _attend(self.encodings, q, k, v, params, seen, token_terms(self.encodings, params, x, tokens))
 

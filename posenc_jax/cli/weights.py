@@ -94,7 +94,7 @@ def _short(value: Any) -> str:
     """A config in JSON as a call, anything else as it is."""
     if isinstance(value, dict) and "type" in value:
         fields = ", ".join(f"{name}={_short(field)}" for name, field in value.items() if name != "type")
-        return f"{value['type'].partition(':')[2]}({fields})"
+        return f"{value['type'].rpartition(':')[2]}({fields})"
     if isinstance(value, list):
         return f"({', '.join(map(_short, value))})"
     return str(value)

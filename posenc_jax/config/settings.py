@@ -146,7 +146,7 @@ class Execution(Value):
       replicas of a group in one batch on each accelerator), "map" (one device, one replica after the other), "auto":
       "devices" on CPU, "vmap" elsewhere.
     group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
-    data, model: devices that share a batch, and a layer's matrices ("vmap" and, off the CPU, "auto" only).
+    data, model: devices that share a batch, and a layer's matrices ("vmap", which "auto" then is, only).
     """
 
     mode: Literal["auto", "devices", "vmap", "map"] = "auto"

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Execution, Run, config_hash
+from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import remove_unfinished, write_atomically
@@ -135,7 +136,7 @@ class Engine:
                 fed = self.supply.feed(seeds, step)
             metrics = jax.tree.map(np.asarray, metrics)
             alive = bool((metrics["diverged_at"] < 0).any())
-            self._refuse_foreign_tokens(metrics)
+            refuse_foreign_tokens(config.task, metrics)
             rows = []
             if step % training.log_every == 0:
                 names = ("loss", "accuracy", "exact_match", "gradient_norm")
@@ -318,17 +319,6 @@ class Engine:
             return params
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
-    def _refuse_foreign_tokens(self, metrics: dict[str, np.ndarray]) -> None:
-        task = self.config.task
-        for name, limit in (("largest_token", task.vocab_size), ("largest_target", task.num_classes)):
-            value = int(metrics[name].max())
-            if value >= limit:
-                raise ValueError(
-                    f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
-                    f"tokens run from 0 to {limit - 1}; raise its "
-                    f"{'vocab_size' if name == 'largest_token' else 'num_classes'}"
-                )
-
     def _rows(self, group: Group, step: int, metrics: dict, values: dict) -> list[dict]:
         since = step - self.config.training.steps_at_once
         return [
@@ -372,6 +362,18 @@ def _other_beginnings(group: Group, began: dict) -> tuple[str, list[str]]:
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable:
     return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
+
+
+def refuse_foreign_tokens(task: Task, metrics: dict[str, np.ndarray]) -> None:
+    """ValueError when training saw a token or target beyond those that its task declares."""
+    for name, limit in (("largest_token", task.vocab_size), ("largest_target", task.num_classes)):
+        value = int(metrics[name].max())
+        if value >= limit:
+            raise ValueError(
+                f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
+                f"tokens run from 0 to {limit - 1}; raise its "
+                f"{'vocab_size' if name == 'largest_token' else 'num_classes'}"
+            )
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:

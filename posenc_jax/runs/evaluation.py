@@ -69,16 +69,16 @@ def evaluate(
     config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
-    changed = _for_these_devices(changed, reporter.note)
     groups = group_directories(directory)
+    for group_directory in groups:
+        finished(group_directory)
+    changed = _for_these_devices(changed, reporter.note)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
     engine = Engine(changed, reporter, stop, loaded)
     rows: list[dict] = []
     decoded: list[dict] = []
-    for group_directory in groups:
-        finished(group_directory)
     for group_directory in groups:
         group, state = load_group_state(config, group_directory, reporter.note)
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}

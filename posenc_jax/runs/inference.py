@@ -210,7 +210,7 @@ def classify(
         )
 
     found = np.zeros((len(inputs), task.num_classes))
-    for length, batch in _batches(loaded.config, inputs, reporter, "classify"):
+    for length, batch in batches(loaded.config, inputs, reporter, "classify"):
         probabilities = _probabilities(
             loaded.params,
             records(batch, length),
@@ -277,7 +277,7 @@ def _ragged(sequences: list[list[int]], size: int) -> Ragged:
     return Ragged(np.pad(ragged.tokens, (0, size - len(ragged.tokens))), ragged.starts)
 
 
-def _batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str) -> Iterator[tuple[int, list[int]]]:
+def batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str) -> Iterator[tuple[int, list[int]]]:
     """The numbers of the inputs in batches of one size for each of the run's evaluated lengths, filled up with repeats.
 
     An input goes where a test example of its length is measured, so that encodings that see how much room there is see
@@ -329,7 +329,7 @@ def _outputs(
 ) -> list[Output]:
     """The first output for each input."""
     found: dict[int, Output] = {}
-    for length, batch in _batches(loaded.config, inputs, reporter, title):
+    for length, batch in batches(loaded.config, inputs, reporter, title):
         best = jax.tree.map(
             lambda x: np.asarray(x)[:, 0],
             _decode(

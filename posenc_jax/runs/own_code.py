@@ -75,12 +75,7 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
     folder, found = _folder(directory, wanted), {}
     for name, digest in wanted.items():
         here = (cls for cls in _loaded(name) if _digest(_stands_on(cls)) == digest)
-        cls = next(here, None) or _from_copy(folder, name)
-        if _digest(_stands_on(cls)) != digest:
-            raise RefusedError(
-                f"{folder}: {name} is not the code that the run was made with; restore it from where the run was made"
-            )
-        found[name] = cls
+        found[name] = next(here, None) or _from_copy(folder, name, digest)
     return found
 
 
@@ -114,7 +109,7 @@ def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
         elif here:
             found[name] = _class_in(_imported(_module_of(here[0]), Path.cwd() / here[0], Path.cwd()), word, here[0])
         else:
-            found[name] = _from_copy(folder, name)
+            found[name] = _from_copy(folder, name, wanted[name])
     return found
 
 
@@ -159,10 +154,15 @@ def _loaded(name: str) -> list[type]:
     return found
 
 
-def _from_copy(folder: Path, name: str) -> type:
+def _from_copy(folder: Path, name: str, digest: str) -> type:
+    """The class from the copy, whose source is compared before any of it runs."""
     file, _, word = name.partition(":")
     for path in sorted(folder.rglob(file)):
         place = path.relative_to(folder)
+        if _digest(_statements(_module_of(place), path, word, folder)) != digest:
+            raise RefusedError(
+                f"{path} is not the code that the run was made with: restore it from where the run was made"
+            )
         return _class_in(_imported(_module_of(place), path, folder), word, path)
     raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
 

@@ -12,7 +12,7 @@ from posenc_jax.encodings import REGISTERED, ALiBi, PositionalEncoding, RoPE, Si
 from posenc_jax.encodings.base import by_token
 from posenc_jax.encodings.catalogue import CATALOGUE
 
-# One test a row: each runs every clause, in a few seconds.
+# Each runs every clause.
 ROWS = list(dict.fromkeys(m.spec for family in CATALOGUE.values() for m in family if m.spec != "nope"))
 
 
@@ -28,8 +28,27 @@ def parts(text):
     return {cls for element in elements(parse(text)) for cls in within(element)}
 
 
-# Rows that only set other fields of what rows before them have: left to the slow tests.
-VARIANTS = [row for i, row in enumerate(ROWS) if parts(row) <= set().union(*map(parts, ROWS[:i]))]
+# Methods of one promise in one slot: one set of programs for all of them, where each alone would have its own.
+TOGETHER = [
+    "sinusoidal | learned | sinusoidal(frequencies=low_side_lobes(search='base'))"
+    " | sinusoidal(frequencies=cosine_density)",
+    "grid(width=8) | sinusoidal_axes | learned_fourier(axes=2) | axial_rope | mixed_rope | log_cpb",
+    "rope | rope(scaling=linear(factor=8)) | rope(scaling=ntk(factor=8)) | rope(scaling=p_rope(fraction=0.75))"
+    " | rope(scaling=dynamic_ntk(factor=2, original_length=4)) | rope(base=5e5, scaling=llama3)"
+    " | rope(scaling=ntk_by_parts(factor=8, original_length=512)) | rope(scaling=yarn(factor=8, original_length=512))"
+    " | rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=8, original_length=512))"
+    " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
+    "log_scaling(training_length=64) | fope(original_length=512) | fire | tupe",
+    "alibi | t5 | kerple | sandwich | dynamic_bias | dape",
+    "grape_m | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
+    "xpos | grape_a | stick_breaking",
+    "shape | sinusoidal | cape | sinusoidal",
+]
+# The first row of each class that is not among them; the others are left to the slow tests.
+ALONE = []
+for row in ROWS:
+    if not parts(row) <= set().union(*map(parts, (*TOGETHER, *ALONE))):
+        ALONE.append(row)
 MORE = [
     "sinusoidal",
     "learned",
@@ -54,8 +73,9 @@ MORE = [
 @pytest.mark.parametrize(
     "text",
     [
-        *(row for row in ROWS if row not in VARIANTS),
-        *(pytest.param(text, marks=pytest.mark.slow) for text in (*VARIANTS, *MORE)),
+        *TOGETHER,
+        *ALONE,
+        *(pytest.param(text, marks=pytest.mark.slow) for text in (*(row for row in ROWS if row not in ALONE), *MORE)),
     ],
 )
 def test_encodings_keep_the_contract(text):
@@ -86,7 +106,7 @@ def test_what_reads_the_length_reads_that_of_its_own_sequence(text):
 
 def test_the_registry_is_covered():
     """Scalings of RoPE too: a class without a row is tested by nothing. Its ``methods`` are its rows."""
-    assert set().union(*map(parts, ROWS)) == set(REGISTERED)
+    assert set().union(*map(parts, ROWS)) == set().union(*map(parts, (*TOGETHER, *ALONE))) == set(REGISTERED)
 
 
 # The faults.

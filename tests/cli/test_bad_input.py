@@ -89,7 +89,10 @@ REFUSED = {
     "no seeds": ([*TRAIN, "--seeds"], ["seeds is empty", "give at least one"]),
     "repeated seeds": ([*TRAIN, "--seeds", "3", "1", "3"], ["3 is given twice", "must be different"]),
     "zero steps": ([*TRAIN, "--training.steps", "0"], ["training.steps = 0", "at least 1"]),
-    "cadence": ([*TRAIN, "--training.log-every", "70"], ["training.log_every = 70", "no multiple", "take 50 or 100"]),
+    "cadence": (
+        [*TRAIN, "--training.validate-every", "-5"],
+        ["training.validate_every = -5 must not be negative", "0 means only at the end"],
+    ),
     "microbatches": ([*TRAIN, "--training.microbatches", "3"], ["microbatches = 3 does not divide", "= 4"]),
     "cross encoding without cross": ([*TRAIN, "--posenc-cross", "rope"], ["posenc_cross", "use posenc"]),
     "embedding in cross": (["train", "scan.py", "--posenc-cross", "sinusoidal"], ["cross-attention has none"]),
@@ -99,13 +102,21 @@ REFUSED = {
         [*TRAIN, "--posenc", "rope/sinusoidal"],
         ["before the first layer", "first tuple"],
     ),
-    "sharding without vmap": ([*TRAIN, "--execution.data", "2"], ["execution.data = 2", "execution.mode = 'vmap'"]),
+    "sharding without vmap": (
+        [*TRAIN, "--execution.mode", "map", "--execution.data", "2"],
+        ["execution.data = 2 needs execution.mode = 'vmap', not 'map'"],
+    ),
     "what an ablation varies": (["ablate", "ablation.py", "--posenc", "rope"], ["--posenc", "change its config"]),
     "file in the way": ([*TRAIN, "--directory", "plain/here"], ["plain is a file", "choose another directory"]),
     "ablation on a file": (["ablate", "ablation.py", "--directory", "plain"], ["is a file", "another directory"]),
     "another config there": (
         [*TRAIN, "--directory", "taken", "--training.batch-size", "8"],
-        ["taken holds another config", "training.batch_size: 4 -> 8", "posenc: ", "choose another directory"],
+        [
+            "taken holds a run with other settings",
+            "training.batch_size: 4 -> 8",
+            "posenc: ",
+            "choose another directory",
+        ],
     ),
     "an ablation there": ([*TRAIN, "--directory", "compared"], ["compared", "choose another directory"]),
     "a run there": (["ablate", "ablation.py", "--directory", "taken"], ["single run", "choose another"]),
@@ -122,10 +133,19 @@ REFUSED = {
     ),
     "evaluate nothing": (["evaluate", "nowhere"], ["nowhere is no run", "config.json"]),
     "evaluate an ablation": (["evaluate", "compared"], ["compared is no run", "each of whose cells is a directory"]),
-    "evaluate what is not here": (["evaluate", "elsewhere"], ["No module named 'gone_away'", "run the command in the"]),
+    "evaluate what is not here": (
+        ["evaluate", "elsewhere"],
+        [
+            "'gone_away.config:Run' is neither a class of posenc_jax nor",
+            "read it with the version, or from the run, that",
+        ],
+    ),
     "evaluate unfinished": (["evaluate", "taken"], ["taken", "not finished"]),
     "evaluate unknown encoding": (["evaluate", "taken", "--posenc", "alib"], ["--posenc: ", "did you mean 'alibi'"]),
-    "evaluate out of order": (["evaluate", "taken", "--lengths", "9", "3"], ["3 comes after 9"]),
+    "evaluate out of order": (
+        ["evaluate", "taken", "--lengths", "9", "3"],
+        ["lengths 9, 3 are out of order", "ascending"],
+    ),
     "nobody's home": (["report", "~nosuchuser/x"], ["~nosuchuser/x: there is no home", "write the path in full"]),
     "nobody's directory": ([*TRAIN, "--directory", "~nosuchuser/x"], ["there is no home", "write the path in full"]),
     "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),
@@ -158,10 +178,14 @@ def folder(tmp_path_factory):
     }.items():
         (folder / name).mkdir()
         (folder / name / "config.json").write_text(text)
-    shutil.copytree(folder / "taken", folder / "finished")
-    (folder / "finished" / "group-000").mkdir()
-    replicas = [{"seed": seed, "diverged_at": at} for seed, at in ((0, 50), (1, None), (7, None))]
-    (folder / "finished" / "group-000" / "result.json").write_text(json.dumps({"replicas": replicas}))
+    group = folder / "finished" / "group-000"
+    shutil.copytree(folder / "taken", group.parent)
+    group.mkdir()
+    diverged = {(0, 1e-3): 50, (1, 1e-3): None, (7, 1e-3): None}
+    record = {"config": to_json(config_of(folder / "run.py")), "replicas": list(diverged), "group_size": 3}
+    (group / "config.json").write_text(json.dumps(record))
+    replicas = [{"seed": seed, "learning_rate": rate, "diverged_at": at} for (seed, rate), at in diverged.items()]
+    (group / "result.json").write_text(json.dumps({"replicas": replicas}))
     return folder
 
 

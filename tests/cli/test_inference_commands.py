@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from session import compilation_cache
 from text_runs import LABELS, trained
 
 from posenc_jax.cli import main, texts
@@ -61,9 +62,9 @@ def test_translate(capsys, monkeypatch):
     options = ["--seed", 1, "--beam", 2, "--length-penalty", "huggingface", "--alpha", 0.3, "--scores"]
     assert posenc(capsys, "translate", run, *options, "owl sun")[0] == f"{beam.log_prob:.4f}\t{beam.text}\n"
     hot = Sampling(temperature=3.0, top_k=50, top_p=0.9)
-    drawn = [output.text for output in translate(loaded, ["owl sun", "ice"], hot, random_seed=5)]
+    drawn = [output.text for output in translate(loaded, ["owl sun", "sun red"], hot, random_seed=5)]
     options = ["--sample", "--temperature", 3, "--top-k", 50, "--top-p", 0.9, "--random-seed", 5]
-    out, _ = posenc(capsys, "translate", run, "owl sun", *options, "ice")
+    out, _ = posenc(capsys, "translate", run, "owl sun", *options, "sun red")
     assert out == "".join(" ".join(text.splitlines()) + "\n" for text in drawn)
     (joined,) = translate(loaded, [LONG], too_long="window")
     out, err = posenc(capsys, "translate", run, LONG, "--too-long", "window")
@@ -170,10 +171,10 @@ def test_standard_input_refused(capsys, monkeypatch, data, message):
     assert message in capsys.readouterr().err
 
 
-def test_as_a_process(tmp_path):
+def test_as_a_process():
     """Where the backend is set up by the command itself."""
     command = [sys.executable, "-m", "posenc_jax", "translate", str(trained("translation"))]
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = os.environ | compilation_cache()
     done = subprocess.run(command, input="owl sun\n", env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{translate(load_run(trained('translation')), ['owl sun'])[0].text}\n"

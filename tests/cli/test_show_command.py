@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from trained_runs import compiled_once, copy_of_the_run
+from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import main
 
@@ -101,19 +101,18 @@ def test_nothing_is_left_half_written(home, capsys):
 
 @pytest.mark.slow
 def test_a_run_as_trained_and_its_attention(home, capsys):
-    with compiled_once():
-        run = copy_of_the_run(home / "run")
-        assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
-        text = capsys.readouterr().out
-        assert "trained rope|learned" in text
-        assert "trained-rope-learned-attention-of-the-decoder.png" in made(home / "pictures")
-        assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
-        assert "is outside the learned table of" in capsys.readouterr().err
-        assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("posenc: --text: ")
-        assert "which has inputs of its own: leave the text out" in err
-        assert not (home / "more").exists()
+    run = copy_of_the_run(home / "run")
+    assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
+    text = capsys.readouterr().out
+    assert "trained rope|learned" in text
+    assert "trained-rope-learned-attention-of-the-decoder.png" in made(home / "pictures")
+    assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
+    assert "is outside the learned table of" in capsys.readouterr().err
+    assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("posenc: --text: ")
+    assert "which has inputs of its own: leave the text out" in err
+    assert not (home / "more").exists()
 
 
 def test_help_needs_no_jax():

@@ -25,7 +25,7 @@ model: {model}
 num_classes: 3
 origin: by hand
 run: a table a label
-slots: Slots(encoder=(), decoder=(RoPE(base=5.0, layout=interleaved, rotary_dim=None, scaling=None)), cross=())
+slots: slots(encoder=(), decoder=(rope(base=5.0, layout=interleaved, rotary_dim=None, scaling=None)), cross=())
 vocab_size: 5
 """
 
@@ -45,7 +45,7 @@ def test_inspect(tmp_path, capsys):
     run = {"run": {"table": "a table", "label": "a label"}}
     save_file(tensors, path, {"posenc_jax": json.dumps(metadata | run), "origin": "by hand"})
     assert main(["weights", "inspect", str(path)]) == 0
-    shown = repr(model).replace("'", "")
+    shown = repr(model).replace("'", "").replace("Transformer", "transformer", 1)
     assert capsys.readouterr().out == INSPECTED.format(model=shown)
     save_file(tensors, path, {"posenc_jax": "x" * 200})
     assert main(["weights", "inspect", str(path)]) == 0

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
-from trained_runs import compiled_once
 
 from posenc_jax.config import Evaluation
 from posenc_jax.data.corpora import source
@@ -114,7 +113,7 @@ def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
         running.append(set(threading.enumerate()) - before)
         return 15 if len(asked) == 2 else None
 
-    with small_corpus(config.task.data.name, rows, tmp_path), compiled_once():
+    with small_corpus(config.task.data.name, rows, tmp_path):
         expected = run(config, tmp_path / "whole")
         config = dataclasses.replace(config, task=read_on_demand(config.task))
         before = set(threading.enumerate())

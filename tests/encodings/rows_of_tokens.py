@@ -70,9 +70,13 @@ def run(encodings, params, *, order, queries, known, dtype):
     geometry = Geometry.between(
         part(queries), part(order), num_heads=DIMS.num_heads, causal=True, q_places=slots[0], k_places=slots[1]
     )
-    terms = token_terms(encodings, params, jnp.asarray(x[:, order]), part(order))
-    args = (jnp.asarray(a) for a in (q[:, :, queries], k[:, :, order], v[:, :, order]))
-    return attend(*args, encodings, params, geometry, terms, implementation="reference")
+
+    @jax.jit
+    def program(params, x, *qkv):
+        terms = token_terms(encodings, params, x, part(order))
+        return attend(*qkv, encodings, params, geometry, terms, implementation="reference")
+
+    return program(params, x[:, order], q[:, :, queries], k[:, :, order], v[:, :, order])
 
 
 def check(encodings, params, logit, weights=softmax):

@@ -49,8 +49,13 @@ def test_starts_as_rope(base, head_dim):
     params = encoding.init(jax.random.key(0), dims)
     assert params["weight"].shape == (12, 2)
     terms = encoding.token_terms(params, jnp.asarray(x), None)
-    got = attend(q, k, v, (encoding,), (params,), geometry, (terms,))
-    np.testing.assert_allclose(got, attend(q, k, v, (RoPE(base),), ({},), geometry), atol=2e-5)
+
+    @jax.jit
+    def both(q, k, v, params, terms):
+        want = attend(q, k, v, (RoPE(base),), ({},), geometry)
+        return attend(q, k, v, (encoding,), (params,), geometry, (terms,)), want
+
+    np.testing.assert_allclose(*both(q, k, v, params, terms), atol=2e-5)
 
 
 def test_refusals():

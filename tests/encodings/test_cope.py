@@ -50,14 +50,15 @@ def test_logits_are_the_papers(random, encoding, known):
         slots = order[None] if known else jnp.asarray(order)[None]
         sides = {"q_places": np.arange(4, 7)[None], "k_places": slots}
         geometry = Geometry.between(queries, keys, num_heads=2, causal=True, **sides)
-        got = encoding.content_bias({"table": table}, jnp.asarray(q), jnp.asarray(k[:, :, order]), geometry, None)
+        program = jax.jit(lambda table, q, k: encoding.content_bias({"table": table}, q, k, geometry, None))
+        got = program(table, q, k[:, :, order])
         assert got.dtype == jnp.float64
         visible = np.asarray(geometry.mask)[:, 0]
     counted = 0
     for b, h in np.ndindex(2, 2):
         want = paper(encoding, table, q[b, h], k[b, h, order], visible[b], order)
         counted += np.isfinite(want).sum()
-        np.testing.assert_allclose(np.where(visible[b], got[b, h], np.nan), want, atol=1e-12)
+        np.testing.assert_allclose(np.where(visible[b], np.asarray(got)[b, h], np.nan), want, atol=1e-12)
     assert counted == 2 * (5 + 6 + 7 + 3 + 4)
 
 
@@ -70,15 +71,21 @@ def test_hidden_keys_count_nothing(random):
     q, k = random.normal(size=(2, 1, 1, 8, 4)).astype(np.float32)
     table = random.normal(size=(6, 4)).astype(np.float32)
 
+    @jax.jit
     def logits(k, row):
         return jnp.where(visible, CoPE(6).content_bias({"table": table}, q, k, geometry, None), 0)[0, 0, row]
+
+    @jax.jit
+    @jax.grad
+    def gradient_of(k, row):
+        return (logits(k, row) * np.arange(1.0, 9)).sum()
 
     for row in (3, 5):
         hidden = ~np.asarray(visible)[0, 0, row]
         assert hidden.sum() == 6
         other = np.where(hidden[:, None], 9 * random.normal(size=k.shape), k)
-        np.testing.assert_array_equal(logits(jnp.asarray(other, jnp.float32), row), logits(k, row))
-        gradient = jax.grad(lambda k, row=row: (logits(k, row) * np.arange(1.0, 9)).sum())(k)[0, 0]
+        np.testing.assert_array_equal(logits(other.astype(np.float32), row), logits(k, row))
+        gradient = np.asarray(gradient_of(k, row))[0, 0]
         assert not gradient[hidden].any()
         assert np.abs(gradient[~hidden]).min() > 0
 
@@ -88,15 +95,17 @@ def test_gradients_are_those_of_the_formula(random):
     geometry = Geometry.of_length(5, num_heads=2, causal=True)
     encoding = CoPE(4)
     with jax.enable_x64(True):
-        arguments = tuple(jnp.asarray(random.normal(size=s)) for s in ((4, 3), (1, 2, 5, 3), (1, 2, 5, 3)))
-        directions = tuple(jnp.asarray(random.normal(size=a.shape)) for a in arguments)
+        arguments = tuple(random.normal(size=s) for s in ((4, 3), (1, 2, 5, 3), (1, 2, 5, 3)))
+        directions = tuple(random.normal(size=a.shape) for a in arguments)
         functional = np.tril(random.normal(size=(1, 2, 5, 5)))
 
         @jax.jit
         def loss(table, q, k):
             return (encoding.content_bias({"table": table}, q, k, geometry, None) * functional).sum()
 
-        along = sum((g * d).sum() for g, d in zip(jax.grad(loss, (0, 1, 2))(*arguments), directions, strict=True))
+        along = sum(
+            (g * d).sum() for g, d in zip(jax.jit(jax.grad(loss, (0, 1, 2)))(*arguments), directions, strict=True)
+        )
         ahead, behind = (loss(*(a + s * d for a, d in zip(arguments, directions, strict=True))) for s in (1e-6, -1e-6))
         assert float(along) == pytest.approx(float(ahead - behind) / 2e-6, rel=1e-7)
 

@@ -55,11 +55,10 @@ def arrays(*shape, seed=1):
 
 
 def adjusted(encoding, params, logits, bias, geometry):
-    single = {name: jnp.asarray(p, jnp.float32) for name, p in params.items()}
-    got = encoding.adjust_logits(single, *(jnp.asarray(x, jnp.float32) for x in (logits, bias)), geometry)
+    program = jax.jit(lambda *arrays: encoding.adjust_logits(*arrays, geometry))
+    got = program(*jax.tree.map(np.float32, (params, logits, bias)))
     with jax.enable_x64(True):
-        exact = {name: jnp.asarray(p) for name, p in params.items()}
-        wide = encoding.adjust_logits(exact, jnp.asarray(logits), jnp.asarray(bias), geometry)
+        wide = program(params, logits, bias)
     np.testing.assert_allclose(got, wide, rtol=2e-5, atol=2e-4)
     return np.asarray(wide)
 
@@ -122,8 +121,8 @@ def test_in_attention_it_reads_the_scaled_products_and_the_biases_of_the_slot():
     q, k = arrays(1, H, 4, 4)
     geometry = Geometry.of_length(4, num_heads=H, causal=True)
     with jax.enable_x64(True):
-        exact = jax.tree.map(jnp.asarray, params)
-        _, weights = attend(*(jnp.asarray(x) for x in (q, k, k)), slot, exact, geometry, return_weights=True)
+        program = jax.jit(lambda params, q, k: attend(q, k, k, slot, params, geometry, return_weights=True)[1])
+        weights = np.asarray(program(params, q, k))
         bias = np.asarray(ALiBi().bias({}, geometry))
     logits = q @ k.swapaxes(2, 3) / 2
     for i in range(4):

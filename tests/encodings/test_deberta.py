@@ -72,14 +72,15 @@ def paper(encoding, params, q, k, v, head, q_positions, k_positions, visible):
 def test_attention_is_the_papers(random, encoding, known):
     """Queries are the last 3 of 7 tokens; the second row packs two sequences with gaps."""
     with jax.enable_x64(True):
-        shapes = jax.tree.map(np.shape, encoding.init(jax.random.key(0), DIMS), is_leaf=lambda x: hasattr(x, "shape"))
-        params = {name: random.normal(size=shape) for name, shape in shapes.items()}
+        shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+        params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
         q, (k, v) = random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 2, 2, 7, 4))
         positions = np.array([np.arange(7), [0, 2, 4, 0, 1, 12, 17]])
         segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
         for causal in (True, False):
             geometry = last_queries(positions, segments, 4, causal=causal, known=known)
-            got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
+            program = jax.jit(lambda p, *qkv, geometry=geometry: attend(*qkv, (encoding,), (p,), geometry))
+            got = np.asarray(program(params, q, k, v))
             visible = np.asarray(geometry.mask)[:, 0]
             for b, h in np.ndindex(2, 4):
                 places = positions[b, 4:], positions[b], visible[b]

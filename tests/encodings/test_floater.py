@@ -11,7 +11,7 @@ DIMS = Dims(d_model=4, num_heads=2, num_kv_heads=2, head_dim=2, num_layers=3, ma
 ENCODING = FLOATER(step=0.1, substeps=2, max_len=64)
 PARAMS = {
     name: np.random.default_rng(a.size).normal(size=a.shape) / 2
-    for name, a in ENCODING.init(jax.random.key(0), DIMS).items()
+    for name, a in jax.eval_shape(lambda: ENCODING.init(jax.random.key(0), DIMS)).items()
 }
 
 
@@ -40,17 +40,19 @@ def test_agrees_with_runge_and_kutta(random):
     x = random.normal(size=(1, 2, 40, 2))
     positions = np.arange(40, dtype=np.int32)[None]
     with jax.enable_x64(True):
-        params = jax.tree.map(jnp.asarray, PARAMS)
         for encode, which in ((ENCODING.encode_queries, 0), (ENCODING.encode_keys, 1)):
             want = x + path(which, 40).reshape(1, 40, 2, 2).swapaxes(1, 2)
-            for p in (positions, jnp.asarray(positions)):
-                np.testing.assert_allclose(encode(params, jnp.asarray(x), p, None), want, rtol=1e-9)
+            known = jax.jit(lambda params, x, encode=encode: encode(params, x, positions, None))
+            np.testing.assert_allclose(known(PARAMS, x), want, rtol=1e-9)
+            traced = jax.jit(lambda params, x, p, encode=encode: encode(params, x, p, None))
+            np.testing.assert_allclose(traced(PARAMS, x, positions), want, rtol=1e-9)
         weights = random.random((1, 2, 3, 40))
         geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, *[np.array([40])] * 2)
         want = np.einsum("bhqk,khd->bhqd", weights, path(2, 40).reshape(40, 2, 2))
-        np.testing.assert_allclose(ENCODING.value_term(params, jnp.asarray(weights), geometry), want, rtol=1e-9)
-    single = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), PARAMS)
-    got = ENCODING.vectors(single, positions, 0, jnp.bfloat16)
+        program = jax.jit(lambda params, weights: ENCODING.value_term(params, weights, geometry))
+        np.testing.assert_allclose(program(PARAMS, weights), want, rtol=1e-9)
+    single = jax.tree.map(np.float32, PARAMS)
+    got = jax.jit(lambda params: ENCODING.vectors(params, positions, 0, jnp.bfloat16))(single)
     assert got.dtype == jnp.float32
     np.testing.assert_allclose(got[0], path(0, 40), rtol=2e-5, atol=2e-5)
 
@@ -75,23 +77,23 @@ def test_solves_the_equation():
 
 
 def test_positions_at_the_ends():
-    params = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), PARAMS)
+    params = jax.tree.map(np.float32, PARAMS)
     positions = np.array([[-3, 0, 31, 32, 63, 64, 700]])
-    for p in (positions, jnp.asarray(positions)):
-        got = np.asarray(ENCODING.vectors(params, p, 0, jnp.float32))[0]
+    known = jax.jit(lambda params: ENCODING.vectors(params, positions, 0, jnp.float32))
+    traced = jax.jit(lambda params, p: ENCODING.vectors(params, p, 0, jnp.float32))
+    for got in (known(params), traced(params, positions)):
+        got = np.asarray(got)[0]
         np.testing.assert_array_equal(got[0], got[1])
         assert np.isfinite(got[:5]).all()
         assert np.isnan(got[5:]).all()
     # What is not solved is not used: rows up to the largest position do not depend on it.
-    few = ENCODING.vectors(params, jnp.array([[3, 7]]), 0, jnp.float32)
-    many = ENCODING.vectors(params, jnp.array([[3, 7, 60]]), 0, jnp.float32)
-    np.testing.assert_array_equal(few, many[:, :2])
+    few, many = (np.array([[3, 7, 20, 5, 1, 0, last]]) for last in (9, 60))
+    np.testing.assert_array_equal(traced(params, few)[:, :-1], traced(params, many)[:, :-1])
 
 
 def test_gradient(random):
     with jax.enable_x64(True):
-        params = jax.tree.map(jnp.asarray, PARAMS)
-        positions = jnp.array([[1, 34]])
+        params, positions = PARAMS, jnp.array([[1, 34]])
 
         @jax.jit
         def loss(params):
@@ -99,7 +101,7 @@ def test_gradient(random):
 
         gradient = jax.jit(jax.grad(loss))(params)
         for name in params:
-            direction = jnp.asarray(random.normal(size=params[name].shape))
+            direction = random.normal(size=params[name].shape)
             up, down = (loss(params | {name: params[name] + e * direction}) for e in (1e-6, -1e-6))
             assert float((gradient[name] * direction).sum()) == pytest.approx(float(up - down) / 2e-6, rel=1e-5)
 

@@ -32,6 +32,17 @@ def exponential(matrix):
     return total
 
 
+def encoded(encoding, params, x, positions):
+    """Queries, and every other of them as keys, at known positions."""
+
+    @jax.jit
+    def program(params, x):
+        queries = encoding.encode_queries(params, x, positions, None)
+        return queries, encoding.encode_keys(params, x[:, ::2], positions, None)
+
+    return tuple(map(np.asarray, program(params, x)))
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_frequencies_are_the_exponentials_of_the_scaled_parameters(random, shared):
     encoding = GRAPEM(shared=shared)
@@ -39,9 +50,7 @@ def test_frequencies_are_the_exponentials_of_the_scaled_parameters(random, share
     x, positions = random.normal(size=(1, 4, 3, 8)), np.array([[0, 2, 11]])
     for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
         with jax.enable_x64(dtype == np.float64):
-            params = {"log_frequencies": logs.astype(dtype)}
-            q = encoding.encode_queries(params, jnp.asarray(x, dtype), positions, None)
-            k = encoding.encode_keys(params, jnp.asarray(x[:, ::2], dtype), positions, None)
+            q, k = encoded(encoding, {"log_frequencies": logs.astype(dtype)}, x.astype(dtype), positions)
         for got, heads in ((q, range(4)), (k, range(0, 4, 2))):
             assert got.dtype == dtype
             for i, h in enumerate(heads):
@@ -67,9 +76,7 @@ def test_general_planes_are_the_matrix_exponential(random, planes):
     a, b, logs = random.normal(size=(2, m, 8)), random.normal(size=(2, m, 8)), random.normal(size=(2, m)) / 2
     x, positions = random.normal(size=(1, 4, 3, 8)), np.array([[0, 1, -7]])
     with jax.enable_x64(True):
-        params = {"a": a, "b": b, "log_frequencies": logs}
-        got = GRAPEMPlanes(planes=planes).encode_queries(params, jnp.asarray(x), positions, None)
-        keys = GRAPEMPlanes(planes=planes).encode_keys(params, jnp.asarray(x[:, ::2]), positions, None)
+        got, keys = encoded(GRAPEMPlanes(planes=planes), {"a": a, "b": b, "log_frequencies": logs}, x, positions)
     np.testing.assert_allclose(keys, got[:, ::2], atol=1e-12)
     for h in range(4):
         g = h // 2
@@ -91,9 +98,13 @@ def test_general_planes_start_orthonormal_at_the_frequencies_of_rope(random):
     np.testing.assert_allclose(frame @ np.swapaxes(frame, 1, 2), np.eye(6)[None].repeat(2, axis=0), atol=1e-6)
     np.testing.assert_allclose(np.exp(params["log_frequencies"]), [[1, 0.1, 0.01]] * 2, rtol=1e-6)
     x = random.normal(size=(1, 2, 3, 8)).astype(np.float32)
-    gradient = jax.grad(
-        lambda p: (GRAPEMPlanes(planes=3).encode_keys(p, x, np.array([[0, 1, 2]]), None) * np.float32(0.1)).sum()
-    )(params)
+
+    @jax.jit
+    @jax.grad
+    def gradient_of(params):
+        return (GRAPEMPlanes(planes=3).encode_keys(params, x, np.array([[0, 1, 2]]), None) * np.float32(0.1)).sum()
+
+    gradient = gradient_of(params)
     assert all(np.isfinite(g).all() and g.any() for g in jax.tree.leaves(gradient))
 
 
@@ -107,13 +118,17 @@ def test_phases_are_sums_over_the_tokens_before(random):
         params = {"log_frequencies": random.normal(size=4), "weight": weight, "bias": np.array(2.0)}
         x, q, k = (random.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
         tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments)
-        terms = encoding.token_terms(params, jnp.asarray(x), tokens)
         geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)
-        got = encoding.score(params, jnp.asarray(q), jnp.asarray(k), geometry, terms)
         part = dataclasses.replace(geometry, q_places=slots[:, 2:4], q_segments=segments[:, 2:4])
-        np.testing.assert_allclose(
-            encoding.score(params, jnp.asarray(q[:, :, 2:4]), jnp.asarray(k), part, terms), got[:, :, 2:4], atol=1e-12
-        )
+
+        @jax.jit
+        def program(params, x, q, k):
+            terms = encoding.token_terms(params, x, tokens)
+            whole = encoding.score(params, q, k, geometry, terms)
+            return terms, whole, encoding.score(params, q[:, :, 2:4], k, part, terms)
+
+        terms, got, of_part = map(np.asarray, program(params, x, q, k))
+    np.testing.assert_allclose(of_part, got[:, :, 2:4], atol=1e-12)
     omega = 1 / (1 + np.exp(-(x[0] @ params["weight"] + 2.0) / 16))
     np.testing.assert_allclose(terms[0], omega, atol=1e-12)
 

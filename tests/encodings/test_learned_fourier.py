@@ -1,3 +1,4 @@
+import functools
 import math
 
 import jax
@@ -22,7 +23,9 @@ def oracle(params, position):
 
 def random_params(encoding):
     rng = np.random.default_rng(0)
-    return jax.tree.map(lambda a: rng.normal(size=a.shape), encoding.init(jax.random.key(0), DIMS))
+    return jax.tree.map(
+        lambda a: rng.normal(size=a.shape), jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+    )
 
 
 @pytest.mark.parametrize("axes", [None, 1, 2, 3])
@@ -33,16 +36,17 @@ def test_agrees_with_the_formula(axes):
     params = random_params(encoding)
     flat = positions.reshape(6, -1)
     want = x + np.array([oracle(params, p) for p in flat]).reshape(2, 3, 6)
+
+    def embedded(params, x, positions):
+        return encoding.embed(params, x, Sequence(positions, np.array([3])))
+
+    known = functools.partial(embedded, positions=positions)
     with jax.enable_x64(True):
-        moved = jax.tree.map(jnp.asarray, params)
-        got = encoding.embed(moved, jnp.asarray(x), Sequence(positions, np.array([3])))
-        np.testing.assert_allclose(got, want, atol=1e-9)
-    single = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), params)
-    got = encoding.embed(single, jnp.asarray(x, jnp.float32), Sequence(jnp.asarray(positions), np.array([3])))
+        np.testing.assert_allclose(jax.jit(known)(params, x), want, atol=1e-9)
+    single = jax.tree.map(np.float32, params)
+    got = jax.jit(embedded)(single, np.float32(x), positions)
     np.testing.assert_allclose(got, want, atol=2e-4)  # angles up to 200, each to 1e-5 in float32
-    assert (
-        encoding.embed(single, jnp.asarray(x, jnp.bfloat16), Sequence(positions, np.array([3]))).dtype == jnp.bfloat16
-    )
+    assert jax.eval_shape(known, single, x.astype(jnp.bfloat16)).dtype == jnp.bfloat16
 
 
 def test_initial_frequencies_have_variance_of_inverse_gamma_squared():
@@ -58,10 +62,11 @@ def test_initial_frequencies_have_variance_of_inverse_gamma_squared():
 
 
 def test_sizes():
-    shapes = jax.tree.map(jnp.shape, LearnedFourier().init(jax.random.key(0), DIMS))
+    shapes = jax.tree.map(np.shape, jax.eval_shape(lambda: LearnedFourier().init(jax.random.key(0), DIMS)))
     assert shapes == {"w_r": (3, 1), "w_1": (6, 32), "b_1": (32,), "w_2": (32, 6), "b_2": (6,)}
     _, seen = map_slot((Grid(4), LearnedFourier(2)), Sequence.of_length(8))
-    assert LearnedFourier(2).embed(random_params(LearnedFourier(2)), jnp.zeros((1, 8, 6)), seen).shape == (1, 8, 6)
+    params = random_params(LearnedFourier(2))
+    assert jax.eval_shape(lambda x: LearnedFourier(2).embed(params, x, seen), np.zeros((1, 8, 6))).shape == (1, 8, 6)
 
 
 def test_what_cannot_be():

@@ -41,11 +41,11 @@ def test_rows_and_columns(coordinates):
     encoding, tokens = LogCPB(window, coordinates, width=5), Sequence.of_length(7)
     _, geometry = geometries((Grid(width=4), encoding), tokens, tokens, num_heads=3, contiguous=True)
     with jax.enable_x64(True):
-        got = encoding.bias({name: jnp.asarray(p) for name, p in params.items()}, geometry)
+        got = np.asarray(jax.jit(lambda p: encoding.bias(p, geometry))(params))
     for i, j in np.ndindex(7, 7):
         want = value(params, (i // 4 - j // 4, i % 4 - j % 4), window, coordinates)
         np.testing.assert_allclose(got[0, :, i, j], want, rtol=1e-9)
-    single = encoding.bias({name: jnp.asarray(p, jnp.float32) for name, p in params.items()}, geometry)
+    single = jax.jit(lambda p: encoding.bias(p, geometry))(jax.tree.map(np.float32, params))
     assert single.dtype == jnp.float32
     np.testing.assert_allclose(single, got, rtol=2e-5)
 
@@ -56,8 +56,8 @@ def test_plain_positions():
     assert LogCPB().position_axes == 2
     sides = (Sequence(p, np.array([p.shape[1]])) for p in rows)
     with jax.enable_x64(True):
-        exact = {name: jnp.asarray(p) for name, p in params.items()}
-        got = encoding.bias(exact, Geometry.between(*sides, num_heads=3))
+        geometry = Geometry.between(*sides, num_heads=3)
+        got = np.asarray(jax.jit(lambda p: encoding.bias(p, geometry))(params))
         for i, j in np.ndindex(2, 3):
             want = value(params, (int(rows[0][0, i] - rows[1][0, j]),), (9,), "log2")
             np.testing.assert_allclose(got[0, :, i, j], want, rtol=1e-9)

@@ -39,13 +39,15 @@ def test_attention_is_the_papers(random, values, shared, known):
     with jax.enable_x64(True):
         shape = (5, 4) if shared else (4, 5, 4)
         params = {name: random.normal(size=shape) for name in (("keys", "values") if values else ("keys",))}
-        assert jax.tree.map(np.shape, encoding.init(jax.random.key(0), DIMS)) == jax.tree.map(np.shape, params)
+        shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+        assert jax.tree.map(np.shape, shapes) == jax.tree.map(np.shape, params)
         q, (k, v) = random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 2, 2, 7, 4))
         positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 5]])
         segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
         for causal in (True, False):
             geometry = last_queries(positions, segments, 4, causal=causal, known=known)
-            got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
+            program = jax.jit(lambda p, *qkv, geometry=geometry: attend(*qkv, (encoding,), (p,), geometry))
+            got = np.asarray(program(params, q, k, v))
             visible = np.asarray(geometry.mask)[:, 0]
             for b, h in np.ndindex(2, 4):
                 tables = [None if table is None else table if shared else table[h] for table in _tables(params)]
@@ -62,19 +64,19 @@ def test_the_skew_is_the_same_attention(random, max_distance, shared):
     """Contiguous and not declared so, with padding on the left, whose rows see no key: output and gradients."""
     encoding = MusicTransformer(max_distance, values=True, shared=shared)
     with jax.enable_x64(True):
-        initial = encoding.init(jax.random.key(0), DIMS)
-        params = jax.tree.map(lambda p: jnp.asarray(random.normal(size=p.shape)), initial)
-        q, k, v, functional = (jnp.asarray(x) for x in random.normal(size=(4, 2, 4, 6, 4)))
+        shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+        params = jax.tree.map(lambda p: random.normal(size=p.shape), shapes)
+        q, k, v, functional = random.normal(size=(4, 2, 4, 6, 4))
         segments = np.array([[0, 0, 1, 1, 1, 1], [1] * 6])
         sequence = Sequence(np.arange(6)[None], np.array([4, 6]), segment_ids=segments)
         geometry = Geometry.between(sequence, sequence, num_heads=4, causal=True)
-        real = jnp.asarray(segments)[:, None, :, None] * functional
+        real = segments[:, None, :, None] * functional
 
         def loss(params, q, k, v, contiguous):
             declared = dataclasses.replace(geometry, contiguous=contiguous)
             return (attend(q, k, v, (encoding,), (params,), declared) * real).sum()
 
-        run = jax.value_and_grad(loss, (0, 1, 2, 3))
+        run = jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3)), static_argnums=4)
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12),
             run(params, q, k, v, True),

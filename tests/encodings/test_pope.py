@@ -34,7 +34,8 @@ def test_logits_are_the_papers(random, dtype, kv_heads):
             geometry = Geometry(*[array(positions)] * 2, *[np.arange(3)[None]] * 2, *[np.array([3])] * 2, num_heads=4)
             params = ({"delta": delta.astype(dtype)},)
             # Values of three dimensions under queries of six: attention takes its scale from the queries.
-            got = attend(*(jnp.asarray(a, dtype) for a in (q, k, v)), (PoPE(),), params, geometry)
+            program = jax.jit(lambda p, *qkv, geometry=geometry: attend(*qkv, (PoPE(),), p, geometry))
+            got = program(params, *(a.astype(dtype) for a in (q, k, v)))
         assert got.dtype == dtype
         np.testing.assert_allclose(got[0], want, atol=1e-9 if dtype == np.float64 else 2e-5)
 

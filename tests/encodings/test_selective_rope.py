@@ -1,5 +1,4 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
@@ -78,9 +77,14 @@ def test_initialisation():
     k, v = noise(2, 1, 2, 7, 16).astype(np.float32)
     for encoding, like in ((SelectiveRoPE(), ()), (SelectiveRoPE(offset=True), (RoPE(500000.0, "half"),))):
         params = encoding.init(jax.random.key(0), dims)
-        terms = encoding.token_terms(params, jnp.asarray(x), None)
-        got = attend(q, k, v, (encoding,), (params,), geometry, (terms,))
-        np.testing.assert_allclose(got, attend(q, k, v, like, ({},) * len(like), geometry), atol=1e-3)
+
+        @jax.jit
+        def both(params, x, encoding=encoding, like=like):
+            terms = encoding.token_terms(params, x, None)
+            got = attend(q, k, v, (encoding,), (params,), geometry, (terms,))
+            return got, attend(q, k, v, like, ({},) * len(like), geometry)
+
+        np.testing.assert_allclose(*both(params, x), atol=1e-3)
 
 
 def test_refusals():

@@ -30,9 +30,9 @@ def test_agrees_with_the_formula(axes, dim):
     want = np.array([[oracle(p, dim) for p in row] for row in positions])
     np.testing.assert_allclose(sinusoidal_axes(positions, dim, dtype=np.float64), want, atol=1e-9)
     with jax.enable_x64(True):
-        got = sinusoidal_axes(jnp.asarray(positions), dim, dtype=jnp.float64)
+        got = jax.jit(lambda p: sinusoidal_axes(p, dim, dtype=jnp.float64))(positions)
         np.testing.assert_allclose(got, want, atol=1e-9)
-    traced = sinusoidal_axes(jnp.asarray(positions, jnp.int32), dim)
+    traced = jax.jit(lambda p: sinusoidal_axes(p, dim))(positions.astype(np.int32))
     assert traced.dtype == jnp.float32
     np.testing.assert_allclose(traced, want, atol=1e-6)
 

@@ -32,7 +32,8 @@ def paper(params, q, k, q_positions, k_positions, base):
 def test_logits_are_the_papers(random, causal, base):
     """More keys than queries (memory), rows with their own positions; positions known on the host and traced."""
     encoding = TransformerXL(base)
-    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+    params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
     q, k = random.normal(size=(2, 2, 3, 4)), random.normal(size=(2, 2, 7, 4))
     k_positions = np.array([np.arange(7), [3, 4, 9, 40, 41, 900, 901]], np.int32)
     q_positions = k_positions[:, 4:]
@@ -45,17 +46,21 @@ def test_logits_are_the_papers(random, causal, base):
         )
         return encoding.content_bias(params, q, k, geometry, None)
 
+    def known(params, q, k, *positions):
+        return jax.jit(lambda *arrays: terms(*arrays, *positions))(params, q, k)
+
+    traced = jax.jit(terms)
     with jax.enable_x64(True):
-        for lift in (lambda f: f, jax.jit):
-            got = lift(terms)(params, jnp.asarray(q), jnp.asarray(k), q_positions, k_positions)
+        for program in (known, traced):
+            got = program(params, q, k, q_positions, k_positions)
             assert got.dtype == jnp.float64
             np.testing.assert_allclose(got, want, atol=1e-9)
             # All rows at the same positions take another product.
-            got = lift(terms)(params, jnp.asarray(q[1:]), jnp.asarray(k[1:]), q_positions[1:], k_positions[1:])
+            got = program(params, q[1:], k[1:], q_positions[1:], k_positions[1:])
             np.testing.assert_allclose(got, want[1:], atol=1e-9)
     single = jax.tree.map(lambda x: x.astype(np.float32), (params, q, k))
-    for lift in (lambda f: f, jax.jit):
-        got = lift(terms)(*single, q_positions, k_positions)
+    for program in (known, traced):
+        got = program(*single, q_positions, k_positions)
         assert got.dtype == jnp.float32
         np.testing.assert_allclose(got, want, atol=2e-5)
 

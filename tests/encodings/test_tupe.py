@@ -61,10 +61,12 @@ def test_attention_is_the_papers(random, encoding, known):
     segments = np.array([[1] * 7, [1, 1, 1, 2, 2, 2, 2]])
     q, (k, v) = random.normal(size=(2, 4, 4, 4)), random.normal(size=(2, 2, 2, 7, 4))
     with jax.enable_x64(True):
-        params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+        shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+        params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
         for causal in (True, False):
             geometry = last_queries(positions, segments, 3, causal=causal, known=known)
-            got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
+            program = jax.jit(lambda p, *qkv, geometry=geometry: attend(*qkv, (encoding,), (p,), geometry))
+            got = np.asarray(program(params, q, k, v))
             visible = np.asarray(geometry.mask)[:, 0]
             for b, h, i in np.ndindex(2, 4, 4):
                 scores = [
@@ -79,11 +81,13 @@ def test_attention_is_the_papers(random, encoding, known):
 @pytest.mark.parametrize("causal", [True, False])
 def test_contiguous_positions_give_the_same_bias(random, causal):
     encoding = TUPE(True, num_buckets=8, max_distance=6)
-    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+    params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
     geometry = Geometry.of_length(9, num_heads=4, causal=causal)
     with jax.enable_x64(True):
-        want = encoding.bias(params, dataclasses.replace(geometry, contiguous=False))
-        np.testing.assert_allclose(encoding.bias(params, geometry), want, atol=1e-12)
+        apart = dataclasses.replace(geometry, contiguous=False)
+        want, got = jax.jit(lambda p: [encoding.bias(p, g) for g in (apart, geometry)])(params)
+        np.testing.assert_allclose(got, want, atol=1e-12)
 
 
 def test_beyond_the_table():
@@ -96,14 +100,18 @@ def test_beyond_the_table():
         ValueError, match=r"position 4 is outside TUPE's table of positions 0 \.\. 3: raise max_len, or"
     ):
         TUPE(max_len=4).bias(params, geometry)
+
+    def bias(encoding, geometry):
+        return np.asarray(jax.jit(lambda params: encoding.bias(params, geometry))(params))
+
     traced = dataclasses.replace(
         geometry, q_positions=jnp.asarray(outside.positions), k_positions=np.array([[1, 2, 3]])
     )
-    finite = np.isfinite(TUPE(max_len=4).bias(params, traced)).all(axis=(0, 1, 3))
+    finite = np.isfinite(bias(TUPE(max_len=4), traced)).all(axis=(0, 1, 3))
     assert finite.tolist() == [True, False, True]
-    clamped = TUPE(max_len=4, beyond="clamp").bias(params, geometry)
+    clamped = bias(TUPE(max_len=4, beyond="clamp"), geometry)
     inside = dataclasses.replace(outside, positions=np.array([[3, 3, 0]]))
-    want = TUPE(max_len=4).bias(params, Geometry.between(inside, inside, num_heads=4))
+    want = bias(TUPE(max_len=4), Geometry.between(inside, inside, num_heads=4))
     np.testing.assert_allclose(clamped[:, :, :2, :2], want[:, :, :2, :2], atol=1e-6)
 
 

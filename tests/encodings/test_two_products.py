@@ -1,5 +1,7 @@
 """ReRoPE, SelfExtend and STRING, against the distance that the paper gives each pair of tokens."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,8 +71,8 @@ def test_logits_are_those_of_the_distance_in_the_paper(random, distance, dtype):
     q, k = random.normal(size=(2, 2, 4, 8)), random.normal(size=(2, 2, 9, 8))
     for array in (np.asarray, jnp.asarray):
         with jax.enable_x64(dtype == np.float64):
-            geometry = geometry_of(POSITIONS, array)
-            got = np.asarray(encoding.score({}, jnp.asarray(q, dtype), jnp.asarray(k, dtype), geometry, None))
+            program = jax.jit(functools.partial(encoding.score, {}, geometry=geometry_of(POSITIONS, array), terms=None))
+            got = np.asarray(program(q.astype(dtype), k.astype(dtype)))
         assert got.dtype == dtype
         tolerance = 1e-9 if dtype == np.float64 else 2e-5
         for b in range(2):
@@ -86,7 +88,7 @@ def test_string_is_the_papers_example(random):
     encoding = String(shift=3, window=0, attention_factor=1, rope=ROPE)
     q, k = random.normal(size=(2, 2, 4, 8)), random.normal(size=(2, 2, 9, 8))
     with jax.enable_x64(True):
-        got = encoding.score({}, jnp.asarray(q), jnp.asarray(k), geometry_of(POSITIONS), None)
+        got = jax.jit(functools.partial(encoding.score, {}, geometry=geometry_of(POSITIONS), terms=None))(q, k)
     want = [rope_logit(q[0, 0, 3], k[0, 0, j], d) for j, d in enumerate([5, 4, 3, 2, 1, 0, 2, 1, 0])]
     np.testing.assert_allclose(got[0, 0, 3], want, atol=1e-9)
     assert String(training_length=131072).offset == 43253  # the authors' setting for Llama 3.1
@@ -94,20 +96,26 @@ def test_string_is_the_papers_example(random):
 
 @pytest.mark.parametrize("encoding", [ReRoPE(), ReRoPE(factor=16), SelfExtend(), String()])
 def test_within_the_window_it_is_rope(random, encoding):
-    q, k, v = (jnp.asarray(random.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+    q, k, v = (random.normal(size=(2, 2, s, 8)).astype(np.float32) for s in (4, 9, 9))
     factor = getattr(encoding, "attention_factor", 1)
-    want = attend(q * factor**2, k, v, (RoPE(),), ({},), geometry_of(POSITIONS))
-    np.testing.assert_allclose(attend(q, k, v, (encoding,), ({},), geometry_of(POSITIONS)), want, atol=1e-6)
+
+    @jax.jit
+    def both(q, k, v):
+        want = attend(q * factor**2, k, v, (RoPE(),), ({},), geometry_of(POSITIONS))
+        return attend(q, k, v, (encoding,), ({},), geometry_of(POSITIONS)), want
+
+    np.testing.assert_allclose(*both(q, k, v), atol=1e-6)
 
 
 def test_queries_reach_the_score_scaled_by_log_n(random):
     """The author's ReRoPE: both elements of the slot."""
-    q, k, v = (jnp.asarray(random.normal(size=(2, 2, s, 8)), jnp.float32) for s in (4, 9, 9))
+    q, k, v = (random.normal(size=(2, 2, s, 8)).astype(np.float32) for s in (4, 9, 9))
     slot, geometry = (LogScaling(4), ReRoPE(window=3)), geometry_of(POSITIONS)
     scaled = LogScaling(4).encode_queries({}, q, geometry.q_positions, None)
-    want = attend(scaled, k, v, slot[1:], ({},), geometry)
-    np.testing.assert_allclose(attend(q, k, v, slot, ({}, {}), geometry), want, atol=1e-6)
-    assert np.abs(attend(q, k, v, slot[1:], ({},), geometry) - want).max() > 0.01
+    of_score = jax.jit(lambda q: attend(q, k, v, slot[1:], ({},), geometry))
+    want = of_score(scaled)
+    np.testing.assert_allclose(jax.jit(lambda q: attend(q, k, v, slot, ({}, {}), geometry))(q), want, atol=1e-6)
+    assert np.abs(of_score(q) - want).max() > 0.01
 
 
 @pytest.mark.parametrize(

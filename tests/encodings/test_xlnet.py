@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +37,8 @@ def paper(encoding, params, q, k, q_positions, k_positions, q_types, k_types):
 def test_logits_are_the_papers(random, clamp_len, typed):
     """More keys than queries, a row with gaps; three types, of which only equality counts; known and traced."""
     encoding = XLNet(clamp_len)
-    params = {name: random.normal(size=p.shape) for name, p in encoding.init(jax.random.key(0), DIMS).items()}
+    shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
+    params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
     q, k = random.normal(size=(2, 2, 3, 4)), random.normal(size=(2, 2, 7, 4))
     positions = np.array([np.arange(7), [3, 4, 9, 40, 41, 900, 901]], np.int32)
     types = np.array([[0, 0, 0, 1, 1, 2, 0], [5, 1, 1, 1, 5, 5, 0]]) if typed else None
@@ -48,8 +50,9 @@ def test_logits_are_the_papers(random, clamp_len, typed):
         return encoding.content_bias(params, q, k, Geometry.between(queries, keys, num_heads=2), None)
 
     with jax.enable_x64(True):
-        for lift in (lambda f: f, jax.jit):
-            got = lift(terms)(params, jnp.asarray(q), jnp.asarray(k), positions)
+        for program in (functools.partial(terms, positions=positions), terms):
+            rest = (positions,) if program is terms else ()
+            got = jax.jit(program)(params, q, k, *rest)
             assert got.dtype == jnp.float64
             np.testing.assert_allclose(got, want, atol=1e-9)
     got = jax.jit(terms)(*jax.tree.map(lambda x: x.astype(np.float32), (params, q, k)), positions)
@@ -58,7 +61,8 @@ def test_logits_are_the_papers(random, clamp_len, typed):
 
 
 def test_no_types_weigh_like_equal_types(random):
-    params = {name: random.normal(size=p.shape) for name, p in XLNet().init(jax.random.key(0), DIMS).items()}
+    shapes = jax.eval_shape(lambda: XLNet().init(jax.random.key(0), DIMS))
+    params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
     q, k, v = random.normal(size=(3, 1, 2, 5, 4))
     outputs = []
     with jax.enable_x64(True):

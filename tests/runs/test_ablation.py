@@ -7,7 +7,7 @@ import json
 import shutil
 
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.runs import ablation as ablation_module
@@ -15,15 +15,9 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked
 
-# A second cell with the same name of the group's files; it is only trained where a test says so.
-OTHER = dataclasses.replace(CONFIG, posenc=(), label="", training=dataclasses.replace(CONFIG.training, steps=10))
+# A second cell, with the programs of the first; it is only trained where a test says so.
+OTHER = dataclasses.replace(CONFIG, label="other")
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
@@ -37,7 +31,7 @@ def directory(tmp_path):
 def reported(tmp_path_factory):
     directory = tmp_path_factory.mktemp("reported") / "ablation"
     copy_of_the_run(directory / CONFIG.directory_name)
-    return ablate(ABLATION, directory)
+    return ablate(ABLATION, directory).directory
 
 
 @pytest.fixture
@@ -58,7 +52,7 @@ def test_results_have_a_row_for_every_replica_and_length(finished):
         scores = next(scores for scores in replica["evaluation"] if scores["length"] == row["length"])
         assert {name: row[name] for name in scores} == scores
         assert row["validation"] == replica["validation"]["exact_match"]
-        assert row["in_range"] == (row["length"] <= 3)
+        assert row["range"] == ("within" if row["length"] <= 3 else "beyond")
         assert (row["label"], row["task_label"], row["config_hash"]) == ("rope|learned", "cmc", config_hash(CONFIG))
         assert (row["mode"], row["group_size"], row["diverged_at"]) == ("map", 2, None)
     record = json.loads((finished / "ablation.json").read_text())
@@ -99,7 +93,7 @@ def test_other_settings_of_a_cell_are_refused_by_field(finished):
 
 
 def test_directories_of_other_things_are_refused(finished):
-    with pytest.raises(RefusedError, match="is the directory of a single run: choose another one"):
+    with pytest.raises(RefusedError, match="holds a single run, not an ablation: choose another directory"):
         ablate(ABLATION, finished / CONFIG.directory_name)
     (finished / "config.json").write_text("[1")
     with pytest.raises(RefusedError, match=r"config\.json is damaged"):
@@ -126,12 +120,12 @@ def test_a_broken_cell_costs_only_itself(directory, monkeypatch):
     with pytest.raises(FailedCellsError) as error:
         ablate(both, directory)
     assert "1 of 2 cells failed (run the same command again to repeat only them)" in str(error.value)
-    assert "cmc nope: RuntimeError: out of memory" in str(error.value)
+    assert "cmc other: RuntimeError: out of memory" in str(error.value)
     assert {row["label"] for row in rows(directory)} == {"rope|learned"}
     before = contents(directory / CONFIG.directory_name)
     fails = False
     ablate(both, directory)
-    assert [row["label"] for row in rows(directory)] == ["nope"] * 6 + ["rope|learned"] * 6
+    assert [row["label"] for row in rows(directory)] == ["other"] * 6 + ["rope|learned"] * 6
     assert contents(directory / CONFIG.directory_name) == before
     # The cell may be left out again, and comes back without being trained.
     ablate(ABLATION, directory)
@@ -143,7 +137,7 @@ def test_a_broken_cell_costs_only_itself(directory, monkeypatch):
 
 def test_a_signal_ends_the_ablation_and_not_only_the_cell(directory):
     both = Ablation("two", (OTHER, dataclasses.replace(OTHER, label="again")))
-    with pytest.raises(StoppedError, match="stopped at step 5 of 10, saved in"):
+    with pytest.raises(StoppedError, match="stopped at step 5 of 20, saved in"):
         ablate(both, directory, stop=lambda: 15)
     assert (directory / both.runs[0].directory_name / "group-000" / "checkpoints" / "5").is_dir()
     assert not (directory / both.runs[1].directory_name).exists()

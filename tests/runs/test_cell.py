@@ -8,26 +8,19 @@ import json
 import jax
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash, to_json
 from posenc_jax.encodings import Learned, RoPE
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.cell import refuse_foreign_tokens, run
 from posenc_jax.runs.checkpoint import digest
 from posenc_jax.runs.directory import complete, load_config
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked
 from posenc_jax.runs.state import load_group_state
 
-REPLICAS = [{"seed": seed, "learning_rate": rate} for seed, rate in CONFIG.replicas]
 WITH_FAST_RATE = dataclasses.replace(CONFIG, seeds=(0, 1, 2), learning_rates=(1e-2, 1e38))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
@@ -125,7 +118,7 @@ def test_more_seeds_and_rates_run_only_what_is_new(extended):
 def test_compiles_count_programs_never_groups_seeds_or_lengths(extended):
     _, _, results, made = extended
     assert len(results) == 3
-    assert made == ["train", "validate", "evaluate@5"]
+    assert made == ["train", "validate", "evaluate@3", "evaluate@6"]
 
 
 def test_fewer_seeds_use_only_theirs(extended):
@@ -243,7 +236,6 @@ def test_a_resume_elsewhere_is_marked(finished, monkeypatch):
     real = cell_module.environment()
     elsewhere = {**real, "threads": 99, "version": "99.0", "source": "f" * 64, "matmul_precision": "bfloat16"}
     monkeypatch.setattr(cell_module, "environment", lambda: elsewhere)
-    monkeypatch.setattr(Engine, "_measure", lambda self, group, state: {"replicas": REPLICAS})
     reporter = Notes()
     run(CONFIG, finished, reporter=reporter)
     assert json.loads((group / "result.json").read_text())["bit_exact"] is False
@@ -265,10 +257,9 @@ def test_stop_is_asked_while_lengths_are_measured(finished):
 
 
 def test_tokens_that_a_task_did_not_declare_are_refused():
-    cell = Engine(CONFIG, Notes(), lambda: None)
-    limit = CONFIG.task.vocab_size
-    cell._refuse_foreign_tokens({"largest_token": np.array([limit - 1]), "largest_target": np.array([limit - 1])})
+    task, limit = CONFIG.task, CONFIG.task.vocab_size
+    refuse_foreign_tokens(task, {"largest_token": np.array([limit - 1]), "largest_target": np.array([limit - 1])})
     with pytest.raises(ValueError, match=f"made largest token {limit}, beyond the {limit} that it declares"):
-        cell._refuse_foreign_tokens({"largest_token": np.array([0, limit]), "largest_target": np.array([0, 0])})
+        refuse_foreign_tokens(task, {"largest_token": np.array([0, limit]), "largest_target": np.array([0, 0])})
     with pytest.raises(ValueError, match="raise its num_classes"):
-        cell._refuse_foreign_tokens({"largest_token": np.array([0]), "largest_target": np.array([limit])})
+        refuse_foreign_tokens(task, {"largest_token": np.array([0]), "largest_target": np.array([limit])})

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
+from trained_runs import CONFIG, Notes, copy_of_the_run
 
 import posenc_jax
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.cell import run
 from posenc_jax.runs.environment import DECIDING, code, differences, environment, threads
 
 PACKAGE = Path(posenc_jax.__file__).parent
@@ -96,16 +96,12 @@ def test_threads_without_affinity(monkeypatch):
 
 
 def test_new_seeds_under_other_code_are_noted_and_not_called_exact(tmp_path, monkeypatch):
-    with compiled_once():
-        directory = copy_of_the_run(tmp_path / "run")
-        before = (directory / "group-000" / "result.json").read_bytes()
-        other = {**cell_module.environment(), "source": "f" * 64, "commit": "e" * 40}
-        monkeypatch.setattr(cell_module, "environment", lambda: other)
-        monkeypatch.setattr(Engine, "_train", lambda self, group, checkpoints: None)
-        new = {"replicas": [{"seed": 2, "learning_rate": 0.01}]}
-        monkeypatch.setattr(Engine, "_measure", lambda self, group, state: new)
-        reporter = Notes()
-        results = run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), directory, reporter=reporter)
+    directory = copy_of_the_run(tmp_path / "run")
+    before = (directory / "group-000" / "result.json").read_bytes()
+    other = {**cell_module.environment(), "source": "f" * 64, "commit": "e" * 40}
+    monkeypatch.setattr(cell_module, "environment", lambda: other)
+    reporter = Notes()
+    results = run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), directory, reporter=reporter)
     assert [result["bit_exact"] for result in results] == [True, False]
     (note,) = [text for text in reporter.notes if "elsewhere" in text]
     assert note.startswith("group-000, beside group-001, began elsewhere, its result will be marked bit_exact=false")

@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from trained_runs import CONFIG, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, contents, copy_of_the_run
 
 from posenc_jax.config import Execution
 from posenc_jax.runs.cell import run
@@ -14,12 +14,6 @@ from posenc_jax.runs.directory import complete, group_directories, plan, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.training import replicas
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from posenc_jax.runs.inference import Output, classify, load_run, summarize, tra
 from posenc_jax.training.step import model_of
 
 SENTENCES = ["owl sun", "ice", "sun ice ice sun red", "red sun owl", "sun", "ice sun sun ice ice ice owl"]
+SHORT = ["owl sun", "ice sun red", "red sun owl", "sun ice"]  # all of one width
 PIECES = ["owl sun ice. owl sun ice.", "ice sun."]
 
 
@@ -61,14 +62,16 @@ def test_the_outputs_that_were_measured(writing, seed):
 @pytest.mark.parametrize("decoding", [Greedy(), Beam(3), Sampling(temperature=2.0)], ids=lambda d: type(d).__name__)
 def test_one_by_one_or_together(decoding):
     loaded = load_run(trained("translation"))
-    texts = [SENTENCES[i % len(SENTENCES)] for i in range(20)]  # more than one batch
+    sentences = SENTENCES if isinstance(decoding, Greedy) else SHORT
+    texts = [sentences[i % len(sentences)] for i in range(20)]  # more than one batch
     together = translate(loaded, texts, decoding)
-    assert together == [translate(loaded, [text], decoding)[0] for text in texts[: len(SENTENCES)]] * 3 + together[:2]
+    alone = {text: translate(loaded, [text], decoding)[0] for text in sentences}
+    assert together == [alone[text] for text in texts]
     assert together[::-1] == translate(loaded, texts[::-1], decoding)
     if isinstance(decoding, Sampling):
-        again = translate(loaded, SENTENCES, decoding, random_seed=1)
-        assert again != together[: len(SENTENCES)]
-        assert again == translate(loaded, SENTENCES, decoding, random_seed=1)
+        again = translate(loaded, sentences, decoding, random_seed=1)
+        assert again != together[: len(sentences)]
+        assert again == translate(loaded, sentences, decoding, random_seed=1)
 
 
 def test_log_probabilities_and_ends():
@@ -94,12 +97,19 @@ def test_an_output_that_is_cut_off():
     assert np.isfinite(output.log_prob)
 
 
-def test_few_programs():
+def test_few_programs(monkeypatch):
     """One for each evaluated length, whose room for outputs encodings see."""
-    loaded = load_run(trained("translation"))
-    before = inference._decode._cache_size()
-    translate(loaded, [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))], Beam(2))
-    assert inference._decode._cache_size() - before == len(loaded.config.evaluation.lengths) == 3
+    loaded, traced, decoded = load_run(trained("translation")), [], inference.decoded
+    jax.clear_caches()
+
+    def counted(*given):
+        traced.append(given)
+        return decoded(*given)
+
+    monkeypatch.setattr(inference, "decoded", counted)
+    texts = [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))]
+    translate(loaded, texts)
+    assert len(traced) == len(loaded.config.evaluation.lengths) == 3
 
 
 def documents():
@@ -149,7 +159,7 @@ def test_too_long_documents():
         assert found[label] == pytest.approx(np.mean([piece[label] for piece in pieces]), abs=1e-9)
     (cut,) = classify(loaded, [document], too_long="truncate")
     assert cut == classify(loaded, [{**document, "body": document["body"][:37]}])[0]
-    with pytest.raises(RefusedError, match=r"summaries of the parts .* take --too-long truncate"):
+    with pytest.raises(RefusedError, match=r"summaries of the parts .* take 'truncate'"):
         summarize(load_run(trained("summarization")), ["owl"], too_long="window")
 
 
@@ -232,7 +242,7 @@ def test_every_text_has_the_width_that_its_length_was_measured_at(evaluated, wid
     config = CONFIGS["translation"]
     config = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, lengths=evaluated))
     inputs = [[7] * length for length in widths for _ in range(9)]  # one more than a batch holds
-    found = list(inference._batches(config, inputs, Notes(), "translate"))
+    found = list(inference.batches(config, inputs, Notes(), "translate"))
     assert len({len(batch) for _, batch in found}) == 1
     assert {number for _, batch in found for number in batch} == set(range(len(inputs)))
     for length, batch in found:

@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once
+from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
 from posenc_jax.runs import own_code
@@ -55,12 +55,6 @@ HELPER = """def window(relative, width):
 def unused(x):
     return x
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 class Brought:
@@ -114,7 +108,7 @@ def test_a_flipped_sign_is_never_finished_work(brought):
     with pytest.raises(RefusedError) as error:
         ablate(changed, directory, reporter=reporter)
     assert "window.py:Window has changed: its source was" in str(error.value)
-    assert "accept the change (--accept-changed-code)" in str(error.value)
+    assert "accept the change (accept_changed_code)" in str(error.value)
     assert not any("complete" in note for note in reporter.notes)
     (cell,) = directory.glob("copies-*")
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
@@ -146,7 +140,7 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     brought.helper.unlink()
     assert evaluate(directory)[1] == rows
     (copy,) = directory.rglob("window.py")
-    copy.write_text(copy.read_text().replace("SIGN = -1.0", "SIGN = 1.0"))
+    copy.write_text(copy.read_text().replace("SIGN = -1.0", "raise SystemExit('it ran')\nSIGN = -1.0\nSIGN *= -1"))
     brought.forget()
     with pytest.raises(RefusedError, match="is not the code that the run was made with"):
         load_config(directory)

@@ -78,14 +78,9 @@ COPYING = ("copying", {"kind": "cmc", "max_length": 3, "num_symbols": 4})
 SCAN = ("scan", {"model": "encoder_decoder"})
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("sharding")
-
-
-def trained(cache, *arguments, layouts=ALL_LAYOUTS):
+def trained(*arguments, layouts=ALL_LAYOUTS):
     code = PROGRAM.replace("ARGUMENTS", repr(arguments)).replace("LAYOUTS", layouts)
-    return processes.python(code, cache, devices=8)
+    return processes.python(code, devices=8)
 
 
 def check(found):
@@ -108,8 +103,8 @@ def check(found):
     return {path.split("/", 3)[-1] for path in matrices}
 
 
-def test_a_decoder_with_rope(cache):
-    split = check(trained(cache, COPYING, "rope", {}, layouts=ONE_LAYOUT))
+def test_a_decoder_with_rope():
+    split = check(trained(COPYING, "rope", {}, layouts=ONE_LAYOUT))
     names = [f"0/self_attention/{name}/{part}" for name in ("query", "key", "value") for part in ("kernel", "bias")]
     names += ["0/self_attention/output/kernel", "0/mlp/hidden/kernel", "0/mlp/hidden/bias", "0/mlp/output/kernel"]
     assert split == {f"blocks/{name}" for name in names}
@@ -119,18 +114,18 @@ def test_a_decoder_with_rope(cache):
 @pytest.mark.parametrize(
     "posenc", ["rope", "t5", "randomized(max_position=16, per='example')|learned", "shaw", "transformer_xl"]
 )
-def test_a_decoder_with_other_encodings(cache, posenc):
-    check(trained(cache, COPYING, posenc, {}))
+def test_a_decoder_with_other_encodings(posenc):
+    check(trained(COPYING, posenc, {}))
 
 
 @pytest.mark.slow
-def test_an_encoder(cache):
-    check(trained(cache, ("reverse_string", {"max_length": 4}), "t5", {}))
+def test_an_encoder():
+    check(trained(("reverse_string", {"max_length": 4}), "t5", {}))
 
 
 @pytest.mark.slow
-def test_an_encoder_and_a_decoder(cache):
-    split = check(trained(cache, SCAN, "rope", {}))
+def test_an_encoder_and_a_decoder():
+    split = check(trained(SCAN, "rope", {}))
     assert "blocks/0/cross_attention/query/kernel" in split
 
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, contents, copy_of_the_run
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax import Ablation, Run, parse
 from posenc_jax.config import config_hash, difference, from_json, is_own, to_json, type_name
@@ -22,12 +22,6 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.weights import load_weights
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
@@ -77,7 +71,15 @@ def test_every_value_class_of_the_package_is_registered_once():
             yield direct
             yield from subclasses(direct)
 
-    abstract = {"Task", "StringTask", "PositionTask", "TextTask", "PositionalEncoding", "RoPEScaling"}
+    abstract = {
+        "Task",
+        "StringTask",
+        "PositionTask",
+        "TextTask",
+        "PositionalEncoding",
+        "RoPEScaling",
+        "FrequencyDesign",
+    }
     classes = {
         cls
         for cls in subclasses(Value)

@@ -8,21 +8,15 @@ import json
 import jax
 import numpy as np
 import pytest
-from trained_runs import CONFIG, Notes, compiled_once, copy_of_the_run
+from trained_runs import CONFIG, Notes, copy_of_the_run
 
 from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import Engine, run
+from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.training.step import init_params
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
@@ -156,6 +150,6 @@ def test_a_resumed_run_does_not_start_over_from_its_source(source, tmp_path, mon
     result = tmp_path / "run" / "group-000" / "result.json"
     before = result.read_bytes()
     result.unlink()
-    monkeypatch.setattr(Engine, "_initial_params", None)
+    monkeypatch.setattr(cell_module, "transplant", None)
     run(config, tmp_path / "run")
     assert result.read_bytes() == before

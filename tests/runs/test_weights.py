@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 from flax import nnx
 from safetensors.numpy import load_file, save_file
-from trained_runs import CONFIG, compiled_once, copy_of_the_run
+from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.config import Run, to_json
@@ -23,6 +24,7 @@ from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.state import load_group_state
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.runs.weights import (
+    describe,
     export_weights,
     flat,
     load_model,
@@ -33,17 +35,11 @@ from posenc_jax.runs.weights import (
     run_metadata,
     save_weights,
 )
-from posenc_jax.training.step import init_params
+from posenc_jax.training.step import init_encodings, init_model, init_params
 
 MODEL = Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=12)
 SLOTS = Slots(encoder=(Learned(6), RoPE()), decoder=((T5Bias(),), (parse("fire")[0],)), cross=())
 METADATA = model_metadata("encoder_decoder", MODEL, SLOTS, vocab_size=5, num_classes=4, max_len=6)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-    with compiled_once():
-        yield
 
 
 @pytest.fixture
@@ -53,16 +49,19 @@ def source(tmp_path):
 
 def random_params(metadata=METADATA):
     """Float32 of all kinds: ordinary, negative zero, subnormal."""
-    from posenc_jax.runs.weights import _expected
-
-    rng = np.random.default_rng(5)
+    rng, model = np.random.default_rng(5), describe(Path("a file"), metadata)
+    common = {"kind": model.kind, "model": model.model, "vocab_size": model.vocab_size}
 
     def draw(leaf):
         values = rng.normal(size=leaf.shape).astype(np.float32)
         values.flat[0], values.flat[-1] = -0.0, 1e-42
         return values
 
-    return jax.tree.map(draw, _expected(metadata))
+    def init():
+        encodings = init_encodings(np.int32(0), slots=model.slots, max_len=model.max_len, **common)
+        return {**init_model(np.int32(0), num_classes=model.num_classes, **common), "posenc": encodings}
+
+    return jax.tree.map(draw, jax.eval_shape(init))
 
 
 def same(a, b):
@@ -180,8 +179,8 @@ def test_damaged_and_foreign_files(tmp_path):
     assert "in float16 instead of float32" in refused()
     gone = {**METADATA, "slots": {**METADATA["slots"], "encoder": [{"type": "gone_away.mine:Own"}]}}
     save_file(tensors, path, {"posenc_jax": json.dumps(gone)})
-    assert "does not give a model (ModuleNotFoundError: No module named 'gone_away')" in refused()
-    assert "in the folder that the run was started from" in refused()
+    assert f"{path}: 'gone_away.mine:Own' is neither a class of posenc_jax nor" in refused()
+    assert "from Python hand the class in (own=), or start from the directory of the run" in refused()
     path.unlink()
     assert f"there is no file {path}" in refused()
 
@@ -223,8 +222,8 @@ def test_export_of_a_run(source, tmp_path):
 def test_of_several_rates_the_best_is_exported(source, tmp_path):
     for name, changes in {
         "result.json": lambda data: [
-            replica | {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
-            for replica, score in zip(data["replicas"], (0.25, 0.75), strict=True)
+            replica | {"seed": 0, "learning_rate": rate, "validation": {**replica["validation"], "exact_match": score}}
+            for replica, rate, score in zip(data["replicas"], (0.01, 0.02), (0.25, 0.75), strict=True)
         ],
         "config.json": lambda data: [[0, 0.01], [0, 0.02]],
     }.items():

@@ -1,6 +1,7 @@
 """Phases against exact decimal arithmetic, with pi from its published digits."""
 
 import decimal
+import functools
 import math
 
 import jax
@@ -59,18 +60,19 @@ def test_traced_integer_positions_are_right_at_every_int32_position():
 
 
 def test_every_integer_type_and_shape():
+    traced = jax.jit(lambda p: sincos(p, FREQUENCIES))
     for dtype, positions in [(np.int8, [-128, 0, 127]), (np.uint8, [255, 3]), (np.uint32, [2**32 - 1, 2**31, 5])]:
-        got = sincos(jnp.asarray(np.array(positions, dtype)), FREQUENCIES)
+        got = traced(np.array(positions, dtype))
         assert worst(got, positions) < 2e-7
     with jax.enable_x64(True):
         far = np.array([2**35 + 1, -(2**36), 2**31], np.int64)
-        assert worst(sincos(jnp.asarray(far), FREQUENCIES), far) < 2e-7
-        assert worst(sincos(jnp.asarray(far), FREQUENCIES, jnp.float64), far) < 2e-8
+        assert worst(traced(far), far) < 2e-7
+        assert worst(jax.jit(lambda p: sincos(p, FREQUENCIES, jnp.float64))(far), far) < 2e-8
     assert worst(sincos(np.array([2**35 + 1]), FREQUENCIES, np.float64), [2**35 + 1]) < 2e-8
     for p in (np.int32(-7), jnp.int32(-7)):
         assert worst([s[None] for s in sincos(p, FREQUENCIES)], [-7]) < 2e-7
     grid = np.arange(6).reshape(1, 2, 3)
-    assert sincos(jnp.asarray(grid), FREQUENCIES)[0].shape == (1, 2, 3, len(FREQUENCIES))
+    assert jax.eval_shape(traced, grid)[0].shape == (1, 2, 3, len(FREQUENCIES))
 
 
 def test_fractional_positions():
@@ -80,19 +82,19 @@ def test_fractional_positions():
     assert worst(sincos(positions, frequencies, np.float64), positions, frequencies) < bound
     assert worst(jax.jit(lambda p: sincos(p, frequencies))(jnp.asarray(positions)), positions, frequencies) < 3e-7
     with jax.enable_x64(True):
-        got = sincos(jnp.asarray(positions, jnp.float64), frequencies, jnp.float64)
+        got = jax.jit(lambda p: sincos(p, frequencies, jnp.float64))(positions.astype(np.float64))
         assert worst(got, positions, frequencies) < bound
     half = jnp.asarray([200.5], jnp.bfloat16)  # the position itself is rounded to 200; angles are not
-    assert worst(sincos(half, frequencies), np.asarray(half, np.float64), frequencies) < 3e-7
-    slope = jax.grad(lambda p: sincos(p, frequencies)[0][3])(1e6 + 0.125)
+    assert worst(jax.jit(lambda p: sincos(p, frequencies))(half), np.asarray(half, np.float64), frequencies) < 3e-7
+    slope = jax.jit(jax.grad(lambda p: sincos(p, frequencies)[0][3]))(1e6 + 0.125)
     np.testing.assert_allclose(slope, frequencies[3] * exact([1e6 + 0.125], frequencies)[1][0, 3], rtol=1e-5)
     assert np.isnan(sincos(np.array([np.nan]), frequencies)[0]).all()
 
 
 def test_angles_are_never_computed_in_bfloat16():
     positions = np.arange(3000, 4000)
-    for given in (positions, jnp.asarray(positions)):
-        sin, cos = sincos(given, FREQUENCIES, jnp.bfloat16)
+    in_bfloat16 = functools.partial(sincos, frequencies=FREQUENCIES, dtype=jnp.bfloat16)
+    for sin, cos in (in_bfloat16(positions), jax.jit(in_bfloat16)(positions)):
         assert sin.dtype == cos.dtype == jnp.bfloat16
         assert worst((sin, cos), positions) < 2**-8  # one rounding of a value up to 1
 
