@@ -58,11 +58,14 @@ def signal_when(
     return False
 
 
-def python(code: str, *, devices: int = 2, timeout: float = 280) -> dict:
-    """The JSON object that a Python program prints as its last line, run with so many host devices."""
+def python(code: str, *, devices: int = 2, timeout: float = 280, as_users: bool = False) -> dict:
+    """The JSON object that a Python program prints as its last line, run with so many host devices.
+
+    as_users: compiled as well as users' programs are, not as quickly as the tests'.
+    """
     found = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment(devices) | {"JAX_NUM_CPU_DEVICES": str(devices)},
+        env=environment(devices) | {"JAX_NUM_CPU_DEVICES": str(devices)} | ({"XLA_FLAGS": ""} if as_users else {}),
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -20,6 +20,7 @@ from posenc_jax.data.text import Classification, Data, Summarization, Translatio
 from posenc_jax.encodings import LogScaling, Sinusoidal
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.reporter import Reporter
 
 WORDS = ("red", "sun", "owl", "ice")
 LABELS = ("bird", "star")
@@ -107,6 +108,6 @@ def trained(kind: str) -> Path:
 
     def make(place: Path) -> None:
         with small_corpus(config.task.data.name, ROWS[kind], place.with_name(f"{kind}-data")):
-            run(config, place)
+            run(config, place, reporter=Reporter())
 
     return session.made_once(kind, make)

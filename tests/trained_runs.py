@@ -47,7 +47,7 @@ class Notes(Reporter):
 
 @functools.cache
 def _trained() -> Path:
-    return session.made_once("run", lambda place: run(CONFIG, place))
+    return session.made_once("run", lambda place: run(CONFIG, place, reporter=Reporter()))
 
 
 def copy_of_the_run(place: Path) -> Path:

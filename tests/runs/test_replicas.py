@@ -22,8 +22,8 @@ from posenc_jax.runs.cell import run
 
 config = dataclasses.replace(CONFIG, posenc=parse(POSENC), evaluation=Evaluation(lengths=(2, 3), num_examples=8))
 
-def outcome(size, seeds):
-    changed = dataclasses.replace(config, seeds=seeds, execution=Execution(mode="devices", group_size=size))
+def outcome(size, seeds, mode="devices"):
+    changed = dataclasses.replace(config, seeds=seeds, execution=Execution(mode=mode, group_size=size))
     with tempfile.TemporaryDirectory() as directory:
         results = run(changed, directory)
     return {
@@ -36,17 +36,23 @@ print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
 
 
 def outcomes(calls, devices, posenc):
-    return processes.python(PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc)), devices=devices)
+    """Compiled as users compile: what bits depend on, XLA's flags decide too."""
+    code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc))
+    return processes.python(code, devices=devices, as_users=True)
 
 
 @pytest.mark.parametrize(
     "posenc", ["rope|learned", pytest.param("randomized(max_position=16)|rope", marks=pytest.mark.slow)]
 )
 def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc):
-    """Alone (with a spare), in groups of two, and in a group of four on two devices with a spare in it."""
+    """Alone (with a spare), in groups of two, and in a group of four on two devices with a spare in it. So in mode
+    "map": one after the other is what each is alone.
+    """
     calls = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
-    found = outcomes(calls, 2, posenc)
+    mapped = {"map alone": (1, (1,), "map"), "map both": (2, (0, 1), "map")}
+    found = outcomes(calls | mapped, 2, posenc)
     assert {name: found[name]["groups"] for name in calls} == {"alone": [2], "two groups": [2, 2], "four": [4]}
+    assert found["map alone"]["1"] == found["map both"]["1"]
     for name in calls:
         assert found[name]["0"] == found["four"]["0"], name
     assert found["two groups"]["1"] == found["four"]["1"]
@@ -56,17 +62,6 @@ def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc):
 
 def replicas_of(directory):
     return json.loads((directory / "group-000" / "result.json").read_text())["replicas"]
-
-
-def trained_as(execution, directory):
-    """The second replica of the tiny run, alone in a run of this layout."""
-    (result,) = run(dataclasses.replace(CONFIG, seeds=(1,), execution=execution), directory)
-    (replica,) = result["replicas"]
-    return replica
-
-
-def test_map_mode_equals_a_single_run(tmp_path):
-    assert trained_as(Execution("map"), tmp_path / "alone") == replicas_of(copy_of_the_run(tmp_path / "run"))[1]
 
 
 def test_vmap_is_near_a_single_run(tmp_path):

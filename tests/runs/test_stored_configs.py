@@ -72,6 +72,7 @@ def test_every_value_class_of_the_package_is_registered_once():
             yield from subclasses(direct)
 
     abstract = {
+        "Reveal",
         "Task",
         "StringTask",
         "PositionTask",
