@@ -27,9 +27,10 @@ def misfit(group: Group, step: int, state: Any) -> str:
     """Why a state is not one of this group at this step, or ""."""
     if not (np.asarray(state["step"]) == step).all():
         return f"its state is of step {int(state['step'][0])}"
-    found = [(int(seed), float(rate)) for seed, rate in zip(state["seed"], state["learning_rate"], strict=True)]
-    wanted = [(seed, float(np.float32(rate))) for seed, rate in group.filled]
-    return "" if found == wanted else f"its state is of seeds {', '.join(str(seed) for seed, _ in found)}"
+    for name, wanted in zip(("seed", "learning_rate"), zip(*group.filled, strict=True), strict=True):
+        if not np.array_equal(state[name], np.asarray(wanted, state[name].dtype)):
+            return f"its state is of {name.replace('_', ' ')}s {', '.join(f'{value:g}' for value in state[name])}"
+    return ""
 
 
 def load_group_state(

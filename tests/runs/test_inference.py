@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sealed_files
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
 
 from posenc_jax.config import to_json
@@ -169,10 +170,10 @@ def copied(tmp_path, kind="translation"):
 
 def diverge(directory, *seeds):
     path = directory / "group-000" / "result.json"
-    result = json.loads(path.read_text())
+    result = sealed_files.read(path)
     for replica in result["replicas"]:
         replica["diverged_at"] = 20 if replica["seed"] in seeds else None
-    path.write_text(json.dumps(result))
+    sealed_files.write(path, result)
 
 
 def test_the_first_seed_that_did_not_diverge(tmp_path):
@@ -192,8 +193,7 @@ def spoil(directory, what):
     if what == "result":
         (directory / "group-000" / "result.json").unlink()
     elif what == "tokenizer":
-        record = json.loads((directory / "data.json").read_text()) | {"tokenizer": "0" * 64}
-        (directory / "data.json").write_text(json.dumps(record))
+        sealed_files.rewrite(directory / "data.json", lambda data: data.update(tokenizer="0" * 64))
     elif what == "generated":
         config = to_json(CONFIGS["translation"]) | {"task": to_json(Copying(kind="rsc")), "posenc": []}
         config["evaluation"] |= {"decoded_examples": 0}

@@ -12,6 +12,7 @@ import types
 from pathlib import Path
 
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
@@ -167,8 +168,9 @@ def test_a_directory_that_did_not_record_the_source_is_refused(brought):
     config = brought.config()
     run(config, directory)
     for path in (directory / "config.json", directory / "group-000" / "config.json"):
-        data = json.loads(path.read_text())
-        del data["format"], data["code"]
+        data = sealed_files.read(path)
+        for name in ("format", "code", "config_hash"):
+            data.pop(name, None)
         path.write_text(json.dumps(data))
     with pytest.raises(RefusedError, match=r"window\.py:Window may have changed, for its source was not recorded then"):
         run(config, directory)
