@@ -23,6 +23,9 @@ from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.files import Log, read_json
 from posenc_jax.runs.state import abstract_state, load_group_state, misfit
 
+# Orbax leaves a coroutine or a thread behind where a damaged file ended it.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 FLIPS = 20
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
 CELL = CONFIG.directory_name
@@ -64,6 +67,14 @@ def everything_read(directory):
     )
 
 
+def outcome(directory):
+    """What was read, or the refusal."""
+    try:
+        return everything_read(directory), ""
+    except ValueError as error:
+        return None, str(error)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -80,14 +91,15 @@ def test_no_flipped_bit_is_silent(directory, name):
         content = bytearray(original)
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(content)
-        try:
-            assert everything_read(directory) == sound, bytes(content)
-        except ValueError as error:
-            refused += 1
-            assert str(path) in str(error), bytes(content)
-            assert "\n" not in str(error)
-            assert any(way in str(error) for way in ("restore it, or ", "run the ablation again"))
+        read, problem = outcome(directory)
         path.write_bytes(original)
+        if not problem:
+            assert read == sound, bytes(content)
+            continue
+        refused += 1
+        assert str(path) in problem, bytes(content)
+        assert "\n" not in problem
+        assert any(way in problem for way in ("restore it, or ", "run the ablation again"))
     assert refused > FLIPS // 2
     assert everything_read(directory) == sound
 
@@ -152,11 +164,9 @@ def test_a_file_that_lost_its_checksum_is_damaged(finished, name):
     path = finished / "group-000" / name
     text = path.read_text()
     path.write_text(text[: text.rindex(",")] + "}")
+    read = read_environments if name == "environment.json" else evaluate
     with pytest.raises(DamagedFileError, match=rf"{name} is damaged \(it has lost its checksum\)"):
-        if name == "environment.json":
-            read_environments(path.parent)
-        else:
-            evaluate(finished)
+        read(path.parent)
 
 
 def unfinished(directory):
