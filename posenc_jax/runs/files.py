@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.files import HeldError, LockingError, held, write_atomically, write_changed
+from posenc_jax.files import HeldError, LockingError, append, held, write_atomically, write_changed
 from posenc_jax.runs.errors import RefusedError
 
 
@@ -51,10 +50,7 @@ def dumps(value: Any) -> str:
 
 def append_rows(path: Path, rows: Iterable[dict]) -> None:
     """Appends one line per row and waits until they are on disk."""
-    with path.open("a") as file:
-        file.writelines(dumps(row) + "\n" for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
+    append(path, "".join(dumps(row) + "\n" for row in rows))
 
 
 def read_rows(path: Path) -> list[dict]:
