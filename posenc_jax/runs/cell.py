@@ -18,7 +18,7 @@ from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
-from posenc_jax.files import remove_unfinished, write_atomically
+from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import (
     Group,
@@ -104,6 +104,7 @@ class Engine:
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        refuse_links(group.directory.parent, group.directory / "checkpoints")
         remove_unfinished(group.directory)
         bit_exact = self._note_environment(group)
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
