@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from posenc_jax.drawing.style import styles
-from posenc_jax.files import write_atomically
+from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.report import page, paper, parquet, tables
 from posenc_jax.results import read_record, summarise
 
@@ -43,6 +43,7 @@ def build(directory: Path | str) -> list[Path]:
     if "results.parquet" not in absent:
         files["results.parquet"] = parquet.parquet_bytes(record.rows)
     for name, data in files.items():
+        refuse_links(directory, (directory / name).parent)
         (directory / name).parent.mkdir(exist_ok=True)
         write_atomically(directory / name, data)
     write_atomically(directory / _MARKER, of_what)

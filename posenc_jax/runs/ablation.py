@@ -11,7 +11,7 @@ from typing import Any
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import elements, spec
-from posenc_jax.files import write_changed
+from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
@@ -83,6 +83,7 @@ def ablate(
         for number, cell in enumerate(to_run):
             reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
             try:
+                refuse_links(directory, places[cell])
                 run(cell, places[cell], accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise

@@ -19,7 +19,7 @@ from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
-from posenc_jax.files import remove_unfinished, write_atomically
+from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import put_result_aside, refuse_lost_rows
@@ -107,6 +107,7 @@ class Engine:
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        refuse_links(group.directory.parent, group.directory / "checkpoints")
         remove_unfinished(group.directory)
         now = environment() | {"mode": mode_of(self.config.execution), "own": digests(self.config)}
         bit_exact = record_environment(group, now, self.reporter.note)

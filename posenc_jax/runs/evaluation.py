@@ -19,9 +19,10 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.files import make_directory, write_atomically
+from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.directory import (
+    check_writable,
     code_in,
     finished,
     group_directories,
@@ -77,7 +78,9 @@ def evaluate(
     lengths = config.evaluation.lengths if lengths is None else lengths
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
     groups_of(directory, config)
-    groups = group_directories(directory)
+    groups, folder = group_directories(directory), directory / "evaluations"
+    check_writable(folder)
+    refuse_links(directory, folder)
     for group_directory in groups:
         finished(group_directory)
     changed = _for_these_devices(changed, reporter.note)
@@ -107,8 +110,8 @@ def evaluate(
     if loaded is not None:
         question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
-    path = directory / "evaluations" / f"{name}.json"
-    make_directory(path.parent)
+    path = folder / f"{name}.json"
+    make_directory(folder)
     if decoded:
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, sealed_line({**question, "rows": rows}))

@@ -7,13 +7,12 @@ import hashlib
 import itertools
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
-from posenc_jax.files import HeldError, LockingError, held, sync, write_atomically, write_changed
+from posenc_jax.files import HeldError, LockingError, append, held, sync, write_atomically, write_changed
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 
 
@@ -82,7 +81,7 @@ def put_aside(path: Path) -> Path:
 
 def append_rows(path: Path, rows: Iterable[dict]) -> None:
     """Appends a line with a checksum for each row and returns when they are on disk."""
-    _append(path, "".join(map(sealed_line, rows)).encode())
+    append(path, "".join(map(sealed_line, rows)))
 
 
 class Log:
@@ -103,9 +102,9 @@ class Log:
 
     def append(self, rows: Iterable[dict]) -> None:
         """Returns when the rows are on disk."""
-        content = "".join(map(sealed_line, rows)).encode()
-        _append(self.path, content)
-        self._total.update(content)
+        text = "".join(map(sealed_line, rows))
+        append(self.path, text)
+        self._total.update(text.encode())
 
     def cut_back(self, step: int) -> None:
         """Drops the rows after ``step``, so that training on from its checkpoint writes each row once."""
@@ -129,16 +128,6 @@ class Log:
 
     def _content(self) -> bytes:
         return self.path.read_bytes() if self.path.exists() else b""
-
-
-def _append(path: Path, content: bytes) -> None:
-    new = not path.exists()
-    with path.open("ab") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    if new:
-        sync(path.parent)
 
 
 def _up_to(content: bytes, step: int) -> list[Line]:

@@ -22,7 +22,7 @@ from typing import Any
 
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
-from posenc_jax.files import write_changed
+from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.runs.errors import RefusedError
 
 Digests = dict[str, str]
@@ -62,6 +62,7 @@ def save(config: Any, directory: Path) -> None:
     for cls in own_classes(config).values():
         for part in _stands_on(cls):
             copy = folder / part.place
+            refuse_links(directory, copy.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             write_changed(copy, part.path.read_text())
 
