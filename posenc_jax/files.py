@@ -158,11 +158,10 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(directory: Path) -> None:
-    """`sync` of everything below a directory, of itself, and of its name."""
+    """`sync` of everything below a directory, and of itself; not of its name."""
     for folder, _, names in os.walk(directory, topdown=False):
         for path in (*(Path(folder, name) for name in names), Path(folder)):
             sync(path)
-    sync(directory.parent)
 
 
 def make_directory(directory: Path) -> None:

@@ -1,8 +1,8 @@
 """Checkpoints: Orbax behind one small adapter that verifies what it reads and falls back to the newest good step.
 
-Loss of power: Orbax renames a step when its files are written, not when they are on disk. So a step is waited for, with
-all its files and its name, before the saving counts as done, and only then older steps are removed: of what was saved
-there is always a whole step on disk, and one that the rename made visible too early is found by its checksums.
+Loss of power: Orbax gives a step its name when its files are written, not when they are on disk. So a step is saved
+under another name, all of it is waited for, then it gets its own, which is waited for too; only then older steps are
+removed. Whatever has a step's name is whole, and of what was saved there is always a step.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.files import make_directory, sync_tree
+from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import put_aside
 from posenc_jax.training.paths import names
 
 KEPT = 2
+_UNFINISHED = ".unfinished"
 
 
 class DamagedError(Exception):
@@ -38,7 +39,7 @@ class Checkpoints:
     """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under
     way.
 
-    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only.
+    A step gets its name when it is whole and on disk, so a killed process leaves whole steps and unfinished ones only.
     Orbax does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes
     into each step's metadata and is checked on reading.
     """
@@ -149,13 +150,16 @@ class Checkpoints:
             record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
         metadata = {"leaves": record, **about}
         path = self.at(about["step"])
+        unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
         make_directory(self._directory)
         self._remove_unfinished()
-        ocp.save(path, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
-        sync_tree(path)
+        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        sync_tree(unfinished)
+        unfinished.rename(path)
+        sync(self._directory)
 
     def _remove_unfinished(self) -> None:
-        for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
+        for stale in (*self._directory.glob(f"*{_UNFINISHED}"), *self._directory.glob("*.orbax-checkpoint-tmp*")):
             shutil.rmtree(stale, ignore_errors=True)
 
     def _not_saved(self, error: Exception) -> SaveError:
