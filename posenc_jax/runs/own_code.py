@@ -160,7 +160,11 @@ def _from_copy(folder: Path, name: str, digest: str) -> type:
     file, _, word = name.partition(":")
     for path in sorted(folder.rglob(file)):
         place = path.relative_to(folder)
-        if _digest(_statements(_module_of(place), path, word, folder)) != digest:
+        try:
+            same = _digest(_statements(_module_of(place), path, word, folder)) == digest
+        except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+            same = False
+        if not same:
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
             )
