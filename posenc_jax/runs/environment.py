@@ -17,6 +17,7 @@ import jax
 import posenc_jax
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
+_CPUINFO = Path("/proc/cpuinfo")
 
 # What changes the last bits of a result. What a commit means for the code, `source` tells.
 DECIDING = (
@@ -114,7 +115,7 @@ def _cpu_features() -> str | None:
 def _cpuinfo(name: str) -> str:
     """What Linux says of the first processor under a name, or ""."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = _CPUINFO.read_text().splitlines()
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")
