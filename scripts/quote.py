@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.report.tables import published_text
 from posenc_jax.results import read_record, read_result, summarise
@@ -61,7 +62,7 @@ def quoted(ablation: Path) -> Json:
     missing += [f"{c.task_label}/{c.label}: {c.unfinished}" for t in summary.tasks for c in t.cells if c.unfinished]
     if missing:
         raise ValueError(f"{ablation} is not finished: {'; '.join(missing)}; run its ablation to the end")
-    environments = [json.loads(path.read_text())["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
+    environments = [unseal(path.read_bytes())[0]["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
     return {
         "name": summary.name,
         "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell.get("code") or ()}),

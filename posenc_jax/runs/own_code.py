@@ -22,7 +22,7 @@ from typing import Any
 
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
-from posenc_jax.files import write_changed
+from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.runs.errors import RefusedError
 
 Digests = dict[str, str]
@@ -62,6 +62,7 @@ def save(config: Any, directory: Path) -> None:
     for cls in own_classes(config).values():
         for part in _stands_on(cls):
             copy = folder / part.place
+            refuse_links(directory, copy.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             write_changed(copy, part.path.read_text())
 
@@ -159,7 +160,11 @@ def _from_copy(folder: Path, name: str, digest: str) -> type:
     file, _, word = name.partition(":")
     for path in sorted(folder.rglob(file)):
         place = path.relative_to(folder)
-        if _digest(_statements(_module_of(place), path, word, folder)) != digest:
+        try:
+            same = _digest(_statements(_module_of(place), path, word, folder)) == digest
+        except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+            same = False
+        if not same:
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
             )
