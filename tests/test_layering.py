@@ -45,7 +45,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "checkpoint", "state", "weights"),
-        *("transplant", "supply", "preflight", "cell", "ablation", "evaluation", "inference"),
+        *("transplant", "supply", "machine", "preflight", "cell", "ablation", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
 }
