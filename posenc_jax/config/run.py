@@ -5,6 +5,7 @@ way out, before anything is compiled.
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from posenc_jax.config.settings import FLOAT32, Evaluation, Execution, Optimizer, Training, is_positive
@@ -14,6 +15,7 @@ from posenc_jax.encodings import spec
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot, elements
 from posenc_jax.encodings.value import Value
+from posenc_jax.file_names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
 
@@ -142,11 +144,8 @@ class Run(Value):
         """The cell's directory: a short label and 8 hex digits of the config's hash (seeds, learning rates and names
         apart).
         """
-        words = f"{self.table}-{self.label}".lower()
-        short = "".join(c if c.isalnum() else "-" for c in words)
-        while "--" in short:
-            short = short.replace("--", "-")
-        return f"{short[:40].strip('-')}-{config_hash(self)}"
+        words = re.sub(r"[\W_]+", "-", f"{self.table}-{self.label}".lower())
+        return file_name(words[:40].strip("-"), config_hash(self))
 
 
 @dataclasses.dataclass(frozen=True)

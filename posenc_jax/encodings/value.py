@@ -102,11 +102,13 @@ _NUMBERS: dict[type, tuple[type, ...]] = {
 def _number(value: Any, kind: type, name: str) -> Any:
     """``value`` as a Python number of type ``kind``: never a bool for a number, a float for a whole one, or a NaN."""
     shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4096 else "a number of over 1000 digits"
-    if not isinstance(value, _NUMBERS[kind]) or (kind is not bool and isinstance(value, bool)) or value != value:
-        raise ValueError(f"{name} = {shown} must be of type {kind.__name__}")
-    if kind is int and not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"{name} = {shown} must lie between -{LARGEST} and {LARGEST}")
+    is_number = isinstance(value, _NUMBERS[kind]) and (kind is bool or not isinstance(value, bool))
     try:
-        return kind(value)
+        number = kind(value) if is_number else None
     except OverflowError:  # a whole number beyond the range of floats
-        raise ValueError(f"{name} = {shown} must be of type {kind.__name__}") from None
+        number = None
+    if number is None or number != number:
+        raise ValueError(f"{name} = {shown} must be of type {kind.__name__}")
+    if kind is int and not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"{name} = {shown} must lie between -{LARGEST} and {LARGEST}")
+    return number

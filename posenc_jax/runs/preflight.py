@@ -36,17 +36,20 @@ def check_run(config: Run) -> None:
         raise RefusedError(str(error)) from None
 
 
-def check_memory(config: Run) -> None:
-    """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has."""
+def check_memory(config: Run, *, trained: bool = False) -> None:
+    """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has; of one that is
+    ``trained`` to measure it.
+    """
     host, device = host_memory(), device_memory()
 
     def lacking(run: Run) -> tuple[Memory, int, str] | None:
         memory = memory_here(run)
-        on_host = memory.checkpoint + (memory.peak if jax.default_backend() == "cpu" else 0)
+        computing = memory.state + memory.measuring if trained else memory.peak
+        on_host = memory.checkpoint + (computing if jax.default_backend() == "cpu" else 0)
         if host is not None and on_host > host:
             return memory, on_host, f"this machine has {_size(host)}"
-        if device is not None and memory.peak > device:
-            return memory, memory.peak, f"its accelerator has {_size(device)}"
+        if device is not None and computing > device:
+            return memory, computing, f"its accelerator has {_size(device)}"
         return None
 
     found = lacking(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,9 +34,9 @@ def too_large(run: Run, fits: Callable[[Run], bool]) -> TooLarge | None:
     found = []
     for path, value in _counts(run):
         unit = _unit(run, path)
-        largest = _largest(lambda number, path=path, unit=unit: _fits(run, path, number * unit, fits), value // unit)
+        largest = unit * _largest(functools.partial(_fits, run, path, unit, fits), value // unit)
         if largest:
-            found.append(TooLarge(_named(run, path), value, largest * unit))
+            found.append(TooLarge(_named(run, path), value, largest))
     return max(found, key=lambda one: (one.field in _FREE, one.largest / one.value), default=None)
 
 
@@ -57,11 +58,12 @@ def _counts(value: Any, path: Path = ()) -> Iterator[tuple[Path, int]]:
 
 def _unit(run: Run, path: Path) -> int:
     """What a count must be a multiple of."""
-    return {
+    units: dict[Path, int] = {
         ("model", "d_model"): run.model.num_heads if run.model.head_dim is None else 1,
         ("model", "mlp_dim"): run.execution.model,
         ("training", "batch_size"): run.training.microbatches * run.execution.data,
-    }.get(path, 1)
+    }
+    return units.get(path, 1)
 
 
 def _largest(allowed: Callable[[int], bool], value: int) -> int:
@@ -83,10 +85,10 @@ def _rounded(number: int) -> int:
     return number >> shift << shift
 
 
-def _fits(run: Run, path: Path, count: int, fits: Callable[[Run], bool]) -> bool:
-    """Whether the run with another count is one that can be, and fits."""
+def _fits(run: Run, path: Path, unit: int, fits: Callable[[Run], bool], number: int) -> bool:
+    """Whether the run with ``number`` units of a count is one that can be, and fits."""
     try:
-        changed: Run = _changed(run, path, count)
+        changed: Run = _changed(run, path, unit * number)
     except ValueError:
         return False
     return fits(changed)

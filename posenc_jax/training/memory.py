@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from typing import Any
 
 import jax
 
@@ -76,9 +77,14 @@ class Memory:
         return self.gradients + self.batch + self.activations + self.attention + self.logits + self.positions
 
     @property
+    def measuring(self) -> int:
+        """What evaluation takes besides."""
+        return max(self.evaluation + self.scores, self.decoding)
+
+    @property
     def peak(self) -> int:
         """The most that is taken at one time where the run is computed."""
-        return self.state + max(self.step, self.evaluation + self.scores, self.decoding)
+        return self.state + max(self.step, self.measuring)
 
     @property
     def largest(self) -> tuple[str, int]:
@@ -217,20 +223,26 @@ def _scores(run: Run, at_once: int) -> int:
     task, most = run.task, 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
-        width = _decoder_width(run, bucket.max_length) or task.width(bucket.max_length)
-        shape = (1,) if run.model.pooling is not None else (width,)
-        whole, targets = (bucket.chunk, task.width(bucket.max_length)), (bucket.chunk, *shape)
-        ints, floats = (functools.partial(jax.ShapeDtypeStruct, dtype=kind) for kind in ("int32", "float32"))
-        example = Example(
-            inputs=ints(whole),
-            targets=ints(targets),
-            weights=floats(targets),
-            length=ints(whole[:1]),
-            segment_ids=ints(whole),
+        width = task.width(bucket.max_length)
+        targets = 1 if run.model.pooling is not None else _decoder_width(run, bucket.max_length) or width
+        sums = jax.eval_shape(
+            task.extra_sums,
+            jax.ShapeDtypeStruct((bucket.chunk, targets, task.num_classes), "float32"),
+            _example(bucket.chunk, width, targets),
         )
-        sums = jax.eval_shape(task.extra_sums, floats((*targets, task.num_classes)), example)
         most = max(most, chunks * sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(sums)))
     return most
+
+
+def _example(rows: int, width: int, targets: int) -> Any:
+    """A batch in shapes only."""
+    return Example(
+        inputs=jax.ShapeDtypeStruct((rows, width), "int32"),  # type: ignore[arg-type]
+        targets=jax.ShapeDtypeStruct((rows, targets), "int32"),  # type: ignore[arg-type]
+        weights=jax.ShapeDtypeStruct((rows, targets), "float32"),  # type: ignore[arg-type]
+        length=jax.ShapeDtypeStruct((rows,), "int32"),  # type: ignore[arg-type]
+        segment_ids=jax.ShapeDtypeStruct((rows, width), "int32"),  # type: ignore[arg-type]
+    )
 
 
 def _decoding(run: Run) -> int:

@@ -54,7 +54,7 @@ def test_equal_settings_are_equal_values():
     )
     assert type(Example(either=0.5).either) is float
     assert type(Example(either=2).either) is int
-    assert Example(inner=Inner(3.0)).inner == Inner(3)
+    assert Example(inner=Inner(np.int64(3))).inner == Inner(3)
 
     traces = []
 
