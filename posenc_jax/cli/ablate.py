@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable
 from posenc_jax.config import Ablation
+from posenc_jax.file_names import file_name
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
@@ -40,7 +41,7 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     directory, accept = None, False
     if overrides:
         config, directory, accept = override_all(config, overrides, f"posenc ablate {config_file}")
-    directory = directory or Path("runs") / config.name
+    directory = directory or Path("runs") / file_name(config.name)
     directory = directory.expanduser().absolute()
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter

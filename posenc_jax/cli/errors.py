@@ -31,6 +31,13 @@ def at_home(path: Path) -> Path:
         raise UsageError(f"{path}: there is no home directory of {path.parts[0]!r}: write the path in full") from None
 
 
+def place(text: str) -> Path:
+    """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
+    if not text.strip():
+        raise UsageError(f"{text!r} names no place: name a file or a folder, `.` for this one")
+    return at_home(Path(text))
+
+
 def guarded(work: Callable[[], int]) -> int:
     """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
     try:

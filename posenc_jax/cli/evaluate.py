@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import UsageError, guarded, place
 from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
 from posenc_jax.encodings import parse
 
@@ -72,7 +71,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    run_directory = at_home(Path(directory))
+    run_directory = place(directory)
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths

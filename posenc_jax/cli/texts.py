@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded, place
 from posenc_jax.cli.session import import_from_here, prepare_jax
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
@@ -27,7 +27,7 @@ def run_parser(command: str, description: str) -> Parser:
         description=f"{description}\nResults alone go to standard output, notes to standard error.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a finished run, or of a cell or group")
+    parser.add_argument("run", metavar="RUN", type=place, help="directory of a finished run, or of a cell or group")
     return parser
 
 

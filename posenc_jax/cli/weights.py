@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.errors import Parser, guarded, place
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
@@ -20,13 +19,13 @@ def main(arguments: list[str]) -> int:
     text = "write the final parameters of one seed of a finished run to a new file"
     export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
     export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
-    export.add_argument("file", metavar="FILE", type=Path)
+    export.add_argument("file", metavar="FILE", type=place)
     export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
     export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
     export.set_defaults(command=_export)
     text = "show names, shapes, dtypes and metadata of a safetensors file"
     inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    inspect.add_argument("file", metavar="FILE", type=Path)
+    inspect.add_argument("file", metavar="FILE", type=place)
     inspect.set_defaults(command=_inspect)
 
     def work() -> int:
