@@ -10,6 +10,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
+from posenc_jax.drawing.plain import plain
 
 SECTIONS = ("header", "body", "footer")
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
@@ -42,8 +43,9 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
     )
-    width = max(map(len, probabilities))
-    for label, probability in sorted(probabilities.items(), key=lambda item: -item[1]):
+    shown = {plain(label): probability for label, probability in probabilities.items()}
+    width = max(map(len, shown))
+    for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
         print(f"{label:<{width}}  {probability:.4f}")
 
 

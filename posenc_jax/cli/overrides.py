@@ -46,6 +46,8 @@ class RunArguments:
     run: Annotated[Run, tyro.conf.arg(name="")]
     directory: Path | None = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+    trust: tuple[Path, ...] = ()
+    """Runs named by init_from whose own Python files may be run: they are not run unasked."""
     accept_changed_code: bool = False
     """Whether to go on where an encoding, task or metric of your own has changed since; what it computes is marked."""
 
