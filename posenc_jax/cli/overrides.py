@@ -22,7 +22,9 @@ from tyro.constructors import (
 
 from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.config import Run
+from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
@@ -34,6 +36,11 @@ def override(
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
+    for word in arguments:
+        if len(word) > MOST_CHARACTERS:
+            raise UsageError(
+                f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it"
+            )
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)

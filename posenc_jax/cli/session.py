@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
-from posenc_jax.drawing.plain import plain
+from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
 
 
 def load_config(text: str, kind: type, command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
     if text.startswith("-"):
-        raise UsageError(f"the config file comes first, before {text}: posenc {command} CONFIG [overrides]")
+        raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
     path = at_home(Path(text))
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
