@@ -94,12 +94,12 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
 
 def append(path: Path, text: str) -> None:
-    """Appends to a file of ours, made if missing, and returns when the text is on disk; a link there is not followed.
+    """Appends to a file of ours, made if missing, and returns when text and name are on disk; follows no link.
 
     Raises:
       LinkError: there is a link, a pipe or a device. DiskFullError: there is no room; a part may have been written.
     """
-    data = text.encode()
+    data, new = text.encode(), not path.exists()
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOWING, 0o666)
     except OSError as error:
@@ -110,6 +110,8 @@ def append(path: Path, text: str) -> None:
         file.write(data)
         file.flush()
         os.fsync(handle)
+    if new:
+        sync(path.parent)
 
 
 def refuse_links(root: Path, inner: Path) -> None:
@@ -156,11 +158,10 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(directory: Path) -> None:
-    """`sync` of everything below a directory, of itself, and of its name."""
+    """`sync` of everything below a directory, and of itself; not of its name."""
     for folder, _, names in os.walk(directory, topdown=False):
         for path in (*(Path(folder, name) for name in names), Path(folder)):
             sync(path)
-    sync(directory.parent)
 
 
 def make_directory(directory: Path) -> None:

@@ -38,9 +38,7 @@ def override(
     """
     for word in arguments:
         if len(word) > MOST_CHARACTERS:
-            raise UsageError(
-                f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it"
-            )
+            raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)

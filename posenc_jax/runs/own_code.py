@@ -208,7 +208,11 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     file, _, word = name.partition(":")
     for module, path in _files(folder).items():
         if path.name == file:
-            if _digest(_statements(module, path, word, folder)) == digest:
+            try:
+                same = _digest(_statements(module, path, word, folder)) == digest
+            except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+                same = False
+            if same:
                 return module, word
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
