@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import Parser, add_trust, guarded
 from posenc_jax.drawing.plain import plain
+from posenc_jax.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
@@ -82,7 +82,7 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     """Metadata as one line each; of a run's config only how it is called."""
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
-        ours = json.loads(entries["posenc_jax"])
+        ours = loads(entries["posenc_jax"])
         described |= {name: _short(value) for name, value in ours.items() if name != "run"}
         if "run" in ours:
             described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
