@@ -23,7 +23,7 @@ LAYERS = {
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "encodings": (set(), {"jax", "numpy"}, set()),
     "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings", "model_kind", "files"}, {"jax", "numpy"}, OPTIONAL),
+    "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data"}, set(), set()),
     "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
