@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
+from posenc_jax.results.shape import ABLATION, ROW
+from posenc_jax.shapes import problem
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")
@@ -126,9 +128,17 @@ def _read_info(directory: Path) -> tuple[dict[str, Any], bool]:
     if not path.is_file():
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
     try:
-        return unseal(path.read_bytes())
+        info, sealed = unseal(path.read_bytes())
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
+    if wrong := problem(info, ABLATION) or _without_metric(info):
+        raise ValueError(f"{path} is no record of an ablation ({wrong}): run the ablation again, it writes the file")
+    return info, sealed
+
+
+def _without_metric(info: dict[str, Any]) -> str:
+    missing = [cell["task_label"] for cell in info["cells"] if cell["task_label"] not in info["metric"]]
+    return f"metric lacks {missing[0]!r}" if missing else ""
 
 
 _FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
@@ -158,6 +168,8 @@ def _read_rows(path: Path, sealed: bool) -> tuple[list[dict[str, Any]], list[str
 
 
 def _wrong_fields(row: dict[str, Any]) -> list[str]:
+    if odd := problem(row, ROW):
+        return [odd]
     wrong = [field for field, kind in _FIELDS.items() if not isinstance(row.get(field), kind)]  # type: ignore[arg-type]
     if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
         wrong = ["range"]

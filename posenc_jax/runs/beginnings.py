@@ -8,8 +8,10 @@ from typing import Any
 
 from posenc_jax.runs.directory import Group, checkpoint_steps, group_directories, read_group
 from posenc_jax.runs.environment import differences
+from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.own_code import changes
+from posenc_jax.shapes import problem
 
 Environment = dict[str, Any]
 """That of `environment`, with ``mode`` and ``own``, the digests of the user's classes."""
@@ -52,7 +54,12 @@ def read_environments(group: Path) -> dict[str, Any]:
         "is not called bit-exact"
     )
     record = read_json(path, sealed=read_group(group).config_hash is not None, way_out=way_out)
+    if wrong := problem(record, _RECORD):
+        raise DamagedFileError(path, wrong, way_out)
     return {"began": record.get("began", {}), "resumed": record.get("resumed", [])}
+
+
+_RECORD = {"began?": {"own?": {str: str}}, "resumed?": [{"own?": {str: str}}]}
 
 
 def _differences(old: Environment, new: Environment) -> list[str]:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.config import Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
+from posenc_jax.config import Ablation, Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
 from posenc_jax.files import make_directory
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_checked, read_json, write_json
+from posenc_jax.shapes import problem
 
 FORMAT = 3
 """Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top; 2 had no checksums."""
@@ -109,10 +110,9 @@ def finished(directory: Path) -> dict:
 def _result(group: Group) -> dict:
     path, way_out = group.directory / "result.json", _measure_again(group.directory)
     result = read_json(path, sealed=group.config_hash is not None, way_out=way_out)
-    try:
-        replicas, hashed = replicas_of(result), result.get("config_hash")
-    except (KeyError, TypeError):
-        raise DamagedFileError(path, "it names no replicas", way_out) from None
+    if wrong := problem(result, _RESULT):
+        raise DamagedFileError(path, wrong, way_out)
+    replicas, hashed = replicas_of(result), result.get("config_hash")
     away = f"restore one of them, or move {group.directory} away to train it again"
     record = group.directory / "config.json"
     if replicas != group.replicas:
@@ -122,6 +122,23 @@ def _result(group: Group) -> dict:
     if group.config_hash not in (None, hashed):
         raise RefusedError(f"{path} is of config {hashed}, and {record} of {group.config_hash}: {away}")
     return result
+
+
+_RESULT = {
+    **dict.fromkeys(("posenc", "mode", "device_kind", "label?", "table?"), str),
+    **dict.fromkeys(("num_parameters", "num_posenc_parameters", "group_size", "device_count", "threads"), int),
+    "bit_exact": bool,
+    "replicas": [
+        {
+            "seed": int,
+            "learning_rate": float,
+            "diverged_at?": int,
+            "validation": {str: (float, type(None))},
+            "evaluation": [{"length": int}],
+            "parameters_sha256?": str,
+        }
+    ],
+}
 
 
 def _measure_again(group: Path) -> str:
@@ -298,9 +315,11 @@ def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
     data = _checked(path)
     try:
         config = from_json(data.get("config", data), own)
+        if not isinstance(config, Run | Ablation):
+            raise ValueError(f"it holds {type(config).__name__}, neither a run nor an ablation")
     except UnknownTypeError as error:
         raise RefusedError(f"{path}: {error}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
     return Stored(config, code_in(path))
 
@@ -312,10 +331,12 @@ def read_group(directory: Path) -> Group:
         raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
     data = _checked(path)
     try:
+        if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash?": str}):
+            raise ValueError(wrong)
         replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
         return Group(directory, replicas, int(data["group_size"]), data.get("config_hash"))
-    except (KeyError, TypeError, ValueError):
-        raise RefusedError(f"{path} is no group's: restore it") from None
+    except (ValueError, OverflowError) as error:
+        raise RefusedError(f"{path} is no group's ({error}): restore it") from None
 
 
 def _checked(path: Path) -> dict:
