@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import UsageError, guarded, place
 
 USAGE = """usage: posenc report DIR
 
@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    return guarded(lambda: _report(at_home(Path(arguments[0]))))
+    return guarded(lambda: _report(place(arguments[0])))
 
 
 def _report(directory: Path) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.errors import Parser, add_trust, guarded, place
+from posenc_jax.drawing.plain import plain
+from posenc_jax.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
@@ -20,13 +20,14 @@ def main(arguments: list[str]) -> int:
     text = "write the final parameters of one seed of a finished run to a new file"
     export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
     export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
-    export.add_argument("file", metavar="FILE", type=Path)
+    export.add_argument("file", metavar="FILE", type=place)
     export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
+    add_trust(export)
     export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
     export.set_defaults(command=_export)
     text = "show names, shapes, dtypes and metadata of a safetensors file"
     inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    inspect.add_argument("file", metavar="FILE", type=Path)
+    inspect.add_argument("file", metavar="FILE", type=place)
     inspect.set_defaults(command=_inspect)
 
     def work() -> int:
@@ -38,12 +39,12 @@ def main(arguments: list[str]) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import import_from_here
+    from posenc_jax.cli.session import trust
     from posenc_jax.runs.weights import export_weights
 
-    import_from_here()
-
     with TerminalReporter() as reporter:
+        if options.trust is not None:
+            trust(options.trust)
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
     print(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
     print(f"written: {options.file}")
@@ -54,7 +55,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from posenc_jax.runs.weights import read_shapes
 
     shapes, entries = read_shapes(options.file)
-    print(table(shapes, entries))
+    print(plain(table(shapes, entries)))
     return 0
 
 
@@ -80,7 +81,7 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     """Metadata as one line each; of a run's config only how it is called."""
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
-        ours = json.loads(entries["posenc_jax"])
+        ours = loads(entries["posenc_jax"])
         described |= {name: _short(value) for name, value in ours.items() if name != "run"}
         if "run" in ours:
             described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
