@@ -6,9 +6,9 @@ Two tables, 4 seeds each. `rsc` (copy one repeated token, Kazemnejad et al. 2023
 at 9..16. `even_pairs` (Delétang et al. 2023): trained on lengths 1..10, accuracy at 12..40, with plain and with
 randomized positions (Ruoss et al. 2023).
 
-3 min 6 s on 2 idle CPU cores with nothing compiled before: exact match 0.997 (NoPE), 0.328 (ALiBi), 0.319 (T5), 0
-(RoPE, sinusoidal); accuracy 0.531 (sinusoidal), 0.871 (randomized). On another machine 1.000, 0.256, 0.303, 0; 0.525,
-0.885: T5 and ALiBi depend on rounding.
+5 min 48 s to 7 min 27 s on 2 CPU cores with nothing compiled before (3 min 6 s on faster ones): exact match 0.988
+(NoPE), 0.300 (T5), 0.275 (ALiBi), 0.000 (RoPE, sinusoidal); accuracy 0.525 (sinusoidal), 0.885 (randomized). T5 and
+ALiBi depend on rounding.
 """
 
 import dataclasses

@@ -18,14 +18,15 @@ within, beyond, mixed: a length whose examples are all, none, or only partly as 
 own code: classes of the user's in a config, and what their source stands on.
 """
 
-from __future__ import annotations
-
+# Nothing is imported here that Python has not: `python -m posenc_jax` comes by with the current folder on the path.
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from posenc_jax import encodings, report
     from posenc_jax.analysis import check_contract
     from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
@@ -85,7 +86,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _FROM:
         raise AttributeError(f"module 'posenc_jax' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
     module, attribute = _FROM[name]

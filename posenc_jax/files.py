@@ -1,12 +1,23 @@
-"""Writing so that nobody ever reads half a file, and locks: for everything that is kept on disk."""
+"""Writing so that nobody ever reads half a file, and locks: for everything that is kept on disk.
+
+What a loss of power leaves. A file system writes contents and names to the disk when it likes and in any order, but for
+what `os.fsync` waited for. So a file that replaces another is written in three steps: its content under another name,
+waited for; the rename; the directory, waited for. Before the second nobody finds the new name, after it nobody finds
+half a content under it, and after the third nobody finds the old file again: what is written next may rely on it. A new
+directory is waited for in the one that it lies in.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 _UNFINISHED = ".unfinished"
 
@@ -19,36 +30,160 @@ class LockingError(Exception):
     """A directory cannot be made or held; the message is why."""
 
 
+class LinkError(OSError):
+    """A link stands where a directory or a file of ours should; the message is which."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.ELOOP, "it is a link, and what we keep is not written through links", str(path))
+
+
+class DiskFullError(OSError):
+    """A file finds no room; the message is how much it needs and how much there is."""
+
+    def __init__(self, error: OSError, path: Path, size: int) -> None:
+        free = shutil.disk_usage(path.parent).free
+        missing = f", {size - free:,} are missing" if size > free else ""
+        super().__init__(
+            error.errno, f"{error.strerror}: it needs {size:,} bytes, {free:,} are free{missing}", str(path)
+        )
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_HANDLES = {os.open, os.rename, os.unlink} <= os.supports_dir_fd
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes by rename: the file is the old one or the new one, never a part, whoever else writes it."""
+    """Writes by rename: the file is the old one or the new one, never a part, whoever else writes it.
+
+    Raises:
+      DiskFullError: there is no room for it; the old file is as it was.
+    """
     data = content.encode() if isinstance(content, str) else content
-    with replaced(path) as unfinished, unfinished.open("xb") as file:
+    with _room_for(path, len(data)), replaced(path) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A new path beside ``path`` for a file to be written at, which takes its place when all went well."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}")
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A new file to write, under a name that nobody can foresee, which takes the place of ``path`` when all went well.
+
+    Where the system can, both names are looked up in one handle of the directory, so that another directory put in its
+    place meanwhile gets nothing.
+    """
+    folder = os.open(path.parent, os.O_RDONLY) if _HANDLES else None
+    where: dict[str, Any] = {} if folder is None else {"dir_fd": folder}
+    names = [f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}", path.name]
+    unfinished, final = names if folder is not None else (str(path.parent / name) for name in names)
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | _NO_FOLLOWING, 0o666, **where)
+
     try:
-        yield unfinished
-        os.replace(unfinished, path)
+        with open(unfinished, "xb", opener=opener) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, final, **({} if folder is None else {"src_dir_fd": folder, "dst_dir_fd": folder}))
+        sync(path.parent)
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished, **where)
+        if folder is not None:
+            os.close(folder)
+
+
+def append(path: Path, text: str) -> None:
+    """Appends to a file of ours, made if missing, and returns when text and name are on disk; follows no link.
+
+    Raises:
+      LinkError: there is a link, a pipe or a device. DiskFullError: there is no room; a part may have been written.
+    """
+    data, new = text.encode(), not path.exists()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOWING, 0o666)
+    except OSError as error:
+        raise (LinkError(path) if error.errno in (errno.ELOOP, errno.ENXIO) else error) from None
+    with _room_for(path, len(data)), open(handle, "wb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise LinkError(path)
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+    if new:
+        sync(path.parent)
+
+
+def refuse_links(root: Path, inner: Path) -> None:
+    """LinkError when a directory on the way from ``root``, which may be one, to ``inner`` is a link."""
+    for path in (inner, *inner.parents):
+        if path == root:
+            return
+        if path.is_symlink():
+            raise LinkError(path)
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The bytes of a file; OSError for a pipe, a socket or a device, which never end, and above ``limit`` bytes."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
+    return data
+
+
+@contextlib.contextmanager
+def _room_for(path: Path, size: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and not isinstance(error, DiskFullError):
+            raise DiskFullError(error, path, size) from None
+        raise
+
+
+def sync(path: Path) -> None:
+    """Returns when the content of a file, or the names in a directory, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot wait for directories
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_tree(directory: Path) -> None:
+    """`sync` of everything below a directory, and of itself; not of its name."""
+    for folder, _, names in os.walk(directory, topdown=False):
+        for path in (*(Path(folder, name) for name in names), Path(folder)):
+            sync(path)
+
+
+def make_directory(directory: Path) -> None:
+    """Makes a directory and those above it, where they are missing, and returns when their names are on disk."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        sync(path.parent)
 
 
 def write_changed(path: Path, content: str) -> None:
     """`write_atomically`, unless the file has this content already."""
-    if not path.exists() or path.read_bytes() != content.encode():
-        write_atomically(path, content)
+    data = content.encode()
+    if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
+        write_atomically(path, data)
 
 
 def remove_unfinished(directory: Path) -> None:
     """Removes what killed writers left in a directory that this process holds."""
     for path in directory.glob(f"*{_UNFINISHED}"):
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a directory is not ours
+            path.unlink()
 
 
 @contextlib.contextmanager
@@ -61,7 +196,7 @@ def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Itera
 
     lock, holder = FileLock(directory / "lock"), directory / "holder"
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         lock.acquire(blocking=False)
     except Timeout:
         who = _holder(holder)
@@ -70,7 +205,8 @@ def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Itera
         wait(who)
         lock.acquire()
     except OSError as error:
-        raise LockingError(error.strerror or str(error)) from None
+        link = f"{directory / 'lock'} is a link, which is not followed" if (directory / "lock").is_symlink() else ""
+        raise LockingError(link or error.strerror or str(error)) from None
     try:
         remove_unfinished(directory)
         with contextlib.suppress(OSError):  # it only informs others
@@ -83,6 +219,6 @@ def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Itera
 
 def _holder(file: Path) -> str:
     try:
-        return f"process {file.read_text().strip()}"
-    except OSError:
+        return f"process {int(read_regular(file, 100))}"
+    except (OSError, ValueError):
         return "another process"

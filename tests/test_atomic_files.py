@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
+import signal
 import stat
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import pytest
 
-from posenc_jax.files import HeldError, LockingError, held, remove_unfinished, replaced, write_atomically, write_changed
+from posenc_jax.files import (
+    DiskFullError,
+    HeldError,
+    LinkError,
+    LockingError,
+    append,
+    held,
+    read_regular,
+    refuse_links,
+    remove_unfinished,
+    replaced,
+    write_atomically,
+    write_changed,
+)
 
 WRITER = """
 import sys
@@ -60,7 +77,7 @@ def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
 
     def fail():
         with replaced(path) as unfinished:
-            unfinished.write_text("half of the n")
+            unfinished.write(b"half of the n")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -113,3 +130,80 @@ def test_a_place_that_cannot_be_held(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(LockingError, match=r"Not a directory|File exists"), held(tmp_path / "file" / "run"):
         pass
+
+
+def test_links_are_replaced_or_refused_never_followed(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("precious\n")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("config.json", "timing.jsonl", "lock", "holder"):
+        (folder / name).symlink_to(outside)
+    write_atomically(folder / "config.json", "ours")
+    assert (folder / "config.json").read_text() == "ours"
+    assert not (folder / "config.json").is_symlink()
+    with pytest.raises(LinkError, match=r"not written through links: .*timing\.jsonl"):
+        append(folder / "timing.jsonl", "{}\n")
+    with pytest.raises(LockingError, match="lock is a link, which is not followed"), held(folder):
+        pass
+    assert outside.read_text() == "precious\n"
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(OSError, match="no regular file"):
+            read_regular(tmp_path / name, 10)
+        with pytest.raises(LinkError):
+            append(tmp_path / name, "x")
+    write_changed(tmp_path / "pipe", "x")
+    assert (tmp_path / "pipe").read_text() == "x"
+    with pytest.raises(OSError, match="more than 0 bytes"):
+        read_regular(tmp_path / "pipe", 0)
+
+
+def test_a_directory_on_the_way_that_is_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "named").symlink_to("elsewhere")  # by the user, who may
+    refuse_links(tmp_path / "named", tmp_path / "named" / "group-000" / "checkpoints")
+    (tmp_path / "named" / "group-000").mkdir()
+    (tmp_path / "named" / "group-000" / "checkpoints").symlink_to(tmp_path)
+    with pytest.raises(LinkError, match="group-000/checkpoints"):
+        refuse_links(tmp_path / "named", tmp_path / "named" / "group-000" / "checkpoints" / "8")
+
+
+def test_a_directory_put_in_the_place_of_another_meanwhile_gets_nothing(tmp_path):
+    ours, moved, theirs = (tmp_path / name for name in ("ours", "moved", "theirs"))
+    ours.mkdir()
+    theirs.mkdir()
+    with replaced(ours / "x") as file:
+        file.write(b"x")
+        ours.rename(moved)
+        ours.symlink_to(theirs)
+    assert [path.name for path in moved.iterdir()] == ["x"]
+    assert list(theirs.iterdir()) == []
+
+
+@contextlib.contextmanager
+def room(size):
+    """Files of this process end at a size, as on a full disk."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_what_is_needed(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    write_atomically(path, "old")
+    monkeypatch.setattr("shutil.disk_usage", lambda place: types.SimpleNamespace(free=1000))
+    with room(100), pytest.raises(DiskFullError, match=r"it needs 3,000 bytes, 1,000 are free, 2,000 are missing.*/x"):
+        write_atomically(path, "n" * 3000)
+    with room(100), pytest.raises(DiskFullError, match="it needs 101 bytes"):
+        append(tmp_path / "rows", "n" * 101)
+    assert path.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "x"]

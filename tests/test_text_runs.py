@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import sealed_files
 import text_runs
 
 from posenc_jax import Run, evaluate, run
@@ -165,8 +166,7 @@ def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
     with pytest.raises(StoppedError):
         run(config, tmp_path / "run", stop=Stopper(1))
     path = tmp_path / "run" / "data.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "sha256": "0" * 64}))
+    sealed_files.rewrite(path, lambda data: data.update(sha256="0" * 64))
     with pytest.raises(RefusedError, match=r"begun with other data(.|\n)*sha256: '000"):
         run(config, tmp_path / "run")
 

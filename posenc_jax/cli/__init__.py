@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import signal
 import sys
+from typing import NoReturn
 
 from posenc_jax import __version__
+from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
+from posenc_jax.drawing.plain import short
 
 # name: (module, one help line)
 COMMANDS = {
@@ -38,6 +42,16 @@ COMMANDS = {
 }
 
 
+def console() -> NoReturn:
+    """`main` as a process of its own, which ends with its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
+    code = main()
+    for number in NUMBERS:  # while Python ends there is nobody to catch an exception
+        signal.signal(number, signal.SIG_DFL)
+    sys.exit(code)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code.
 
@@ -45,8 +59,12 @@ def main(argv: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        code = _run(arguments)
-        sys.stdout.flush()  # here, where it can be said that nobody reads it, not while Python ends
+        with ending():
+            code = _run(arguments)
+            sys.stdout.flush()  # here, where it can be said that nobody reads it, not while Python ends
+    except KeyboardInterrupt as error:
+        print(STOPPED, file=sys.stderr)
+        return exit_code(error)
     except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
@@ -64,7 +82,7 @@ def _run(arguments: list[str]) -> int:
     if command not in COMMANDS:
         near = difflib.get_close_matches(command, COMMANDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        print(f"posenc: there is no command {command!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
+        print(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
     return importlib.import_module(COMMANDS[command][0]).main(rest)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable
+from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.config import Ablation
 from posenc_jax.file_names import file_name
 
 if TYPE_CHECKING:
+    from posenc_jax.cli.overrides import RunArguments
     from posenc_jax.runs.reporter import Reporter
 
 DESCRIPTION = (
@@ -38,12 +39,15 @@ def main(arguments: list[str]) -> int:
 
 def _ablate(config_file: str, overrides: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    directory, accept = None, False
+    chosen = None
     if overrides:
-        config, directory, accept = override_all(config, overrides, f"posenc ablate {config_file}")
-    directory = directory or Path("runs") / file_name(config.name)
+        config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
+    directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
+    accept = chosen is not None and chosen.accept_changed_code
     directory = directory.expanduser().absolute()
     prepare_jax()
+    for source in chosen.trust if chosen is not None else ():
+        trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.ablation import ablate
     from posenc_jax.runs.errors import FailedCellsError
@@ -101,13 +105,13 @@ def _problem(work: Callable[[], None]) -> str:
     return ""
 
 
-def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, Path | None, bool]:
-    """The ablation with the overrides in every run, ``--directory`` and ``--accept-changed-code``; UsageError if one
-    does not fit.
+def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, RunArguments]:
+    """The ablation with the overrides in every run, and those that are not about runs (beside the last one); UsageError
+    if one does not fit.
     """
     from posenc_jax.cli.overrides import override_run
 
-    runs, directory, accept = [], None, False
+    runs = []
     for number, run in enumerate(config.runs):
         try:
             changed = override_run(run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first.")
@@ -118,7 +122,6 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
                 f"an override applies to every cell, and {run.table} {run.label} cannot take it: change the config file"
             ) from None
         runs.append(changed.run)
-        directory, accept = changed.directory, changed.accept_changed_code
     for field in ("posenc", "posenc_encoder", "posenc_cross", "label", "table"):
         if len({getattr(run, field) for run in runs}) < len({getattr(run, field) for run in config.runs}):
             raise UsageError(
@@ -126,6 +129,6 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
                 "or use posenc train for a single run"
             )
     try:
-        return dataclasses.replace(config, runs=tuple(runs)), directory, accept
+        return dataclasses.replace(config, runs=tuple(runs)), changed
     except ValueError as error:
         raise UsageError(str(error)) from None

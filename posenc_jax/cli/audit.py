@@ -16,8 +16,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, at_home, check_file, guarded, place
 from posenc_jax.cli.names import named
+from posenc_jax.files import write_atomically
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
 Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and
@@ -55,16 +56,12 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    except KeyboardInterrupt:
-        print("posenc: stopped; nothing was written", file=sys.stderr)
-        return 128 + signal.SIGINT
 
 
 def _audit(options: argparse.Namespace) -> int:
     rows = [row_of(text) for text in options.encodings] or catalogue_rows()
-    for path in filter(None, (options.json, options.markdown)):
-        if not at_home(path).absolute().parent.is_dir():
-            raise UsageError(f"{path}: there is no directory {path.parent}: make it first")
+    check_file("--json", options.json)
+    check_file("--markdown", options.markdown)
     from posenc_jax.cli.progress import TerminalReporter
 
     records: list[dict[str, Any]] = [{}] * len(rows)
@@ -79,9 +76,9 @@ def _audit(options: argparse.Namespace) -> int:
     text = audit_markdown(document)
     print(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if options.json:
-        at_home(options.json).write_text(to_text(document))
+        write_atomically(at_home(options.json), to_text(document))
     if options.markdown:
-        at_home(options.markdown).write_text(text)
+        write_atomically(at_home(options.markdown), text)
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 

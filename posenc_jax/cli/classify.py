@@ -10,6 +10,8 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError, place
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
+from posenc_jax.drawing.plain import plain
+from posenc_jax.shapes import loads
 
 SECTIONS = ("header", "body", "footer")
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
@@ -42,8 +44,9 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
     )
-    width = max(map(len, probabilities))
-    for label, probability in sorted(probabilities.items(), key=lambda item: -item[1]):
+    shown = {plain(label): probability for label, probability in probabilities.items()}
+    width = max(map(len, shown))
+    for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
         print(f"{label:<{width}}  {probability:.4f}")
 
 
@@ -57,9 +60,11 @@ def document_of_text(text: str) -> dict[str, str]:
 def document_of_json(text: str, path: Path) -> dict[str, str]:
     """The sections in a JSON file; UsageError when it holds something else."""
     try:
-        document = json.loads(text)
+        document = loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON ({error.msg})") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no document: {error}") from None
     if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
         raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
     unknown = [name for name in document if name not in SECTIONS]

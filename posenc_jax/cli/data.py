@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import textwrap
 import time
 from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, guarded, place
+from posenc_jax.drawing.plain import plain
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
 sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
@@ -38,17 +38,13 @@ def main(arguments: list[str]) -> int:
     listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
     for command in (prepare, listing):
         command.add_argument("--directory", type=place, metavar="DIR", help=DIRECTORY)
-    try:
-        return guarded(lambda: _run(parser.parse_args(arguments)))
-    except KeyboardInterrupt:
-        print("posenc: stopped; nothing was left half done", file=sys.stderr)
-        return 128 + signal.SIGINT
+    return guarded(lambda: _run(parser.parse_args(arguments)))
 
 
 def _run(options: argparse.Namespace) -> int:
     directory = options.directory
     if options.command == "list":
-        print(_listing(directory))
+        print(plain(_listing(directory)))
         return 0
     from posenc_jax.data.corpora.store import corpus_of, prepare
 
@@ -62,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
             from_dir=options.from_dir,
             strict=options.strict,
             rebuild=options.rebuild,
-            note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {text}", file=sys.stderr, flush=True),
+            note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {plain(text)}", file=sys.stderr, flush=True),
         )
     return 0
 

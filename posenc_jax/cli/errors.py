@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from posenc_jax.cli import noise
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.drawing.plain import plain, short
 
 
 class UsageError(Exception):
@@ -21,6 +25,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Names the command, what is wrong and where its options are explained."""
         raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains the options")
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """``--trust``."""
+    text = "run the Python files that this run brought along, which are not run unasked; they are named with digests"
+    parser.add_argument("--trust", type=Path, metavar="RUN", help=text)
 
 
 def at_home(path: Path) -> Path:
@@ -38,28 +48,73 @@ def place(text: str) -> Path:
     return at_home(Path(text))
 
 
+def check_file(option: str, path: Path | None) -> None:
+    """UsageError, before anything is computed, where no file can be written."""
+    if path is None:
+        return
+    place = at_home(path)
+    if place.is_dir():
+        raise UsageError(f"{option} {path} is a directory: name a file")
+    if not place.absolute().parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no directory {path.parent}: make it first")
+    if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
+        raise UsageError(f"{option} {path}: no permission to write there: name another file")
+
+
 def guarded(work: Callable[[], int]) -> int:
     """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
+    with noise.captured() as said:
+        code, message = _outcome(work)
+    where = noise.filed(said)
+    if message:
+        print(f"posenc: {plain(message)}{where}", file=sys.stderr)
+    elif where:
+        print(f"posenc: a library had something to say{where}", file=sys.stderr)
+    return code
+
+
+def _outcome(work: Callable[[], int]) -> tuple[int, str]:
+    """The exit code, and what is to be said."""
     try:
-        return work()
+        return work(), ""
     except (UsageError, DataError) as error:
-        return _refuse(error)
+        return 2, str(error)
     except SystemExit as error:  # tyro has said what is wrong, or has shown its help
-        return error.code if isinstance(error.code, int) else 2
+        return (error.code if isinstance(error.code, int) else 2), ""
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _of_the_system(error)
     except Exception as error:
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
         if isinstance(error, (RefusedError, CheckpointError)):
-            return _refuse(error)
+            return 2, str(error)
         if isinstance(error, StoppedError):
-            print(f"posenc: {error}. Run the same command again to go on.", file=sys.stderr)
-            return 128 + error.signal
+            return 128 + error.signal, f"{error}. Run the same command again to go on."
         if isinstance(error, (FailedCellsError, SaveError)):
-            print(f"posenc: {error}", file=sys.stderr)
-            return 1
+            return 1, str(error)
         raise
 
 
-def _refuse(error: Exception) -> int:
-    print(f"posenc: {error}", file=sys.stderr)
-    return 2
+_AGAIN = "then run the same command again to go on"
+_WAYS_OUT = {
+    errno.ENOSPC: f"make room, {_AGAIN}",
+    errno.EDQUOT: f"make room, {_AGAIN}",
+    errno.EFBIG: f"raise the limit on the size of files, {_AGAIN}",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EACCES: "change its permissions, or name another place",
+    errno.EPERM: "change its permissions, or name another place",
+    errno.EROFS: "name a place that can be written",
+    errno.ELOOP: "put a file or a directory in its place",
+}
+_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def _of_the_system(error: OSError) -> tuple[int, str]:
+    """What the system refuses: the file, why, and the way out."""
+    number = error.errno or 0
+    way_out = _WAYS_OUT.get(number, f"mend that, {_AGAIN}")
+    name = short(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | os.PathLike) else "a file"
+    reason = error.strerror or short(str(error)) or type(error).__name__
+    return 1 if number in _FAILED else 2, f"{name} cannot be read or written ({reason}): {way_out}"

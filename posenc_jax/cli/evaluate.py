@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded, place
-from posenc_jax.cli.session import import_from_here, prepare_jax, stoppable
+from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.encodings import parse
 
 DESCRIPTION = (
@@ -14,7 +15,7 @@ DESCRIPTION = (
     "the parameters that it was trained to."
 )
 USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--data NAME] [--shuffle-words]
-                           [--accept-changed-code]
+                           [--trust RUN] [--accept-changed-code]
 
 {DESCRIPTION}
 `posenc evaluate --help` explains the options."""
@@ -32,6 +33,8 @@ class Options:
     """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
     shuffle_words: bool = False
     """Tasks on text: whether the words of every input stand in a random order."""
+    trust: Path | None = None
+    """A run whose own Python files may be run: they are not run unasked, and are named with their digests (None)."""
     accept_changed_code: bool = False
     """Whether to measure with an encoding, task or metric of your own that has changed since; the file then says so."""
 
@@ -65,13 +68,14 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         posenc = None if options.posenc is None else parse(options.posenc)
     except ValueError as error:
         raise UsageError(f"--posenc: {error}") from None
-    import_from_here()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
     run_directory = place(directory)
+    if options.trust is not None:
+        trust(options.trust, here=options.accept_changed_code)
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths

@@ -13,6 +13,8 @@ import types
 import typing
 from typing import Any
 
+from posenc_jax.drawing.plain import short
+
 USAGE = """usage: posenc list [encodings | tasks | NAME]
 
 What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
@@ -59,7 +61,7 @@ def main(arguments: list[str]) -> int:
         wrong = arguments[1] if known else asked
         near = difflib.get_close_matches(wrong, ["encodings", "tasks", *words, *methods], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        print(f"posenc: there is no encoding or task {wrong!r}{hint} `posenc list` shows all.", file=sys.stderr)
+        print(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.", file=sys.stderr)
         return 2
     if asked != "tasks":
         print("Encodings. Join them with | in the order in which they act; nope is none.\n")

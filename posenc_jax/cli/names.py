@@ -6,6 +6,7 @@ import difflib
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError
+from posenc_jax.drawing.plain import short
 
 
 def named(text: str) -> tuple[Any, Any]:
@@ -20,4 +21,4 @@ def named(text: str) -> tuple[Any, Any]:
     except ValueError as error:
         near = [] if "(" in text else difflib.get_close_matches(text.lower(), methods, n=1)  # else a field is wrong
         hint = f"; did you mean {methods[near[0]].name!r}?" if near else f": {error}"
-        raise UsageError(f"{text!r} is neither a name of the catalogue nor a spec{hint}") from None
+        raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec{hint}") from None

@@ -22,7 +22,9 @@ from tyro.constructors import (
 
 from posenc_jax.cli.errors import UsageError, place
 from posenc_jax.config import Run
+from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
@@ -34,6 +36,9 @@ def override(
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
+    for word in arguments:
+        if len(word) > MOST_CHARACTERS:
+            raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
@@ -62,6 +67,8 @@ class RunArguments:
     run: Annotated[Run, tyro.conf.arg(name="")]
     directory: Annotated[Path | None, _PLACE] = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+    trust: tuple[Path, ...] = ()
+    """Runs named by init_from whose own Python files may be run: they are not run unasked."""
     accept_changed_code: bool = False
     """Whether to go on where an encoding, task or metric of your own has changed since; what it computes is marked."""
 

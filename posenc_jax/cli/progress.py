@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from posenc_jax.drawing.plain import plain
 from posenc_jax.runs.reporter import Reporter
 
 LOG_EVERY = 30.0
@@ -64,6 +65,7 @@ class TerminalReporter(Reporter):
 
     def note(self, text: str) -> None:
         """A line above the live ones."""
+        text = plain(text)
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
@@ -72,12 +74,12 @@ class TerminalReporter(Reporter):
     def cell(self, text: str, number: int, total: int) -> None:
         """The first live line."""
         self._end_phase()
-        self._cell, self._cell_begun = (text, number, total), time.monotonic()
+        self._cell, self._cell_begun = (plain(text), number, total), time.monotonic()
 
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
         """The second live line."""
         self._end_phase()
-        self._work, self._unit = text, unit
+        self._work, self._unit = plain(text), unit
         self._text = "compiling" if total and unit in COMPILED else ""
         self._pace = Pace(total, done, time.monotonic())
         self._logged = time.monotonic()

@@ -7,6 +7,7 @@ from typing import Any
 
 from posenc_jax.config import Run
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
+from posenc_jax.drawing.plain import plain
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
@@ -24,7 +25,7 @@ def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     widths = [6, 10, *[max(10, len(in_range) + 2)] * validated, *(max(8, len(name) + 2) for name in names)]
     about = kind.title + (f" by {task.length_unit or 'length'}" if lengths else "")
     about += ", lower is better" if kind.better == "lower" else ""
-    lines = [f"{config.table} {config.label}: {about}", _line(head, widths)]
+    lines = [plain(f"{config.table} {config.label}: {about}"), _line(head, widths)]
     for replica in sorted(replicas, key=lambda r: (r["learning_rate"], r["seed"])):
         scores = {row["length"]: row.get(metric) for row in replica["evaluation"]}
         entries = [str(replica["seed"]), f"{replica['learning_rate']:g}"]

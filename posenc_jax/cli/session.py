@@ -12,17 +12,19 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
 
 
 def load_config(text: str, kind: type, command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
     if text.startswith("-"):
-        raise UsageError(f"the config file comes first, before {text}: posenc {command} CONFIG [overrides]")
+        raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
     path = at_home(Path(text))
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
@@ -53,17 +55,28 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
-def import_from_here() -> None:
-    """Makes modules of the current folder importable: a config may use classes of an experiment's files."""
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+def trust(directory: Path, *, here: bool = False) -> None:
+    """Runs the code that a run, or one of its groups, brought along, as ``--trust`` asks for, and says which it is."""
+    from posenc_jax.runs import own_code
+    from posenc_jax.runs.directory import code_in
+    from posenc_jax.runs.supply import home_of
+
+    home = home_of(at_home(directory).absolute())
+    if not (home / "config.json").is_file():
+        raise UsageError(f"--trust {directory}: there is no run, for it has no config.json")
+    ran = own_code.trust(home, code_in(home / "config.json"), here=here)
+    said = f"running what {directory} brought along: {ran}" if ran else f"{directory} brought no code along"
+    print(plain(said), file=sys.stderr)
 
 
 def _imported(path: Path, text: str) -> Any:
     # Classes that a config defines are found again by module name, so it is imported under its dotted path from here.
-    import_from_here()
     here = Path.cwd()
     name = ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
+    if _is_taken(name, path):
+        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
+    if str(here) not in sys.path:
+        sys.path.append(str(here))  # a config may use an experiment's files; installed packages come before them
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None
     assert found.loader is not None
@@ -78,6 +91,14 @@ def _imported(path: Path, text: str) -> Any:
         where = f"{text}, line {lines[-1]}" if lines else text
         raise UsageError(f"{where}: {_explained(error)}") from error
     return module
+
+
+def _is_taken(name: str, path: Path) -> bool:
+    """Whether the name is that of another module, which would be found without the current folder."""
+    if "." in name:
+        return False
+    found = PathFinder.find_spec(name, [folder for folder in sys.path if folder not in ("", str(Path.cwd()))])
+    return name in sys.stdlib_module_names or (found is not None and found.origin != str(path))
 
 
 def _explained(error: Exception | SystemExit) -> str:

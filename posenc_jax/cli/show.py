@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.cli.names import named
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -46,6 +46,7 @@ def main(arguments: list[str]) -> int:
     add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
     add("--run", type=place, metavar="DIR", help="a finished run: its encodings as trained, and its attention maps")
+    add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text")
     add(
@@ -61,15 +62,16 @@ def main(arguments: list[str]) -> int:
 def _show(options: argparse.Namespace) -> int:
     _check(options)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import import_from_here, prepare_jax
+    from posenc_jax.cli.session import prepare_jax, trust
     from posenc_jax.drawing.style import short_names
     from posenc_jax.drawing.text_table import text
     from posenc_jax.show.properties import table
 
     prepare_jax()
-    import_from_here()
     output = options.output
     with TerminalReporter() as reporter:
+        if options.trust is not None:
+            trust(options.trust)
         encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view)
         positions = _positions(encodings, options.positions)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded, place
-from posenc_jax.cli.session import import_from_here, prepare_jax
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, at_home, guarded, place
+from posenc_jax.cli.session import prepare_jax, trust
+from posenc_jax.drawing.plain import plain
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ def run_parser(command: str, description: str) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", metavar="RUN", type=place, help="directory of a finished run, or of a cell or group")
+    add_trust(parser)
     return parser
 
 
@@ -104,17 +104,14 @@ def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Names
             work(options, reporter)
         return 0
 
-    try:
-        return guarded(run)
-    except KeyboardInterrupt:
-        print("posenc: stopped", file=sys.stderr)
-        return 128 + signal.SIGINT
+    return guarded(run)
 
 
 def load(options: argparse.Namespace, reporter: Any) -> Any:
     """The replica that the options name."""
-    import_from_here()
     prepare_jax()
+    if options.trust is not None:
+        trust(options.trust)
     from posenc_jax.runs.inference import load_run
 
     return load_run(options.run, options.seed, reporter=reporter)
@@ -159,4 +156,4 @@ def show(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> N
         )
     for output in outputs:
         score = f"{output.log_prob:.4f}\t" if options.scores else ""
-        print(score + " ".join(output.text.splitlines()))
+        print(score + plain(" ".join(output.text.splitlines())))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.scores import score_table
-from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable
+from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.config import Run
 
 DESCRIPTION = "Trains and measures the run in a Python file with a variable `config`. The same command again resumes."
@@ -37,6 +37,8 @@ def _train(config_file: str, overrides: list[str]) -> int:
     directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
     accept = chosen is not None and chosen.accept_changed_code
     prepare_jax()
+    for source in chosen.trust if chosen is not None else ():
+        trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
 

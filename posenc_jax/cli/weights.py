@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, guarded, place
+from posenc_jax.cli.errors import Parser, add_trust, guarded, place
+from posenc_jax.drawing.plain import plain
+from posenc_jax.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
@@ -21,6 +22,7 @@ def main(arguments: list[str]) -> int:
     export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
     export.add_argument("file", metavar="FILE", type=place)
     export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
+    add_trust(export)
     export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
     export.set_defaults(command=_export)
     text = "show names, shapes, dtypes and metadata of a safetensors file"
@@ -37,12 +39,12 @@ def main(arguments: list[str]) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import import_from_here
+    from posenc_jax.cli.session import trust
     from posenc_jax.runs.weights import export_weights
 
-    import_from_here()
-
     with TerminalReporter() as reporter:
+        if options.trust is not None:
+            trust(options.trust)
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
     print(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
     print(f"written: {options.file}")
@@ -53,7 +55,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from posenc_jax.runs.weights import read_shapes
 
     shapes, entries = read_shapes(options.file)
-    print(table(shapes, entries))
+    print(plain(table(shapes, entries)))
     return 0
 
 
@@ -79,7 +81,7 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     """Metadata as one line each; of a run's config only how it is called."""
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
-        ours = json.loads(entries["posenc_jax"])
+        ours = loads(entries["posenc_jax"])
         described |= {name: _short(value) for name, value in ours.items() if name != "run"}
         if "run" in ours:
             described["run"] = f"{ours['run']['table']} {ours['run']['label']}"

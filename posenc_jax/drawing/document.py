@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -68,5 +69,6 @@ def plotly_javascript() -> str:
 
 
 def json_in_script(value: Any) -> str:
-    """JSON that can stand in a script element."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    """JSON that can stand in a script element: no ``<`` begins a tag or a comment, no character ends a line."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return re.sub("[<\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from posenc_jax.drawing.plain import plain
+
 
 def escaped(text: str) -> str:
     """Text as it is, on one line."""
-    return re.sub(r"([\\|*_<>`])", r"\\\1", text).replace("\n", " ")
+    return re.sub(r"([\\|*_<>`])", r"\\\1", plain(text)).replace("\n", " ")
 
 
 def code(text: str) -> str:
     """Code as an entry of a table."""
-    return "`" + text.replace("|", "\\|") + "`"
+    return "`" + plain(text).replace("|", "\\|") + "`"
 
 
 def grid(columns: Sequence[str], align: Sequence[str], entries: Sequence[Sequence[str]]) -> str:

@@ -7,6 +7,7 @@ import re
 import textwrap
 
 from posenc_jax.drawing.markdown import escaped, grid
+from posenc_jax.drawing.plain import plain
 
 NONE = "-"  # an empty entry: nothing was measured
 
@@ -30,8 +31,8 @@ def text(table: TextTable, width: int = 100) -> str:
     width = max(width, 20)
     entries = _entries(table)
     body = _grid(entries, table.align, width) if _fits(entries, width) else _blocks(entries, width)
-    notes = [line for note in table.notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
-    lines = [*textwrap.wrap(table.title, width), "", *body, *notes]
+    notes = [line for note in table.notes for line in textwrap.wrap(plain(note), width, subsequent_indent="  ")]
+    lines = [*textwrap.wrap(plain(table.title), width), "", *body, *notes]
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
 
 
@@ -111,7 +112,7 @@ def _blocks(entries: list[list[str]], width: int) -> list[str]:
 
 
 def _entries(table: TextTable) -> list[list[str]]:
-    return [[_unbroken(entry) for entry in line] for line in (table.columns, *table.entries)]
+    return [[_unbroken(plain(entry)) for entry in line] for line in (table.columns, *table.entries)]
 
 
 def _unbroken(entry: str) -> str:
@@ -154,7 +155,7 @@ _TEX |= {"×": r"$\times$", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\tex
 
 
 def _tex(text_: str) -> str:
-    escaped = "".join(_TEX.get(character, character) for character in text_)
+    escaped = "".join(_TEX.get(character, character) for character in plain(text_))
     escaped = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)  # a minus sign, not a hyphen
     escaped = re.sub(r"(?<=\d)\.\.(?=\d)", "--", escaped)
     return "---" if escaped == NONE else escaped

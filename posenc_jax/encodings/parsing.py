@@ -16,6 +16,11 @@ from posenc_jax.encodings.value import Value, field_types
 
 Values = tuple[type[Value], ...]
 
+MOST_CHARACTERS = 10_000
+MOST_ELEMENTS = 500
+MOST_NESTING = 20
+"""Bounds of a string: of its length, of the elements in all its layers, and of calls, brackets and signs in each."""
+
 
 def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Values) -> Slot:
     """See `posenc_jax.encodings.parse`. ``values``: the classes that a field takes whose annotation names a base class
@@ -23,15 +28,22 @@ def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Valu
     """
     if not text.strip():
         return ()
+    _check_size(len(text), MOST_CHARACTERS, "characters", text)
+    _check_size(text.count("|") + text.count("/") + 1, MOST_ELEMENTS, "elements", text)
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
+        why = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
         raise ValueError(
-            f"cannot read the encoding {text!r} ({error.msg} at character {error.offset}): write calls joined by | in "
+            f"cannot read the encoding {_short(text)} ({why}): write calls joined by | in "
             "a layer and by / between layers, as in 'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'"
         ) from None
+    except (MemoryError, RecursionError):  # what Python's parser says of deep nesting
+        _check_size(MOST_CHARACTERS, MOST_NESTING, "levels of nesting", text)
+        raise
     groups: list[list[PositionalEncoding]] = [[]]
     for operator, leaf in _leaves(tree, text):
+        _check_size(_depth(leaf), MOST_NESTING, "levels of nesting", text)
         if isinstance(operator, ast.Div):
             groups.append([])
         if not (isinstance(leaf, ast.Name) and leaf.id.lower() == "nope"):
@@ -83,32 +95,60 @@ def _by_word(classes: Mapping[str, type[Value]]) -> dict[str, type[Value]]:
 
 def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, ast.expr]]:
     """The elements from left to right, each with the operator before it (in Python / binds closer than |, here not)."""
-    if not isinstance(node, ast.BinOp):
-        yield None, node
-        return
-    if not isinstance(node.op, ast.BitOr | ast.Div):
-        raise ValueError(f"cannot read the encoding {text!r}: join the elements of a layer by | and layers by /")
-    yield from _leaves(node.left, text)
-    (_, first), *rest = _leaves(node.right, text)
-    yield node.op, first
-    yield from rest
+    before: ast.operator | None = None
+    todo: list[tuple[ast.operator | None, ast.expr]] = [(None, node)]
+    while todo:
+        operator, node = todo.pop()
+        before = operator or before  # of a group in brackets it stands before the first element
+        if not isinstance(node, ast.BinOp):
+            yield before, node
+            before = None
+            continue
+        if not isinstance(node.op, ast.BitOr | ast.Div):
+            raise ValueError(
+                f"cannot read the encoding {_short(text)}: join the elements of a layer by | and layers by /"
+            )
+        todo += [(node.op, node.right), (None, node.left)]
+
+
+def _depth(node: ast.AST) -> int:
+    """How deep an element is nested."""
+    deepest, level = 0, [node]
+    while level:
+        deepest, level = deepest + 1, [inner for outer in level for inner in ast.iter_child_nodes(outer)]
+    return deepest
+
+
+def _check_size(size: int, most: int, of_what: str, text: str) -> None:
+    if size > most:
+        count = f"has {size:,}" if of_what != "levels of nesting" else "has more"
+        raise ValueError(f"the encoding {_short(text)} {count} {of_what}, and {most:,} are allowed: write it shorter")
+
+
+def _short(text: str) -> str:
+    """A string in a message: of a long one the beginning and the end."""
+    return repr(text) if len(text) <= 200 else f"{text[:60]!r}...{text[-20:]!r}"
+
+
+def _source(node: ast.expr) -> str:
+    return _short(ast.unparse(node))
 
 
 def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str, values: Values) -> Any:
     """The value of a call, or of a bare name; ``classes`` by the words allowed here."""
     function, args, keywords = (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
     if not isinstance(function, ast.Name):
-        raise ValueError(f"{ast.unparse(node)!r} is not an {what}: write a name with arguments, as in rope(base=5e5)")
+        raise ValueError(f"{_source(node)} is not an {what}: write a name with arguments, as in rope(base=5e5)")
     if function.id.lower() not in classes:
         hint = _nearest(function.id.lower(), classes)
         words = list(dict.fromkeys(_word(cls) for cls in classes.values()))
         ways = "`posenc list` shows all" if what == "encoding" else f"it takes {_listed(words, 'no calls')}"
-        raise ValueError(f"unknown {what} {function.id!r}{hint} ({ways})")
+        raise ValueError(f"unknown {what} {_short(function.id)}{hint} ({ways})")
     cls = classes[function.id.lower()]
     fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
     if len(args) > len(fields):
         ways = _listed(fields, "none")
-        raise ValueError(f"{ast.unparse(node)!r} has {len(args)} arguments, but {cls.__name__} has {ways}")
+        raise ValueError(f"{_source(node)} has {len(args)} arguments, but {cls.__name__} has {ways}")
     named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
     given: dict[str, Any] = {}
     for field, value in named:
@@ -116,7 +156,7 @@ def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str, values:
             hint = _nearest(field or "**", fields)
             raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
         if field in given:
-            raise ValueError(f"{ast.unparse(node)!r} gives the field {field!r} twice: leave one out")
+            raise ValueError(f"{_source(node)} gives the field {field!r} twice: leave one out")
         inner = {_word(c): c for c in _values_in(field_types(cls)[field], values)}  # type: ignore[arg-type]
         given[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}", values)
     missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from posenc_jax.drawing.style import styles
-from posenc_jax.files import write_atomically
+from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.report import page, paper, parquet, tables
 from posenc_jax.results import read_record, summarise
 
@@ -43,16 +43,24 @@ def build(directory: Path | str) -> list[Path]:
     if "results.parquet" not in absent:
         files["results.parquet"] = parquet.parquet_bytes(record.rows)
     for name, data in files.items():
+        refuse_links(directory, (directory / name).parent)
         (directory / name).parent.mkdir(exist_ok=True)
         write_atomically(directory / name, data)
-    write_atomically(directory / _MARKER, of_what)
+    written = "".join(f"{hashlib.sha256(data).hexdigest()} {name}\n" for name, data in files.items())
+    write_atomically(directory / _MARKER, of_what + written)
     return [directory / name for name in files]
 
 
 def up_to_date(directory: Path | str) -> bool:
-    """Whether the last report that was written there is of the results that are there now."""
+    """Whether the last report that was written there is of the results that are there now, and all of it as written."""
     marker = Path(directory) / _MARKER
-    return marker.is_file() and marker.read_text() == _fingerprint(Path(directory))
+    if not marker.is_file():
+        return False
+    of_what, *written = marker.read_text(errors="replace").splitlines() or [""]
+    files = [(digest, Path(directory) / name) for digest, _, name in (line.partition(" ") for line in written)]
+    return of_what == _fingerprint(Path(directory)).strip() and all(
+        path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest for digest, path in files
+    )
 
 
 def _fingerprint(directory: Path) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import Any, Literal
 
+from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
+from posenc_jax.results.shape import ABLATION, ROW
+from posenc_jax.shapes import problem
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")
@@ -72,10 +74,12 @@ class Record:
 
 
 def read_record(directory: Path | str) -> Record:
-    """Reads ``ablation.json`` and ``results.jsonl``; a ValueError says what is missing when nothing is to report."""
+    """Reads ``ablation.json`` and ``results.jsonl``; a ValueError says what is damaged, or missing when nothing is to
+    report.
+    """
     directory = Path(directory)
-    info = _read_info(directory)
-    rows, skipped = _read_rows(directory / "results.jsonl")
+    info, sealed = _read_info(directory)
+    rows, skipped = _read_rows(directory / "results.jsonl", sealed)
     cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
     replicas: dict[Cell, list[ReplicaScores]] = {cell: [] for cell in cells}
     ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
@@ -118,44 +122,58 @@ def read_record(directory: Path | str) -> Record:
     return Record(directory, info, rows, replicas, ranges, dict(settings), skipped)
 
 
-def _read_info(directory: Path) -> dict[str, Any]:
+def _read_info(directory: Path) -> tuple[dict[str, Any], bool]:
+    """``ablation.json``, and whether it carries a checksum: then the rows do too."""
     path = directory / "ablation.json"
     if not path.is_file():
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}): run the ablation again, it writes the file") from error
+        info, sealed = unseal(path.read_bytes())
+    except DamagedError as error:
+        raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
+    if wrong := problem(info, ABLATION) or _without_metric(info):
+        raise ValueError(f"{path} is no record of an ablation ({wrong}): run the ablation again, it writes the file")
+    return info, sealed
+
+
+def _without_metric(info: dict[str, Any]) -> str:
+    missing = [cell["task_label"] for cell in info["cells"] if cell["task_label"] not in info["metric"]]
+    return f"metric lacks {missing[0]!r}" if missing else ""
 
 
 _FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
 
 
-def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The well-formed rows, and one line for each other one."""
+def _read_rows(path: Path, sealed: bool) -> tuple[list[dict[str, Any]], list[str]]:
+    """The well-formed rows, and one line for each other one.
+
+    Rows that carry checksums are written as a whole: a damaged one is a ValueError. Of those that were written before
+    there were any, it is left out.
+    """
     if not path.is_file():
         raise ValueError(f"{path.parent} has no results to report: results.jsonl is missing. Run the ablation first.")
     rows, damaged = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError:
-            damaged.append(f"results.jsonl, line {number}: not JSON (cut off or damaged)")
-            continue
-        wrong = [
-            field
-            for field, kind in _FIELDS.items()
-            if not isinstance(row, dict) or not isinstance(row.get(field), kind)  # type: ignore[arg-type]
-        ]
-        if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
-            wrong = ["range"]
-        if wrong:
-            damaged.append(f"results.jsonl, line {number}: no usable {', '.join(wrong)}")
+    for line in read_lines(path.read_bytes(), sealed=sealed):
+        if line.row is None and line.sealed:
+            raise ValueError(
+                f"{path} is damaged (line {line.number}: {line.problem}): run the ablation again, it writes the file "
+                "from the results of its groups; or remove the line, and its replica is left out"
+            )
+        wrong = [f"damaged ({line.problem})"] if line.row is None else _wrong_fields(line.row)
+        if line.row is None or wrong:
+            damaged.append(f"results.jsonl, line {line.number}: {', '.join(wrong)}")
         else:
-            rows.append(row)
+            rows.append(line.row)
     return rows, damaged
+
+
+def _wrong_fields(row: dict[str, Any]) -> list[str]:
+    if odd := problem(row, ROW):
+        return [odd]
+    wrong = [field for field, kind in _FIELDS.items() if not isinstance(row.get(field), kind)]  # type: ignore[arg-type]
+    if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
+        wrong = ["range"]
+    return [f"no usable {', '.join(wrong)}"] if wrong else []
 
 
 def _range_of(row: dict) -> Range:

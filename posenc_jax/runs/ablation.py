@@ -11,8 +11,9 @@ from typing import Any
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import elements, spec
-from posenc_jax.files import write_changed
+from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.results import AblationResult, read_result
+from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import (
     cell_directory,
@@ -25,8 +26,8 @@ from posenc_jax.runs.directory import (
     results_by_group,
 )
 from posenc_jax.runs.environment import code_of, environment
-from posenc_jax.runs.errors import FailedCellsError, StoppedError
-from posenc_jax.runs.files import dumps, locked, read_json, write_json
+from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, StoppedError
+from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
@@ -71,6 +72,8 @@ def ablate(
         for cell, place in places.items():
             refuse_changed_code(directory, changed_code(place, digests(cell)))
     to_run = [cell for cell, place in places.items() if not complete(place, cell)]
+    for cell, place in places.items():  # what is damaged beyond repair is told before hours of training, not after
+        _code_of(results_by_group(place, cell, _left_out))
     for cell in to_run:
         check_run(cell)
     with locked(directory):
@@ -80,14 +83,15 @@ def ablate(
         for number, cell in enumerate(to_run):
             reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
             try:
+                refuse_links(directory, places[cell])
                 run(cell, places[cell], accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
-            write_results(directory, config)
-        write_results(directory, config)
+            write_results(directory, config, _left_out)
+        write_results(directory, config, _left_out)
     if failures:
         raise FailedCellsError(
             f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  "
@@ -96,20 +100,26 @@ def ablate(
     return read_result(directory)
 
 
-def write_results(directory: Path, config: Ablation) -> None:
+def _left_out(error: DamagedFileError) -> None:
+    """A damaged result counts as none: its cell is run, which measures it again or fails."""
+
+
+def write_results(
+    directory: Path, config: Ablation, on_damage: Callable[[DamagedFileError], None] | None = None
+) -> None:
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
-    report needs) from the finished groups.
+    report needs) from the finished groups; ``on_damage`` as in `directory.results`.
     """
     rows, cells, decoded = [], [], set()
     for cell, varying in zip(config.runs, varying_fields(config), strict=True):
         place = cell_directory(directory, cell)
-        found = results_by_group(place, cell)
+        found = results_by_group(place, cell, on_damage)
         if found and cell.evaluation.decoded_examples:
             decoded.add(cell.table)
         cells.append(_cell_record(cell, place, found))
         for _, result in found:
             rows += _rows(cell, result, varying)
-    write_changed(directory / "results.jsonl", "".join(dumps(row) + "\n" for row in rows))
+    write_changed(directory / "results.jsonl", "".join(map(sealed_line, rows)))
     record = {
         "name": config.name,
         "title": config.title or config.name,
@@ -142,11 +152,17 @@ def write_results(directory: Path, config: Ablation) -> None:
         "size_note": config.size_note,
     }
     path = directory / "ablation.json"
-    if path.exists():
-        old = read_json(path)
-        if {**old, "environment": None} == {**json.loads(json.dumps(record)), "environment": None}:
-            return
-    write_json(path, record)
+    if not path.exists() or not _same(path, record):
+        write_json(path, record)
+
+
+def _same(path: Path, record: dict) -> bool:
+    """Whether a file says what it should, on whatever machine; a damaged one does not."""
+    try:
+        old, sealed = read_checked(path)
+    except DamagedFileError:
+        return False
+    return sealed and old | {"environment": None} == json.loads(json.dumps(record)) | {"environment": None}
 
 
 def varying_fields(config: Ablation) -> list[dict[str, Any]]:
@@ -208,9 +224,8 @@ def _code_of(groups: list[tuple[Path, dict]]) -> list[dict]:
     """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
     found: dict[str, dict] = {}
     for directory, result in groups:
-        path = directory / "environment.json"
-        record = read_json(path) if path.exists() else {}
-        for part in (record.get("began", {}), *record.get("resumed", ())):
+        record = read_environments(directory)
+        for part in (record["began"], *record["resumed"]):
             code = found.setdefault(json.dumps(code_of(part), sort_keys=True), {**code_of(part), "seeds": []})
             code["seeds"] = sorted({*code["seeds"], *(replica["seed"] for replica in result["replicas"])})
     return list(found.values())

@@ -4,6 +4,7 @@ where it stopped.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import time
@@ -18,26 +19,27 @@ from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
-from posenc_jax.files import remove_unfinished, write_atomically
+from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
+from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.damage import put_result_aside, refuse_lost_rows
 from posenc_jax.runs.directory import (
     Group,
     check_writable,
     claim,
     complete,
-    group_directories,
     plan,
     refuse_other,
     replicas_of,
     results,
 )
-from posenc_jax.runs.environment import differences, environment
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
-from posenc_jax.runs.files import append_rows, cut_back, dumps, locked, read_json, write_json
-from posenc_jax.runs.own_code import changes, digests
+from posenc_jax.runs.files import Log, append_rows, locked, sealed_line
+from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.state import abstract_state, count_parameters
+from posenc_jax.runs.state import abstract_state, count_parameters, misfit
 from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.training.generation import CHUNK, decode_chunk
@@ -77,7 +79,8 @@ def run(
         check_run(config)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
-        done = {replica for result in results(directory) for replica in replicas_of(result)}
+        on_damage = functools.partial(put_result_aside, note=reporter.note)
+        done = {replica for result in results(directory, on_damage=on_damage) for replica in replicas_of(result)}
         missing = [replica for replica in config.replicas if replica not in done]
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
@@ -104,24 +107,31 @@ class Engine:
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        refuse_links(group.directory.parent, group.directory / "checkpoints")
         remove_unfinished(group.directory)
-        bit_exact = self._note_environment(group)
+        now = environment() | {"mode": mode_of(self.config.execution), "own": digests(self.config)}
+        bit_exact = record_environment(group, now, self.reporter.note)
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
             try:
                 state = self._train(group, checkpoints)
             finally:
                 self.supply.close()
         result = self._measure(group, state)
-        write_atomically(group.directory / "result.json", dumps({**result, "bit_exact": bit_exact}) + "\n")
+        write_atomically(group.directory / "result.json", sealed_line({**result, "bit_exact": bit_exact}))
 
     def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
         config, training = self.config, self.config.training
-        restored = checkpoints.restore(abstract_state(config, group.size), set_aside=True)
+        restored = checkpoints.restore(
+            abstract_state(config, group.size), set_aside=True, misfit=functools.partial(misfit, group)
+        )
         step, state = restored or (
             0,
             stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
         )
-        cut_back(group.directory / "metrics.jsonl", step)
+        log = Log(group.directory / "metrics.jsonl")
+        if restored is not None:
+            refuse_lost_rows(group, log, checkpoints, step)
+        log.cut_back(step)
         mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
@@ -150,11 +160,11 @@ class Engine:
                     metrics,
                     {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")},
                 )
-            append_rows(group.directory / "metrics.jsonl", rows)
+            log.append(rows)
             self.reporter.advance(training.steps_at_once, _show(metrics["loss"]))
             signal = self.stop()
             if last or signal is not None or (training.checkpoint_every and step % training.checkpoint_every == 0):
-                checkpoints.save(step, state)
+                checkpoints.save(step, state, log.digest)
             if signal is not None:
                 checkpoints.wait()
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
@@ -201,7 +211,7 @@ class Engine:
             "label": config.label,
             "table": config.table,
             "posenc": spec(config.posenc),
-            "config_hash": config_hash(config),
+            "config_hash": group.config_hash or config_hash(config),
             "num_parameters": count_parameters(host["params"]) // group.size,
             "num_posenc_parameters": count_parameters(host["params"].get("posenc", {})) // group.size,
             "mode": mode_of(config.execution),
@@ -326,38 +336,6 @@ class Engine:
             for i, (seed, rate) in enumerate(group.replicas)
             if metrics["diverged_at"][i] < 0 or metrics["diverged_at"][i] >= since
         ]
-
-    def _note_environment(self, group: Group) -> bool:
-        """Records what the group stands on; False when that has changed since it began to something that gives other
-        bits, or when another group of the run began on such.
-        """
-        path, own = group.directory / "environment.json", digests(self.config)
-        now = environment() | {"mode": mode_of(self.config.execution), "own": own}
-        if not path.exists():
-            write_json(path, {"began": now, "resumed": []})
-        record = read_json(path)
-        lines = differences(record["began"], now) + changes(record["began"].get("own", {}), own)
-        if lines and now not in record["resumed"]:
-            record["resumed"].append(now)
-            write_json(path, record)
-        elsewhere = _other_beginnings(group, record["began"])
-        for began, found in ((f"{group.directory.name} began", lines), elsewhere):
-            if found:
-                text = f"{began} elsewhere, its result will be marked bit_exact=false: "
-                self.reporter.note(text + "; ".join(found))
-        return not record["resumed"] and not elsewhere[1]
-
-
-def _other_beginnings(group: Group, began: dict) -> tuple[str, list[str]]:
-    """The first group of the run that began on something else, in words, and what differs."""
-    for directory in group_directories(group.directory.parent):
-        path = directory / "environment.json"
-        if directory != group.directory and path.exists():
-            other = read_json(path)["began"]
-            lines = differences(other, began) + changes(other.get("own", {}), began.get("own", {}))
-            if lines:
-                return f"{directory.name}, beside {group.directory.name}, began", lines
-    return "", []
 
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable:

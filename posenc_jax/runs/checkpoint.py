@@ -1,11 +1,15 @@
-"""Checkpoints: Orbax behind one small adapter that verifies what it reads and falls back to the newest good step."""
+"""Checkpoints: Orbax behind one small adapter that verifies what it reads and falls back to the newest good step.
+
+Loss of power: Orbax gives a step its name when its files are written, not when they are on disk. So a step is saved
+under another name, all of it is waited for, then it gets its own, which is waited for too; only then older steps are
+removed. Whatever has a step's name is whole, and of what was saved there is always a step.
+"""
 
 from __future__ import annotations
 
 import concurrent.futures
 import errno
 import hashlib
-import itertools
 import json
 import os
 import re
@@ -18,10 +22,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
+from posenc_jax.runs.files import put_aside
 from posenc_jax.training.paths import names
 
 KEPT = 2
+_UNFINISHED = ".unfinished"
 
 
 class DamagedError(Exception):
@@ -32,7 +39,7 @@ class Checkpoints:
     """The checkpoints of one group, ``directory/<step>``. Use as a context manager: leaving it waits for the save under
     way.
 
-    Orbax commits a step by renaming its directory, so a killed process leaves whole steps and temporary ones only.
+    A step gets its name when it is whole and on disk, so a killed process leaves whole steps and unfinished ones only.
     Orbax does not see flipped bits: a record with dtype, shape and SHA-256 of every leaf, itself under a SHA-256, goes
     into each step's metadata and is checked on reading.
     """
@@ -60,17 +67,24 @@ class Checkpoints:
             return []
         return sorted(int(p.name) for p in self._directory.iterdir() if p.name.isdigit() and p.is_dir())
 
-    def save(self, step: int, state: Any) -> None:
+    def at(self, step: int) -> Path:
+        """Where a step lies."""
+        return self._directory / str(step)
+
+    def save(self, step: int, state: Any, rows: str | None = None) -> None:
         """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept.
 
         Returns as soon as the state is copied to the host: checksums and files are made while training goes on.
+
+        rows: the digest of the rows that were written up to this step, see `rows_at`.
         """
         self.wait()
         leaves = {name: np.array(leaf, order="C") for name, leaf in _named(state).items()}
-        self._pending = self._writer.submit(self._write, step, leaves)
+        metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
+        self._pending = self._writer.submit(self._write, metadata, leaves)
 
     def wait(self) -> None:
-        """Returns when the pending save is committed; raises what went wrong with it."""
+        """Returns when the pending save is on disk; raises what went wrong with it."""
         if self._pending is None:
             return
         pending, self._pending = self._pending, None
@@ -79,9 +93,11 @@ class Checkpoints:
         except Exception as error:  # OSError, and what TensorStore makes of it
             raise self._not_saved(error) from error
         for step in self.steps()[:-KEPT]:
-            shutil.rmtree(self._directory / str(step))
+            shutil.rmtree(self.at(step))
 
-    def restore(self, like: Any, *, set_aside: bool) -> tuple[int, Any] | None:
+    def restore(
+        self, like: Any, *, set_aside: bool, misfit: Callable[[int, Any], str] = lambda step, state: ""
+    ) -> tuple[int, Any] | None:
         """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
         there is no step at all.
 
@@ -91,6 +107,7 @@ class Checkpoints:
         Args:
           set_aside: whether a damaged step is renamed ``<step>.bad``. Only who holds the directory's lock, and goes on
             from the step before, may ask for it.
+          misfit: why a state that is whole is not one of its step, or ""; it counts as damaged then.
 
         Raises:
           CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
@@ -98,16 +115,17 @@ class Checkpoints:
         """
         problems = []
         for step in reversed(self.steps()):
-            path = self._directory / str(step)
+            path = self.at(step)
             try:
-                return step, self._read(step, like)
+                state = self._read(step, like)
+                if problem := misfit(step, state):
+                    raise DamagedError(problem)
+                return step, state
             except DamagedError as error:
                 problem = f"checkpoint {path} is damaged ({error})"
                 problems.append(problem)
                 if set_aside:
-                    bad = self._unused_name(f"{step}.bad")
-                    path.rename(bad)
-                    problem += f"; kept as {bad.name}"
+                    problem += f"; kept as {put_aside(path).name}"
                 self._note(f"{problem}, trying the one before")
         if problems or any(self._directory.glob("*.bad*")):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
@@ -117,19 +135,31 @@ class Checkpoints:
             )
         return None
 
-    def _write(self, step: int, leaves: dict[str, np.ndarray]) -> None:
+    def rows_at(self, step: int) -> str | None:
+        """The digest of the rows that a step was saved with; None for one of a version that kept none, or damaged."""
+        try:
+            return self._record(step).get("rows")
+        except DamagedError:
+            return None
+
+    def _write(self, about: dict[str, Any], leaves: dict[str, np.ndarray]) -> None:
         from orbax.checkpoint import v1 as ocp
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
             sums = pool.map(_digest, leaves.values())
             record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
-        metadata = {"leaves": record, "step": step}
-        self._directory.mkdir(parents=True, exist_ok=True)
+        metadata = {"leaves": record, **about}
+        path = self.at(about["step"])
+        unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
+        make_directory(self._directory)
         self._remove_unfinished()
-        ocp.save(self._directory / str(step), leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        sync_tree(unfinished)
+        unfinished.rename(path)
+        sync(self._directory)
 
     def _remove_unfinished(self) -> None:
-        for stale in self._directory.glob("*.orbax-checkpoint-tmp*"):
+        for stale in (*self._directory.glob(f"*{_UNFINISHED}"), *self._directory.glob("*.orbax-checkpoint-tmp*")):
             shutil.rmtree(stale, ignore_errors=True)
 
     def _not_saved(self, error: Exception) -> SaveError:
@@ -141,19 +171,18 @@ class Checkpoints:
             "make room, then run the same command again to go on from the checkpoint before"
         )
 
-    def _unused_name(self, name: str) -> Path:
-        names = itertools.chain([name], (f"{name}{n}" for n in itertools.count(2)))
-        return next(path for path in (self._directory / n for n in names) if not path.exists())
+    def _record(self, step: int) -> dict[str, Any]:
+        """What was written about a step: the kind and the checksum of every leaf, its number, the digest of its rows.
 
-    def _read(self, step: int, like: Any) -> Any:
+        Raises:
+          DamagedError: it is not what was written, or of another step than its name. RefusedError: it cannot be read.
+        """
         from orbax.checkpoint import v1 as ocp
 
-        path = self._directory / str(step)
-        expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
+        path = self.at(step)
         try:
             metadata = dict(ocp.metadata(path).custom_metadata)
             digest, record = metadata.pop("sha256"), metadata["leaves"]
-            stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         except Exception as error:
             raise _reason(error, path) from error
         # Steps of the first format have no number in their record.
@@ -161,6 +190,14 @@ class Checkpoints:
             raise DamagedError("its record of checksums does not match its own")
         if metadata.get("step", step) != step:
             raise DamagedError(f"it is step {metadata['step']} under another name")
+        return metadata
+
+    def _read(self, step: int, like: Any) -> Any:
+        from orbax.checkpoint import v1 as ocp
+
+        path, record = self.at(step), self._record(step)["leaves"]
+        expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
+        stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         for name in sorted(set(expected) | set(stored)):
             if expected.get(name) != stored.get(name):
                 raise CheckpointError(

@@ -1,7 +1,7 @@
 """What lies in a run's directory: which config and code it belongs to, which groups it has, what is finished.
 
 ``config.json`` is written first and refuses other configs; a group's has its replicas too. ``result.json`` is written
-last.
+last. All carry checksums; what was written before there were any is read as it is.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.config import Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
+from posenc_jax.config import Ablation, Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
+from posenc_jax.files import make_directory
 from posenc_jax.runs import own_code
-from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.runs.errors import DamagedFileError, RefusedError
+from posenc_jax.runs.files import read_checked, read_json, write_json
+from posenc_jax.shapes import problem
 
-FORMAT = 2
-"""Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top."""
+FORMAT = 3
+"""Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top; 2 had no checksums."""
 
 Replica = tuple[int, float]
 """Seed and learning rate."""
@@ -28,32 +30,31 @@ _GROUP = re.compile(r"group-(\d{3,})")
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored:
-    """What a ``config.json`` says.
-
-    Attributes:
-      config: the run or the ablation. code: the digests of the user's own classes in it (see `own_code`).
-      replicas, group_size: of a group, else empty and 0.
-    """
-
-    config: Any
-    code: own_code.Digests
-    replicas: tuple[Replica, ...] = ()
-    group_size: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
 class Group:
-    """Replicas that train together, and where. ``size`` counts the spares that fill it."""
+    """Replicas that train together, and where. ``size`` counts the spares that fill it.
+
+    ``config_hash`` is that of its run; None in a group of a format that had none, and no checksums either.
+    """
 
     directory: Path
     replicas: tuple[Replica, ...]
     size: int
+    config_hash: str | None = None
 
     @property
     def filled(self) -> tuple[Replica, ...]:
         """The replicas, the last repeated until the group is full."""
         return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """What a ``config.json`` says: the run or the ablation, and the digests of the user's own classes in it (see
+    `own_code`).
+    """
+
+    config: Any
+    code: own_code.Digests
 
 
 def group_directories(directory: Path) -> list[Path]:
@@ -65,35 +66,92 @@ def group_directories(directory: Path) -> list[Path]:
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
 
 
-def results(directory: Path, config: Run | None = None) -> list[dict]:
-    """The finished groups' results, in order; only those with a replica of ``config`` if given."""
-    return [result for _, result in results_by_group(directory, config)]
+def results(
+    directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
+) -> list[dict]:
+    """The finished groups' results, in order; only those with a replica of ``config`` if given, and then
+    RefusedError where a group is of another config.
+
+    on_damage: hears of a result that is damaged, which then counts as none; without, the error is raised.
+    """
+    return [result for _, result in results_by_group(directory, config, on_damage)]
 
 
-def results_by_group(directory: Path, config: Run | None = None) -> list[tuple[Path, dict]]:
+def results_by_group(
+    directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
+) -> list[tuple[Path, dict]]:
     """As `results`, each with the directory of its group."""
     found = []
+    if config is not None:
+        groups_of(directory, config)
     for path in group_directories(directory):
-        if path != directory and (path / "result.json").exists():
-            result = finished(path)
-            if config is None or any(replica in config.replicas for replica in replicas_of(result)):
-                found.append((path, result))
+        if path == directory or not (path / "result.json").exists():
+            continue
+        group = read_group(path)
+        try:
+            result = _result(group)
+        except DamagedFileError as error:
+            if on_damage is None:
+                raise
+            on_damage(error)
+            continue
+        if config is None or any(replica in config.replicas for replica in replicas_of(result)):
+            found.append((path, result))
     return found
 
 
-def finished(group: Path) -> dict:
-    """The result of a group; RefusedError when it has none yet, or has that of other replicas."""
-    path = group / "result.json"
-    if not path.exists():
-        raise RefusedError(f"{group} is not finished: run it to the end first")
-    result = read_json(path)
-    replicas = read_group(group).replicas
-    if replicas_of(result) != replicas:
+def finished(directory: Path) -> dict:
+    """The result of a group; RefusedError when it has none yet, is damaged, or is of another config or replicas."""
+    if not (directory / "result.json").exists():
+        raise RefusedError(f"{directory} is not finished: run it to the end first")
+    return _result(read_group(directory))
+
+
+def _result(group: Group) -> dict:
+    path, way_out = group.directory / "result.json", _measure_again(group.directory)
+    result = read_json(path, sealed=group.config_hash is not None, way_out=way_out)
+    if wrong := problem(result, _RESULT):
+        raise DamagedFileError(path, wrong, way_out)
+    replicas, hashed = replicas_of(result), result.get("config_hash")
+    away = f"restore one of them, or move {group.directory} away to train it again"
+    record = group.directory / "config.json"
+    if replicas != group.replicas:
         raise RefusedError(
-            f"{path} is of other replicas ({_listed(replicas_of(result))}) than {group / 'config.json'} has "
-            f"({_listed(replicas)}): restore one of them, or move {group} away to train it again"
+            f"{path} is of other replicas ({_listed(replicas)}) than {record} has ({_listed(group.replicas)}): {away}"
         )
+    if group.config_hash not in (None, hashed):
+        raise RefusedError(f"{path} is of config {hashed}, and {record} of {group.config_hash}: {away}")
     return result
+
+
+_RESULT = {
+    **dict.fromkeys(("posenc", "mode", "device_kind", "label?", "table?"), str),
+    **dict.fromkeys(("num_parameters", "num_posenc_parameters", "group_size", "device_count", "threads"), int),
+    "bit_exact": bool,
+    "replicas": [
+        {
+            "seed": int,
+            "learning_rate": float,
+            "diverged_at?": int,
+            "validation": {str: (float, type(None))},
+            "evaluation": [{"length": int}],
+            "parameters_sha256?": str,
+        }
+    ],
+}
+
+
+def _measure_again(group: Path) -> str:
+    again = "run the same `posenc train` or `posenc ablate` again"
+    steps = checkpoint_steps(group)
+    if not steps:
+        return f"restore it, or move {group} away and {again}, which trains it anew"
+    return f"restore it, or {again}, which measures {group.name} again from its checkpoint of step {steps[-1]}"
+
+
+def checkpoint_steps(group: Path) -> list[int]:
+    """The steps of which a group has a checkpoint, ascending; whether they are whole, only reading them tells."""
+    return sorted(int(p.name) for p in (group / "checkpoints").glob("*") if p.name.isdigit() and p.is_dir())
 
 
 def replicas_of(result: dict) -> tuple[Replica, ...]:
@@ -102,8 +160,9 @@ def replicas_of(result: dict) -> tuple[Replica, ...]:
 
 
 def complete(directory: Path, config: Run) -> bool:
-    """True when every replica of ``config`` has a result."""
-    done = {replica for result in results(directory) for replica in replicas_of(result)}
+    """True when every replica of ``config`` has a result that is not damaged."""
+    found = results(directory, config, on_damage=lambda error: None)
+    done = {replica for result in found for replica in replicas_of(result)}
     return done.issuperset(config.replicas)
 
 
@@ -188,12 +247,11 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
     number = max(used, default=-1) + 1
     missing = [replica for replica in config.replicas if replica not in taken]
     for start in range(0, len(missing), size):
-        group = Group(directory / f"group-{number:03d}", tuple(missing[start : start + size]), size)
-        group.directory.mkdir()
-        write_json(
-            group.directory / "config.json",
-            {**_data(config), "replicas": [list(replica) for replica in group.replicas], "group_size": size},
-        )
+        replicas = tuple(missing[start : start + size])
+        group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
+        make_directory(group.directory)
+        members = {"replicas": [list(replica) for replica in replicas], "group_size": size}
+        write_json(group.directory / "config.json", {**_data(config), **members, "config_hash": group.config_hash})
         groups.append(group)
         number += 1
     return groups
@@ -212,13 +270,14 @@ def groups_of(directory: Path, config: Run) -> list[Group]:
                 f"{path} belongs to another config; choose another directory, or move it away. Differences:\n  "
                 + "\n  ".join(lines)
             )
-        if twice := taken.intersection(stored.replicas):
+        group = read_group(path)
+        if twice := taken.intersection(group.replicas):
             raise RefusedError(
                 f"{path} has replicas that another group of {directory} has too ({_listed(tuple(twice))}): move one of "
                 "them away"
             )
-        taken.update(stored.replicas)
-        groups.append(Group(path, stored.replicas, stored.group_size))
+        taken.update(group.replicas)
+        groups.append(group)
     return groups
 
 
@@ -256,12 +315,13 @@ def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
     data = _checked(path)
     try:
         config = from_json(data.get("config", data), own)
-        replicas = tuple((int(seed), float(rate)) for seed, rate in data.get("replicas", ()))
-        return Stored(config, code_in(path), replicas, int(data.get("group_size", 0)))
+        if not isinstance(config, Run | Ablation):
+            raise ValueError(f"it holds {type(config).__name__}, neither a run nor an ablation")
     except UnknownTypeError as error:
         raise RefusedError(f"{path}: {error}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
+    return Stored(config, code_in(path))
 
 
 def read_group(directory: Path) -> Group:
@@ -271,20 +331,28 @@ def read_group(directory: Path) -> Group:
         raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
     data = _checked(path)
     try:
+        if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash?": str}):
+            raise ValueError(wrong)
         replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
-        return Group(directory, replicas, int(data["group_size"]))
-    except (KeyError, TypeError, ValueError):
-        raise RefusedError(f"{path} is no group's: restore it") from None
+        return Group(directory, replicas, int(data["group_size"]), data.get("config_hash"))
+    except (ValueError, OverflowError) as error:
+        raise RefusedError(f"{path} is no group's ({error}): restore it") from None
 
 
 def _checked(path: Path) -> dict:
-    data = read_json(path)
+    if _GROUP.fullmatch(path.parent.name):
+        way_out = f"restore it, or move {path.parent} away to train its replicas again"
+    else:
+        way_out = "restore it, or move it away and run the same command again, which writes it anew"
+    data, sealed = read_checked(path, way_out)
     written = data.get("format", 1)
     if written not in range(1, FORMAT + 1):
         raise RefusedError(
             f"{path} is of format {written}, and this version reads formats up to {FORMAT}: use the version that wrote "
             "it"
         )
+    if written >= 3 and not sealed:
+        raise DamagedFileError(path, "it has lost its checksum", way_out)
     return data
 
 
@@ -298,7 +366,7 @@ def cell_directory(directory: Path, cell: Run) -> Path:
     if named.exists() or not directory.is_dir():
         return named
     for path in sorted(directory.glob("*/config.json")):
-        data = read_json(path)
+        data = _checked(path)
         if "format" not in data and data.get("table") == cell.table and data.get("label") == cell.label:
             stored = read_stored(path, own_code.own_classes(cell))
             if isinstance(stored.config, Run) and config_hash(stored.config) == config_hash(cell):

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import posenc_jax
 from posenc_jax.runs.errors import RefusedError
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
+_CPUINFO = Path("/proc/cpuinfo")
 
 MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
@@ -24,8 +26,14 @@ MOST_THREADS = 1024
 # What changes the last bits of a result. What a commit means for the code, `source` tells.
 DECIDING = (
     *("version", "source", "jax", "jaxlib", "flax", "optax", "numpy", "platform", "device_kind", "device_count"),
-    *("processes", "cpu", "threads", "xla_flags", "matmul_precision", "x64", "mode"),
+    *("processes", "cpu", "cpu_features", "threads", "xla_flags", "matmul_precision", "x64"),
+    *("threefry_partitionable", "prng", "mode"),
 )
+
+# Rooms that no result is computed in: what changes there changes no bits.
+_ELSEWHERE = ("cli", "drawing", "report", "results", "show")
+# Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
+_VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")
 
 
 def environment() -> dict[str, Any]:
@@ -39,17 +47,20 @@ def environment() -> dict[str, Any]:
         "device_kind": devices[0].device_kind,
         "device_count": len(devices),
         "processes": jax.process_count(),
-        "cpu": _cpu(),
+        "cpu": _cpuinfo("model name") or platform.processor() or platform.machine(),
+        "cpu_features": _cpu_features(),
         "threads": threads(),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         "matmul_precision": jax.config.jax_default_matmul_precision,  # type: ignore[attr-defined]
         "x64": bool(jax.config.jax_enable_x64),  # type: ignore[attr-defined]
+        "threefry_partitionable": bool(jax.config.jax_threefry_partitionable),  # type: ignore[attr-defined]
+        "prng": jax.config.jax_default_prng_impl,  # type: ignore[attr-defined]
     }
 
 
 def code() -> dict[str, str | bool | None]:
-    """Which code of this package runs: its version, the SHA-256 of its Python files, and, from a clone of its own
-    repository, the commit and whether files of the package differ from it (else None).
+    """Which code of this package runs: its version, the SHA-256 of the Python files that results are computed by, and,
+    from a clone of its own repository, the commit and whether files of the package differ from it (else None).
     """
     return {"version": posenc_jax.__version__, "source": _source(), **_commit()}
 
@@ -100,19 +111,27 @@ def _version(name: str) -> str | None:
 def _source() -> str:
     total = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        total.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+        place = path.relative_to(_PACKAGE)
+        if place.parts[0] not in _ELSEWHERE:
+            total.update(f"{place.as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 
+def _cpu_features() -> str | None:
+    """A digest of the vector units and the like, by which XLA:CPU decides how it sums; None where nothing says."""
+    words = (_cpuinfo("flags") or _cpuinfo("Features")).split()
+    known = sorted(filter(_VECTORS.match, words))
+    return hashlib.sha256(" ".join(known).encode()).hexdigest()[:16] if known else None
+
+
 @functools.cache
-def _cpu() -> str:
-    """The model of the processor: its vector units decide how XLA:CPU sums."""
+def _cpuinfo(name: str) -> str:
+    """What Linux says of the first processor under a name, or ""."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = _CPUINFO.read_text().splitlines()
     except OSError:
-        return platform.processor() or platform.machine()
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.machine())
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")
 
 
 @functools.cache

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class RefusedError(ValueError):
     """The directory belongs to something else, is in use, or lacks something."""
+
+
+class DamagedFileError(RefusedError):
+    """A file is not what was written; the message says why, and the way out."""
+
+    def __init__(self, path: Path, reason: str, way_out: str) -> None:
+        super().__init__(f"{path} is damaged ({reason}): {way_out}")
+        self.path = path
+        self.reason = reason
 
 
 class StoppedError(Exception):

@@ -19,11 +19,19 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.files import write_atomically
+from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
-from posenc_jax.runs.directory import code_in, finished, group_directories, load_config, refuse_changed_code
+from posenc_jax.runs.directory import (
+    check_writable,
+    code_in,
+    finished,
+    group_directories,
+    groups_of,
+    load_config,
+    refuse_changed_code,
+)
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import dumps
+from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, load_here
 from posenc_jax.runs.preflight import check_memory
 from posenc_jax.runs.reporter import Reporter
@@ -70,7 +78,10 @@ def evaluate(
     config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
-    groups = group_directories(directory)
+    groups_of(directory, config)
+    groups, folder = group_directories(directory), directory / "evaluations"
+    check_writable(folder)
+    refuse_links(directory, folder)
     for group_directory in groups:
         finished(group_directory)
     changed = _for_these_devices(changed, reporter.note)
@@ -101,12 +112,12 @@ def evaluate(
     if loaded is not None:
         question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
-    path = directory / "evaluations" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
+    make_directory(folder)
     if decoded:
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
-    write_atomically(path, dumps({**question, "rows": rows}) + "\n")
-    return path, json.loads(path.read_text())["rows"]
+    write_atomically(path, sealed_line({**question, "rows": rows}))
+    return path, read_json(path, sealed=True)["rows"]
 
 
 def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:

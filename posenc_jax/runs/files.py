@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.files import HeldError, LockingError, held, write_atomically, write_changed
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
+from posenc_jax.files import HeldError, LockingError, append, held, sync, write_atomically, write_changed
+from posenc_jax.runs.errors import DamagedFileError, RefusedError
 
 
 @contextlib.contextmanager
@@ -26,22 +28,36 @@ def locked(directory: Path) -> Iterator[None]:
         raise RefusedError(f"cannot write in {directory} ({error}): choose another directory") from None
 
 
-def read_json(path: Path) -> dict:
-    """The object in a JSON file of ours; RefusedError when the file is damaged."""
-    try:
-        data = json.loads(path.read_text())
-        if not isinstance(data, dict):
-            raise ValueError("it holds no object")
-    except ValueError as error:  # also bytes that are no text
-        raise RefusedError(
-            f"{path} is damaged ({error}): restore it, or move {path.parent} away to start that part over"
-        ) from None
+def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> dict:
+    """The object in a JSON file of ours, without its checksum.
+
+    Args:
+      sealed: whether it must have one, since it was written when files had. way_out: for the message, what to do where
+        it is damaged.
+
+    Raises:
+      DamagedFileError: it is not what was written.
+    """
+    data, found = read_checked(path, way_out)
+    if sealed and not found:
+        raise DamagedFileError(path, "it has lost its checksum", way_out or _START_OVER.format(path.parent))
     return data
 
 
+def read_checked(path: Path, way_out: str = "") -> tuple[dict, bool]:
+    """The object in a JSON file without its checksum, and whether it had one; DamagedFileError as `read_json`."""
+    try:
+        return unseal(path.read_bytes())
+    except DamagedError as error:
+        raise DamagedFileError(path, str(error), way_out or _START_OVER.format(path.parent)) from None
+
+
+_START_OVER = "restore it, or move {} away to start that part over"
+
+
 def write_json(path: Path, data: dict) -> None:
-    """An object as JSON that people read, unless the file holds it already."""
-    write_changed(path, json.dumps(data, indent=1) + "\n")
+    """An object and its checksum as JSON that people read, unless the file holds it already."""
+    write_changed(path, json.dumps(seal(json.loads(json.dumps(data))), indent=1) + "\n")
 
 
 def dumps(value: Any) -> str:
@@ -49,32 +65,92 @@ def dumps(value: Any) -> str:
     return json.dumps(_clean(value), allow_nan=False)
 
 
+def sealed_line(row: dict) -> str:
+    """An object as one line of `dumps`, with its checksum."""
+    return json.dumps(seal(json.loads(dumps(row)))) + "\n"
+
+
+def put_aside(path: Path) -> Path:
+    """Renames what is damaged to ``<name>.bad``, or the first free ``<name>.bad2`` ..., and gives the new path."""
+    names = itertools.chain([f"{path.name}.bad"], (f"{path.name}.bad{n}" for n in itertools.count(2)))
+    bad = next(place for place in map(path.with_name, names) if not place.exists())
+    path.rename(bad)
+    sync(bad.parent)
+    return bad
+
+
 def append_rows(path: Path, rows: Iterable[dict]) -> None:
-    """Appends one line per row and waits until they are on disk."""
-    with path.open("a") as file:
-        file.writelines(dumps(row) + "\n" for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
+    """Appends a line with a checksum for each row and returns when they are on disk."""
+    append(path, "".join(map(sealed_line, rows)))
 
 
-def read_rows(path: Path) -> list[dict]:
-    """All whole rows; a torn last line (the process died while writing it) is left out."""
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text().splitlines():
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return rows
+class Log:
+    """The rows of a group's metrics, in the order of their steps: appended durably, cut back to a checkpoint.
+
+    A checkpoint keeps the SHA-256 of all rows so far: those that were lost since, or put there, are noticed when
+    training goes on from it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._total = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Of the rows so far."""
+        return self._total.hexdigest()
+
+    def append(self, rows: Iterable[dict]) -> None:
+        """Returns when the rows are on disk."""
+        text = "".join(map(sealed_line, rows))
+        append(self.path, text)
+        self._total.update(text.encode())
+
+    def cut_back(self, step: int) -> None:
+        """Drops the rows after ``step``, so that training on from its checkpoint writes each row once."""
+        kept = _whole(self.path, _up_to(self._content(), step))
+        content = "".join(map(sealed_line, kept)).encode()
+        if self.path.exists():
+            write_atomically(self.path, content)
+        self._total = hashlib.sha256(content)
+
+    def digest_up_to(self, step: int) -> str:
+        """The digest that there was when ``step`` had been written, if nothing was damaged since."""
+        content = self._content()
+        lines = _up_to(content, step)
+        count = lines[-1].number if lines else 0
+        return hashlib.sha256(b"".join(line + b"\n" for line in content.split(b"\n")[:count])).hexdigest()
+
+    def problem(self, step: int) -> str:
+        """What is wrong with the rows up to ``step``, where their digest is another one."""
+        damaged = (line for line in read_lines(self._content()) if line.row is None)
+        return next((f"line {line.number}: {line.problem}" for line in damaged), f"it lacks rows up to step {step}")
+
+    def _content(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
 
 
-def cut_back(path: Path, step: int) -> None:
-    """Drops the rows after ``step``, so that training on from its checkpoint writes each row once."""
-    rows = [row for row in read_rows(path) if row["step"] <= step]
-    if path.exists():
-        write_atomically(path, "".join(dumps(row) + "\n" for row in rows))
+def _up_to(content: bytes, step: int) -> list[Line]:
+    """The lines before the rows after ``step``; what cannot be read at the end belongs to these: it was being written
+    when the process died.
+    """
+    lines = [_with_step(line) for line in read_lines(content)]
+    count = max((n for n, line in enumerate(lines, 1) if line.row is not None and line.row["step"] <= step), default=0)
+    return lines[:count]
+
+
+def _with_step(line: Line) -> Line:
+    if line.row is None or isinstance(line.row.get("step"), int):
+        return line
+    return Line(line.number, None, "it has no step", line.sealed)
+
+
+def _whole(path: Path, lines: list[Line]) -> list[dict]:
+    for line in lines:
+        if line.row is None:
+            way_out = f"restore it, or move {path.parent} away to train that group again"
+            raise DamagedFileError(path, f"line {line.number}: {line.problem}", way_out)
+    return [line.row for line in lines if line.row is not None]
 
 
 def _clean(value: Any) -> Any:

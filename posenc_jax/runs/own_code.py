@@ -11,6 +11,8 @@ import ast
 import dataclasses
 import functools
 import hashlib
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
@@ -22,7 +24,7 @@ from typing import Any
 
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
-from posenc_jax.files import write_changed
+from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.runs.errors import RefusedError
 
 Digests = dict[str, str]
@@ -62,21 +64,52 @@ def save(config: Any, directory: Path) -> None:
     for cls in own_classes(config).values():
         for part in _stands_on(cls):
             copy = folder / part.place
+            refuse_links(directory, copy.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             write_changed(copy, part.path.read_text())
 
 
 def load(directory: Path, wanted: Digests) -> dict[str, type]:
-    """The classes that a run brought, from the copy that it keeps; those that this process has already, as they are.
+    """The classes that a run brought, as far as this process has imported them: nothing is run here, see `trust`.
 
     Raises:
-      RefusedError: a copy is missing, fails to run, or is not what the run was made with.
+      RefusedError: one is not there, or is another one than the run was made with.
     """
-    folder, found = _folder(directory, wanted), {}
+    found = {}
     for name, digest in wanted.items():
-        here = (cls for cls in _loaded(name) if _digest(_stands_on(cls)) == digest)
-        found[name] = next(here, None) or _from_copy(folder, name, digest)
+        cls = next((cls for cls in _loaded(name) if _digest(_stands_on(cls)) == digest), None)
+        if cls is None:
+            raise _not_asked_for(directory, wanted, name)
+        found[name] = cls
     return found
+
+
+def trust(directory: Path, wanted: Digests, *, here: bool = False) -> str:
+    """Runs the Python files that a run brought, from the copy that it keeps, and gives their names and digests. From
+    then on this process has its classes, and `load` finds them. The files can do whatever the user can.
+
+    Modules of the files' names that this process has are replaced.
+
+    Args:
+      here: whether the files of the current folder are run that the run's were copied from, as far as they are there.
+
+    Raises:
+      RefusedError: a copy is missing, is not what the run was made with, or fails to run.
+    """
+    if not wanted:
+        return ""
+    folder = _folder(directory, wanted)
+    copies = [_copy(folder, name, digest) for name, digest in wanted.items()]
+    files = _files(folder)
+    if here:
+        now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
+        files |= {module: path for module, path in now.items() if path.is_file()}
+    for module in files:
+        sys.modules.pop(module, None)
+    for module, word in copies:
+        if not isinstance(getattr(_imported(module, files), word, None), type):
+            raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
+    return _listed(files)
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
@@ -87,7 +120,7 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
     for name, digest in wanted.items():
         sources = [_stands_on(cls) for cls in _loaded(name)]
         file, _, word = name.partition(":")
-        for place in (path.relative_to(folder) for path in sorted(folder.rglob(file))):
+        for place in (path.relative_to(folder) for path in sorted(folder.rglob("*.py")) if path.name == file):
             if (Path.cwd() / place).is_file():
                 sources.append(_statements(_module_of(place), Path.cwd() / place, word, Path.cwd()))
         # A file of that name that has no such class is another one.
@@ -98,19 +131,11 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
 
 
 def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
-    """As `load`, but the classes as they are now, in this process or in the files of this folder."""
-    folder, found = _folder(directory, wanted), {}
-    for name in wanted:
-        loaded, (file, _, word) = _loaded(name), name.partition(":")
-        places = [path.relative_to(folder) for path in sorted(folder.rglob(file))]
-        here = [place for place in places if (Path.cwd() / place).is_file()]
-        if loaded:
-            found[name] = loaded[0]
-        elif here:
-            found[name] = _class_in(_imported(_module_of(here[0]), Path.cwd() / here[0], Path.cwd()), word, here[0])
-        else:
-            found[name] = _from_copy(folder, name, wanted[name])
-    return found
+    """As `load`, but the classes as this process has them, whatever they were when the run was made."""
+    found = {name: next(iter(_loaded(name)), None) for name in wanted}
+    if missing := [name for name, cls in found.items() if cls is None]:
+        raise _not_asked_for(directory, wanted, missing[0])
+    return {name: cls for name, cls in found.items() if cls is not None}
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -154,44 +179,92 @@ def _loaded(name: str) -> list[type]:
     return found
 
 
-def _from_copy(folder: Path, name: str, digest: str) -> type:
-    """The class from the copy, whose source is compared before any of it runs."""
+def _not_asked_for(directory: Path, wanted: Digests, name: str) -> RefusedError:
+    folder = _folder(directory, wanted)
+    return RefusedError(
+        f"{directory} needs {name}, which it brought along, and no file of a run is run unasked: read "
+        f"{_listed(_files(folder))}, and if you trust it say --trust {directory} (in Python: own_code.trust)"
+    )
+
+
+def _listed(files: dict[str, Path]) -> str:
+    digests = {path: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files.values()}
+    return ", ".join(f"{path} (sha256 {digest})" for path, digest in digests.items())
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The Python files in a copy by module; RefusedError for a link, or where there is none."""
+    paths = sorted(folder.rglob("*.py"))
+    for path in paths:
+        if path.resolve() != folder.resolve() / path.relative_to(folder) or not path.is_file():
+            raise RefusedError(f"{path} is a link or no file, which no run writes: restore it")
+    if not paths:
+        raise RefusedError(f"{folder} is not there, which this run needs: restore it from where the run was made")
+    return {_module_of(path.relative_to(folder)): path for path in paths}
+
+
+def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
+    """The module of a copied class and its name in it; its source is compared."""
     file, _, word = name.partition(":")
-    for path in sorted(folder.rglob(file)):
-        place = path.relative_to(folder)
-        if _digest(_statements(_module_of(place), path, word, folder)) != digest:
+    for module, path in _files(folder).items():
+        if path.name == file:
+            try:
+                same = _digest(_statements(module, path, word, folder)) == digest
+            except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+                same = False
+            if same:
+                return module, word
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
             )
-        return _class_in(_imported(_module_of(place), path, folder), word, path)
     raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
 
 
-def _class_in(module: ModuleType, word: str, path: Path) -> type:
-    cls = getattr(module, word, None)
-    if not isinstance(cls, type):
-        raise RefusedError(f"{path} has no class {word}, which this run needs: restore it from where the run was made")
-    return cls
+class _Files(importlib.abc.MetaPathFinder):
+    """Finds modules in given files, and packages that lead to them; of installed packages only what lies there."""
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        self._files = {module: path for module, path in files.items() if not _is_installed(module.partition(".")[0])}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """What Python asks."""
+        if name in self._files:
+            file = str(self._files[name])
+            inner = [str(self._files[name].parent)] if file.endswith("__init__.py") else None
+            loader = _Source(name, file)
+            return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=inner)
+        if any(module.startswith(f"{name}.") for module in self._files):
+            return importlib.machinery.ModuleSpec(name, None, is_package=True)
+        return None
 
 
-def _imported(name: str, path: Path, folder: Path) -> ModuleType:
-    """A module from a file; what it imports of the user's is looked for in ``folder`` first."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(folder))
-    sys.modules[name] = module
+class _Source(importlib.machinery.SourceFileLoader):
+    """Runs the source itself, never bytecode that lies beside it, and leaves none."""
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def _is_installed(name: str) -> bool:
+    if name in sys.stdlib_module_names or name == "posenc_jax":
+        return True
+    paths = sysconfig.get_paths()
+    return importlib.machinery.PathFinder.find_spec(name, [paths["purelib"], paths["platlib"]]) is not None
+
+
+def _imported(name: str, files: dict[str, Path]) -> ModuleType:
+    """A module from its file, and what it imports of the ``files`` from those."""
+    finder = _Files(files)
+    sys.meta_path.insert(0, finder)
     try:
-        spec.loader.exec_module(module)
+        return importlib.import_module(name)
     except Exception as error:
-        sys.modules.pop(name)
         raise RefusedError(
-            f"{path} does not run here ({type(error).__name__}: {error}): install what it needs"
+            f"{files[name]} does not run here ({type(error).__name__}: {error}): install what it needs"
         ) from None
     finally:
-        sys.path.remove(str(folder))
-    return module
+        sys.meta_path.remove(finder)
 
 
 def _digest(parts: list[_Part]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.directory import Group, finished, group_directories, load_config, read_group
+from posenc_jax.runs.directory import Group, finished, group_directories, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.step import init_params, init_state
 
@@ -21,6 +21,16 @@ def abstract_state(config: Run, group_size: int) -> Any:
     """Shapes and dtypes of a group's state, ``[group_size, ...]``."""
     state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
+
+
+def misfit(group: Group, step: int, state: Any) -> str:
+    """Why a state is not one of this group at this step, or ""."""
+    if not (np.asarray(state["step"]) == step).all():
+        return f"its state is of step {int(state['step'][0])}"
+    for name, wanted in zip(("seed", "learning_rate"), zip(*group.filled, strict=True), strict=True):
+        if not np.array_equal(state[name], np.asarray(wanted, state[name].dtype)):
+            return f"its state is of {name.replace('_', ' ')}s {', '.join(f'{value:g}' for value in state[name])}"
+    return ""
 
 
 def load_group_state(
@@ -37,7 +47,7 @@ def load_group_state(
     step, state = restored
     for index, replica in enumerate(result["replicas"]):
         params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
-        if digest(params) != replica["parameters_sha256"]:
+        if digest(params) != replica.get("parameters_sha256"):
             raise RefusedError(
                 f"{directory / 'checkpoints' / str(step)} is not what {directory / 'result.json'} was measured with: "
                 f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"
@@ -56,6 +66,7 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     """The group and the place in it of the replica with this seed that is best by validation."""
     source = source.expanduser().absolute()
     config = load_config(source)
+    groups_of(source, config)
     best: tuple[float, Path, int] | None = None
     for directory in group_directories(source):
         result = finished(directory)

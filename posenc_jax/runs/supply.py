@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -97,16 +98,14 @@ def read_tokenizer(directory: Path) -> Tokenizer:
         if not file.is_file():
             raise RefusedError(f"there is no {file}: copy it again from where the run was made")
     wanted = read_json(record).get("tokenizer")
-    try:
-        tokenizer = tokenizer_from_bytes(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{path} is no tokenizer ({error}): copy it again from where the run was made") from None
-    if tokenizer.sha256 != wanted:
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != wanted:
         raise RefusedError(
-            f"{path} is not the tokenizer of this run: its SHA-256 is {tokenizer.sha256[:12]}..., data.json has "
+            f"{path} is not the tokenizer of this run: its SHA-256 is {found[:12]}..., data.json has "
             f"{str(wanted)[:12]}...; copy it again from where the run was made"
         )
-    return tokenizer
+    return tokenizer_from_bytes(content)
 
 
 class Supply:

@@ -35,6 +35,7 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
+from posenc_jax.shapes import loads
 from posenc_jax.training.paths import names
 from posenc_jax.training.step import init_encodings, init_model
 
@@ -248,7 +249,7 @@ def read_shapes(path: str | os.PathLike) -> tuple[dict[str, tuple[list[int], str
 def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
     """Our metadata among those of a safetensors file; RefusedError when it has none."""
     try:
-        metadata = json.loads(entries[_ENTRY])
+        metadata = loads(entries[_ENTRY])
         if metadata["layout"] not in ("posenc_jax", "torch"):
             raise ValueError(metadata["layout"])
     except (KeyError, TypeError, ValueError):

@@ -70,7 +70,7 @@ def write(files: dict[Path, bytes]) -> None:
                 for folder in reversed(missing):
                     folder.mkdir()
                     made.append(folder)
-                stack.enter_context(replaced(path)).write_bytes(data)
+                stack.enter_context(replaced(path)).write(data)
     except OSError as error:
         for folder in reversed(made):
             if not any(folder.iterdir()):

@@ -1,6 +1,7 @@
 import dataclasses
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -172,3 +173,39 @@ def test_import_is_light():
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+TOO_LONG, TOO_MANY, TOO_DEEP = "has .* characters, and 10,000", "elements, and 500", "levels of nesting, and 20"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rope|" * 3000, TOO_LONG),
+        ("|".join(["rope"] * 1500), TOO_MANY),
+        ("/" * 5000, TOO_MANY),
+        ("-" * 20_000, TOO_LONG),
+        (f"rope(base={'-' * 9000}1)", TOO_DEEP),
+        (f"rope(base={'-' * 30}1)", TOO_DEEP),
+        (f"rope(base={'(' * 9000}", "too many nested parentheses|levels of nesting"),
+        (f"rope(base={'[' * 150}{']' * 150})", TOO_DEEP),
+        ("rope" + "(1)" * 3000, TOO_DEEP),
+        ("rope" + ".a" * 4000, TOO_DEEP),
+        (f"rope(base={'1+' * 4000}1)", TOO_DEEP),
+        (f"rope(base={'9' * 5000})", "cannot read the encoding"),
+        ("rope\0", "cannot read the encoding .*null bytes"),
+        ("x" * 9000, "unknown encoding 'xxx"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_strings_beyond_all_measure_are_refused_at_once_and_quoted_in_part(text, message):
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=message) as error:
+        parse(text)
+    assert len(str(error.value)) < 500
+    assert time.process_time() - begun < 1
+
+
+def test_long_patterns_and_brackets_of_elements_are_read():
+    assert parse("/".join(["rope|alibi"] * 250)) == (parse("rope|alibi"),) * 250
+    assert parse("(rope|alibi)/(rope/nope)|alibi") == (parse("rope|alibi"), parse("rope"), parse("alibi"))

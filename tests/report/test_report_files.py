@@ -183,5 +183,12 @@ def test_a_report_is_up_to_date_until_results_or_packages_change(ablation, monke
     monkeypatch.setattr(report, "_absent", lambda: [("plotly", "report.html")])
     assert not report.up_to_date(ablation)
     monkeypatch.undo()
+    page = (ablation / "report.html").read_bytes()
+    (ablation / "report.html").write_bytes(page.replace(b"a", b"e", 1))
+    assert not report.up_to_date(ablation), "a page that was changed is no page of these results"
+    (ablation / "report.html").write_bytes(page)
+    assert report.up_to_date(ablation)
     rewrite(ablation, lambda row: row | {"validation": 0.5})
+    assert not report.up_to_date(ablation)
+    (ablation / ".reported").write_bytes(b"")
     assert not report.up_to_date(ablation)

@@ -6,7 +6,7 @@ import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Transformer
 from posenc_jax.cli.scores import score_table
-from posenc_jax.config import config_hash
+from posenc_jax.config import config_hash, to_json
 from posenc_jax.data.text import Data, LanguageModel, Translation
 from posenc_jax.report import tables
 from posenc_jax.results import read_record, summarise
@@ -56,7 +56,8 @@ def _write(directory, cell, scores):
     group = directory / cell.directory_name / "group-000"
     group.mkdir(parents=True)
     replicas = [[seed, 1e-3] for seed in (0, 1, 5)]
-    (group / "config.json").write_text(json.dumps({"format": 2, "replicas": replicas, "group_size": 3}))
+    stored = {"format": 2, "config": to_json(cell), "code": {}, "replicas": replicas, "group_size": 3}
+    (group / "config.json").write_text(json.dumps(stored))
     (group / "result.json").write_text(json.dumps({**result, "bit_exact": True, "replicas": _replicas(scores)}))
 
 

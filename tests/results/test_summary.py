@@ -65,7 +65,7 @@ def test_a_cell_without_results_says_so(ablation):
 def test_torn_lines_and_unfinished_runs_are_named_and_not_averaged(ablation):
     lines = len((ablation / "results.jsonl").read_text().splitlines())
     assert _summary(ablation).skipped == (
-        f"results.jsonl, line {lines}: not JSON (cut off or damaged)",
+        f"results.jsonl, line {lines}: damaged (Unterminated string starting at: line 1 column 39 (char 38))",
         "rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths",
     )
 
@@ -212,7 +212,7 @@ def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
         read_record(tmp_path / "nowhere")
     (ablation / "results.jsonl").write_text('{"task_label": "rsc", \n')
     with pytest.raises(
-        ValueError, match=r"no run in results\.jsonl is finished; not used: results\.jsonl, line 1: not JSON"
+        ValueError, match=r"no run in results\.jsonl is finished; not used: results\.jsonl, line 1: damaged"
     ):
         read_record(ablation)
     (ablation / "results.jsonl").unlink()
@@ -221,5 +221,5 @@ def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
     ):
         read_record(ablation)
     (ablation / "ablation.json").write_text("{")
-    with pytest.raises(ValueError, match=r"ablation\.json is not JSON .*run the ablation again"):
+    with pytest.raises(ValueError, match=r"ablation\.json is damaged .*run the ablation again"):
         read_record(ablation)

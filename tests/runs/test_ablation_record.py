@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
+import sealed_files
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax import Ablation, AblationResult, ablate, parse
@@ -48,9 +48,7 @@ def test_from_python_it_tells_its_progress_and_gives_its_results(tmp_path, capsy
     for run in config.runs:
         place = copy_of_the_run(tmp_path / "a" / run.directory_name)
         for path in (place / "config.json", place / "group-000" / "config.json"):
-            data = json.loads(path.read_text())
-            data["config"]["label"] = run.label
-            path.write_text(json.dumps(data))
+            sealed_files.rewrite(path, lambda data: data["config"].update(label=run.label))  # noqa: B023
     result = ablate(config, tmp_path / "a")
     assert isinstance(result, AblationResult)
     assert "already complete: nothing to do" in capsys.readouterr().err

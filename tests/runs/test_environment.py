@@ -15,8 +15,9 @@ from trained_runs import CONFIG, Notes, copy_of_the_run
 
 import posenc_jax
 from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs import environment as environment_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.environment import DECIDING, code, differences, environment, threads
+from posenc_jax.runs.environment import _ELSEWHERE, code, differences, environment, threads
 from posenc_jax.runs.errors import RefusedError
 
 PACKAGE = Path(posenc_jax.__file__).parent
@@ -58,37 +59,46 @@ def test_the_commit_is_of_this_project_and_never_of_one_that_encloses_it(tmp_pat
     git(clone, "commit", "-m", "all of it")
     record = shown(clone)
     assert (record["commit"], record["dirty"]) == (git(clone, "rev-parse", "HEAD"), False)
-    with (clone / "posenc_jax" / "files.py").open("a") as file:
-        file.write("# changed\n")
-    changed = shown(clone)
-    assert (changed["commit"], changed["dirty"]) == (record["commit"], True)
-    assert changed["source"] != record["source"]
+    for name, same in (("report/page.py", True), ("files.py", False)):
+        with (clone / "posenc_jax" / name).open("a") as file:
+            file.write("# changed\n")
+        changed = shown(clone)
+        assert (changed["commit"], changed["dirty"]) == (record["commit"], True)
+        assert (changed["source"] == record["source"]) == same, "what computes no result changes no bits"
 
 
-def test_a_package_that_is_not_installed_has_a_version(tmp_path):
-    """From a checkout on the path: nothing is asked of the metadata of an installation."""
-    (tmp_path / "posenc_jax").symlink_to(PACKAGE)
-    hide = """
-import importlib.metadata as metadata
-real = metadata.version
-def version(name):
-    if "posenc" in name:
-        raise metadata.PackageNotFoundError(name)
-    return real(name)
-metadata.version = version
-"""
-    (tmp_path / "sitecustomize.py").write_text(hide)
-    assert shown(tmp_path)["version"] == posenc_jax.__version__
+def test_no_result_is_computed_in_the_rooms_that_the_digest_leaves_out():
+    show = "import sys; import posenc_jax.runs.cell; print(*(n for n in sys.modules if n.startswith('posenc_jax.')))"
+    found = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    rooms = {name.split(".")[1] for name in found.stdout.split()}
+    assert rooms & set(_ELSEWHERE) == set()
+    assert rooms > {"encodings", "models", "data", "config", "training", "runs"}
 
 
-def test_what_decides_bits_is_recorded():
-    record = environment() | {"mode": "map"}
-    assert set(DECIDING) <= set(record)
-    for name in DECIDING:
-        assert differences(record, {**record, name: "other"}) == [
-            f"{name}: {record[name] if name != 'source' else record[name][:12] + '...'} -> other"
-        ]
-    assert differences(record, {**record, "commit": "other", "python": "other"}) == []
+def test_settings_of_jax_that_change_bits_are_differences():
+    here = {**environment(), "mode": "map"}
+    flags = {"JAX_ENABLE_X64": "1", "JAX_THREEFRY_PARTITIONABLE": "0", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
+    there = shown(PACKAGE.parent, **flags, JAX_DEFAULT_PRNG_IMPL="rbg") | {"mode": "map"}
+    changed = {line.partition(":")[0] for line in differences(here, there)}
+    assert changed - {"device_count"} == {"x64", "threefry_partitionable", "matmul_precision", "prng"}
+
+
+def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment_module, "_CPUINFO", tmp_path / "cpuinfo")
+
+    def features(flags):
+        text = f"processor : 0\nmodel name\t: Some CPU @ 2.0GHz\nflags\t\t: {flags}\n\nprocessor : 1\nflags : none\n"
+        (tmp_path / "cpuinfo").write_text(text)
+        environment_module._cpuinfo.cache_clear()
+        found = environment()
+        assert found["cpu"] == "Some CPU @ 2.0GHz"
+        return found["cpu_features"]
+
+    known = features("fpu avx avx2 fma constant_tsc")
+    assert features("fma avx2 nonstop_tsc avx fpu") == known
+    assert features("fpu avx avx2 fma avx512f") != known
+    assert features("fpu") is None
+    environment_module._cpuinfo.cache_clear()
 
 
 def test_threads_without_affinity(monkeypatch):

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Evaluation, Run, Training
@@ -276,9 +277,7 @@ def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
     """Trained with two devices for each replica, measured on one: the same numbers, and a word about it."""
     rows = evaluate(finished)[1]
     for path in (finished / "config.json", finished / "group-000" / "config.json"):
-        data = json.loads(path.read_text())
-        data["config"]["execution"] |= {"mode": "vmap", "data": 2}
-        path.write_text(json.dumps(data))
+        sealed_files.rewrite(path, lambda data: data["config"]["execution"].update(mode="vmap", data=2))
     reporter = Notes()
     sharded = evaluate(finished, reporter=reporter)[1]
     assert any("trained on 2 devices for each replica, measured on one" in note for note in reporter.notes)

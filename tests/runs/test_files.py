@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
 import pytest
+import sealed_files
 
-from posenc_jax.runs.files import append_rows, cut_back, dumps, read_rows, write_atomically
+from posenc_jax.checksums import read_lines
+from posenc_jax.runs.errors import DamagedFileError
+from posenc_jax.runs.files import Log, dumps, write_atomically
 
 
 def rows(*steps):
@@ -27,40 +31,83 @@ def test_what_is_not_finite_is_null():
     assert dumps({"a": float("nan"), "b": [np.float32("inf")], "c": np.int32(3)}) == '{"a": null, "b": [null], "c": 3}'
 
 
-def test_each_step_stands_once_and_in_order(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    append_rows(path, rows(10, 20, 30))
-    whole = path.read_bytes()
-    cut_back(path, 20)
-    assert [row["step"] for row in read_rows(path)] == [10, 10, 20, 20]
-    append_rows(path, rows(30))
-    assert path.read_bytes() == whole
+def read(path):
+    return sealed_files.read_rows(path)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return Log(tmp_path / "metrics.jsonl")
+
+
+def test_each_step_stands_once_and_in_order(log):
+    log.append(rows(10, 20, 30))
+    whole, digest = log.path.read_bytes(), log.digest
+    log.cut_back(20)
+    assert [row["step"] for row in read(log.path)] == [10, 10, 20, 20]
+    log.append(rows(30))
+    assert log.path.read_bytes() == whole
+    assert log.digest == digest == log.digest_up_to(30)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 10, 40])
-def test_a_torn_last_line_is_repaired(tmp_path, cut):
-    path = tmp_path / "metrics.jsonl"
-    append_rows(path, rows(10, 20))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-cut])
-    cut_back(path, 10)
-    append_rows(path, rows(20))
-    assert path.read_bytes() == whole
+def test_a_torn_last_line_is_repaired(log, cut):
+    log.append(rows(10, 20))
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[:-cut])
+    log.cut_back(10)
+    log.append(rows(20))
+    assert log.path.read_bytes() == whole
 
 
-def test_a_line_torn_just_before_its_end_is_kept_and_closed(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    append_rows(path, rows(10))
-    path.write_bytes(path.read_bytes()[:-1])
-    cut_back(path, 10)
-    append_rows(path, rows(20))
-    assert [row["step"] for row in read_rows(path)] == [10, 10, 20, 20]
+def test_a_line_torn_just_before_its_end_is_kept_and_closed(log):
+    log.append(rows(10))
+    log.path.write_bytes(log.path.read_bytes()[:-1])
+    log.cut_back(10)
+    log.append(rows(20))
+    assert [row["step"] for row in read(log.path)] == [10, 10, 20, 20]
 
 
-def test_without_a_file_there_are_no_rows_and_none_is_made(tmp_path):
-    cut_back(tmp_path / "metrics.jsonl", 0)
-    assert read_rows(tmp_path / "metrics.jsonl") == []
+def test_without_a_file_there_are_no_rows_and_none_is_made(log, tmp_path):
+    log.cut_back(0)
+    assert log.digest == log.digest_up_to(0) == hashlib.sha256().hexdigest()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_log_knows_what_it_was_at_a_step(log):
+    """Going on from any step the digest is what it was then; rows that were lost, changed or added since change it."""
+    known = {}
+    for step in (10, 20, 30):
+        log.append(rows(step))
+        known[step] = log.digest
+    whole = log.path.read_bytes()
+    with log.path.open("a") as file:
+        file.write('{"step": 40, "se')
+    assert {step: log.digest_up_to(step) for step in known} == known
+    lines = whole.splitlines(keepends=True)
+    for other in (lines[1:], lines[:1] + lines, lines[1::-1] + lines[2:]):
+        log.path.write_bytes(b"".join(other))
+        assert not set(known.values()) & {log.digest_up_to(step) for step in known}
+    log.path.write_bytes(b"".join(lines[:-1]))
+    assert [step for step in known if log.digest_up_to(step) == known[step]] == [10, 20]
+
+
+def test_rows_of_before_checksums_get_them_when_training_goes_on(log):
+    log.path.write_text("".join(dumps(row) + "\n" for row in rows(10, 20)))
+    log.cut_back(10)
+    assert read_lines(log.path.read_bytes(), sealed=True)[1].row == rows(10)[1] | {"loss": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"loss": 1', b'"loss": 3'), (b'"step"', b'"steq"'), (b'"checksum"', b'"chEcksum"'), (b"{", b"[")]
+)
+def test_a_damaged_row_is_refused_by_its_line(log, old, new):
+    log.append(rows(10, 20))
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join([lines[0], lines[1].replace(old, new), *lines[2:]]))
+    with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged \(line 2: .*: restore it, or move .* away"):
+        log.cut_back(20)
+    log.cut_back(0)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
+import sealed_files
 from trained_runs import CONFIG, contents, copy_of_the_run
 
 from posenc_jax.config import Execution
@@ -24,9 +24,7 @@ def halves(tmp_path):
     for seed in (0, 1):
         for name in ("config.json", "result.json"):
             path = run_directory / f"group-00{seed}" / name
-            data = json.loads(path.read_text())
-            data["replicas"] = [data["replicas"][seed]]
-            path.write_text(json.dumps(data))
+            sealed_files.rewrite(path, lambda data: data.update(replicas=[data["replicas"][seed]]))  # noqa: B023
     return run_directory
 
 
@@ -53,9 +51,9 @@ def test_an_empty_group_is_none(halves):
 
 def test_a_result_of_other_replicas_than_its_group_is_refused(halves):
     path = halves / "group-001" / "config.json"
-    path.write_text(path.read_text().replace('"replicas": [[1,', '"replicas": [[0,'))
+    sealed_files.rewrite(path, lambda data: data.update(replicas=[[7, data["replicas"][0][1]]]))
     for read in (results, evaluate):
-        with pytest.raises(RefusedError, match=r"is of other replicas \(seed 1 at 0\.01\) than .*\(seed 0 at"):
+        with pytest.raises(RefusedError, match=r"is of other replicas \(seed 1 at 0\.01\) than .*\(seed 7 at"):
             read(halves)
 
 

@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import random
 import shutil
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sealed_files
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
 
 from posenc_jax.config import to_json
@@ -17,8 +19,9 @@ from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
 from posenc_jax.models import Beam, Greedy, Sampling
 from posenc_jax.runs import inference
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import read_rows
+from posenc_jax.runs.files import read_json
 from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
+from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.step import model_of
 
 SENTENCES = ["owl sun", "ice", "sun ice ice sun red", "red sun owl", "sun", "ice sun sun ice ice ice owl"]
@@ -51,7 +54,7 @@ def test_the_outputs_that_were_measured(writing, seed):
     directory, write = writing
     loaded = load_run(directory, seed)
     column = {"translation": "en", "summarization": "document"}[loaded.config.task.name]
-    lines = [line for line in read_rows(directory / "group-000" / "decoded.jsonl") if line["seed"] == seed]
+    lines = [line for line in sealed_files.read_rows(directory / "group-000" / "decoded.jsonl") if line["seed"] == seed]
     assert len({line["output"] for line in lines}) > 3
     assert {line["length"] for line in lines} == {12, 47}
     outputs = write(loaded, [line[column] for line in lines])
@@ -169,10 +172,10 @@ def copied(tmp_path, kind="translation"):
 
 def diverge(directory, *seeds):
     path = directory / "group-000" / "result.json"
-    result = json.loads(path.read_text())
+    result = sealed_files.read(path)
     for replica in result["replicas"]:
         replica["diverged_at"] = 20 if replica["seed"] in seeds else None
-    path.write_text(json.dumps(result))
+    sealed_files.write(path, result)
 
 
 def test_the_first_seed_that_did_not_diverge(tmp_path):
@@ -192,8 +195,7 @@ def spoil(directory, what):
     if what == "result":
         (directory / "group-000" / "result.json").unlink()
     elif what == "tokenizer":
-        record = json.loads((directory / "data.json").read_text()) | {"tokenizer": "0" * 64}
-        (directory / "data.json").write_text(json.dumps(record))
+        sealed_files.rewrite(directory / "data.json", lambda data: data.update(tokenizer="0" * 64))
     elif what == "generated":
         config = to_json(CONFIGS["translation"]) | {"task": to_json(Copying(kind="rsc")), "posenc": []}
         config["evaluation"] |= {"decoded_examples": 0}
@@ -212,7 +214,7 @@ def spoil(directory, what):
         ("data.json", r"there is no .*data.json: copy it again from where the run was made"),
         ("tokenizer.model", r"there is no .*tokenizer.model: copy it again"),
         ("tokenizer", r"tokenizer.model is not the tokenizer of this run: .* data.json has 000000000000"),
-        ("bytes", "tokenizer.model is no tokenizer"),
+        ("bytes", "tokenizer.model is not the tokenizer of this run: .* copy it again from where the run was made"),
         ("generated", "is a run of task 'copying', which is not about text"),
     ],
 )
@@ -221,6 +223,23 @@ def test_runs_that_cannot_work(tmp_path, what, message):
     spoil(directory, what)
     with pytest.raises(RefusedError, match=message):
         load_run(directory)
+
+
+@pytest.mark.parametrize("name", ["data.json", "tokenizer.model"])
+def test_no_flipped_bit_in_the_data_of_a_run_is_silent(tmp_path, name):
+    directory = copied(tmp_path)
+    path = directory / name
+    original, sound, rng = path.read_bytes(), read_tokenizer(directory).sha256, random.Random(name)
+    record = read_json(directory / "data.json")
+    for _ in range(20):
+        content = bytearray(original)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        try:
+            same = (read_tokenizer(directory).sha256, read_json(directory / "data.json")) == (sound, record)
+        except RefusedError as error:
+            same = str(path) in str(error) and "\n" not in str(error)
+        assert same, bytes(content)
 
 
 def test_runs_of_other_tasks():

@@ -6,12 +6,14 @@ import dataclasses
 import importlib
 import json
 import os
+import random
 import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
@@ -146,6 +148,36 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
         load_config(directory)
 
 
+@pytest.mark.parametrize("name", ["window.py", "shapes.py"])
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
+def test_no_flipped_bit_in_the_copy_is_silent(brought, name):
+    """Refused by name, or nothing that the class stands on has changed."""
+    config, directory = brought.config(), brought.folder / "run"
+    wanted = own_code.digests(config)
+    own_code.save(config, directory)
+    brought.forget()
+    brought.encoding.unlink()
+    brought.helper.unlink()
+    (copy,) = directory.rglob(name)
+    original, rng, refused = copy.read_bytes(), random.Random(name), 0
+    for _ in range(20):
+        content = bytearray(original)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        copy.write_bytes(content)
+        try:
+            (cls,) = own_code.load(directory, wanted).values()
+        except RefusedError as error:
+            refused += 1
+            problem = str(error)
+        else:
+            assert own_code.digests(dataclasses.replace(config, posenc=(cls(),))) == wanted, bytes(content)
+            problem = f"{directory} restore it"
+        assert str(directory) in problem
+        assert "restore it" in problem or "does not run here" in problem
+        brought.forget()
+    assert refused > 5
+
+
 def test_an_accepted_change_is_measured_and_marked(brought):
     directory = brought.folder / "run"
     run(brought.config(), directory)
@@ -167,8 +199,9 @@ def test_a_directory_that_did_not_record_the_source_is_refused(brought):
     config = brought.config()
     run(config, directory)
     for path in (directory / "config.json", directory / "group-000" / "config.json"):
-        data = json.loads(path.read_text())
-        del data["format"], data["code"]
+        data = sealed_files.read(path)
+        for name in ("format", "code", "config_hash"):
+            data.pop(name, None)
         path.write_text(json.dumps(data))
     with pytest.raises(RefusedError, match=r"window\.py:Window may have changed, for its source was not recorded then"):
         run(config, directory)

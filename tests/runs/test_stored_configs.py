@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax import Ablation, Run, parse
@@ -29,14 +30,8 @@ def finished(tmp_path):
     return copy_of_the_run(tmp_path / "run")
 
 
-def rewritten(path, change):
-    data = json.loads(path.read_text())
-    change(data)
-    path.write_text(json.dumps(data))
-
-
 def of_the_first_format(directory):
-    """Rewrites a run's directory as the first format had it: Python paths as types, no format and no code."""
+    """Rewrites a run's directory as the first format had it: Python paths as types, no format, code or checksums."""
     modules = {type_name(cls): f"{cls.__module__}:{cls.__qualname__}" for cls in KNOWN.values()}
 
     def old(data):
@@ -52,11 +47,19 @@ def of_the_first_format(directory):
             continue
         kept = {name: data[name] for name in ("replicas", "group_size")}
         path.write_text(json.dumps({"config": old(data["config"]), **kept}, indent=1) + "\n")
+    without_checksums(directory)
+
+
+def without_checksums(directory):
+    for path in directory.glob("group-*/*.json"):
+        path.write_text(json.dumps(sealed_files.read(path)))
+    for path in directory.glob("group-*/*.jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in sealed_files.read_rows(path)))
 
 
 def test_values_are_stored_under_registered_names(finished):
     data = json.loads((finished / "config.json").read_text())
-    assert data["format"] == 2
+    assert data["format"] == 3
     assert data["code"] == {}
     assert data["config"]["type"] == "run"
     assert data["config"]["task"]["type"] == "copying"
@@ -123,7 +126,7 @@ def test_names_seeds_rates_and_execution_are_no_part_of_the_hash():
 
 def test_a_field_that_a_directory_lacks_has_its_default(finished):
     for path in (finished / "config.json", finished / "group-000" / "config.json"):
-        rewritten(path, lambda data: data["config"]["optimizer"].pop("eps"))
+        sealed_files.rewrite(path, lambda data: data["config"]["optimizer"].pop("eps"))
     before = contents(finished / "group-000")
     assert load_config(finished) == CONFIG
     run(CONFIG, finished)
@@ -132,19 +135,19 @@ def test_a_field_that_a_directory_lacks_has_its_default(finished):
 
 def test_unknown_fields_and_classes_are_refused_by_name(finished):
     path = finished / "config.json"
-    rewritten(path, lambda data: data["config"]["model"].update(logit_softcap=30.0))
+    sealed_files.rewrite(path, lambda data: data["config"]["model"].update(logit_softcap=30.0))
     with pytest.raises(
         RefusedError, match=r"transformer has no field 'logit_softcap' in this version \(it has d_model"
     ):
         load_config(finished)
     with pytest.raises(RefusedError, match="no field 'logit_softcap'"):
         run(CONFIG, finished)
-    rewritten(path, lambda data: data["config"].update(model={"type": "mamba"}))
+    sealed_files.rewrite(path, lambda data: data["config"].update(model={"type": "mamba"}))
     with pytest.raises(
         RefusedError, match=r"'mamba' is neither a class of posenc_jax nor one that comes with this file"
     ):
         load_config(finished)
-    rewritten(path, lambda data: data["config"].pop("task"))
+    sealed_files.rewrite(path, lambda data: data["config"].pop("task"))
     with pytest.raises(RefusedError, match=r"config\.json"):
         load_config(finished)
 
@@ -152,8 +155,8 @@ def test_unknown_fields_and_classes_are_refused_by_name(finished):
 def test_a_newer_format_is_refused(finished):
     for name in ("config.json", "group-000/config.json"):
         copy = shutil.copytree(finished, finished.with_name(name.replace("/", "-")))
-        rewritten(copy / name, lambda data: data.update(format=3))
-        with pytest.raises(RefusedError, match=r"is of format 3, and this version reads formats up to 2"):
+        sealed_files.rewrite(copy / name, lambda data: data.update(format=4))
+        with pytest.raises(RefusedError, match=r"is of format 4, and this version reads formats up to 3"):
             run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), copy)
 
 
@@ -163,11 +166,11 @@ def test_nothing_that_a_file_names_is_imported(finished, tmp_path, monkeypatch, 
     (tmp_path / "payload.py").write_text("raise SystemExit('the payload ran')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    rewritten(finished / "config.json", lambda data: data["config"].update(model={"type": name}))
+    sealed_files.rewrite(finished / "config.json", lambda data: data["config"].update(model={"type": name}))
     with pytest.raises(RefusedError, match="is neither a class of posenc_jax"):
         load_config(finished)
     if name.startswith("payload.py"):  # not even when it claims to have brought it
-        rewritten(finished / "config.json", lambda data: data.update(code={name: "0" * 64}))
+        sealed_files.rewrite(finished / "config.json", lambda data: data.update(code={name: "0" * 64}))
         with pytest.raises(RefusedError, match=r"has no payload\.py, which this run needs"):
             load_config(finished)
     from safetensors.numpy import save_file
@@ -204,9 +207,9 @@ def test_an_ablation_of_the_first_format_finds_its_cells(tmp_path):
     copy_of_the_run(directory / "copies-both-0123abcd")
     (directory / "config.json").write_text(json.dumps({"format": 2, "config": to_json(config), "code": {}}))
     for path in directory.glob("copies-*/**/config.json"):
-        rewritten(path, lambda data: data["config"].update(label="both", table="copies"))
+        sealed_files.rewrite(path, lambda data: data["config"].update(label="both", table="copies"))
     of_the_first_format(directory / "copies-both-0123abcd")
-    rewritten(directory / "config.json", lambda data: data.pop("format"))
+    (directory / "config.json").write_text(json.dumps({"config": to_json(config), "code": {}}))
     reporter = Notes()
     ablate(config, directory, reporter=reporter)
     assert any("already complete" in note for note in reporter.notes)

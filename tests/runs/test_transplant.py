@@ -8,6 +8,7 @@ import json
 import jax
 import numpy as np
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes, copy_of_the_run
 
 from posenc_jax.encodings import Learned, RoPE, parse
@@ -107,9 +108,7 @@ def test_a_missing_seed_is_refused_before_anything_starts(source, tmp_path):
 
 def test_a_diverged_seed_and_an_unfinished_run_are_refused(source):
     path = source / "group-000" / "result.json"
-    result = json.loads(path.read_text())
-    result["replicas"][1]["diverged_at"] = 7
-    path.write_text(json.dumps(result))
+    sealed_files.rewrite(path, lambda result: result["replicas"][1].update(diverged_at=7))
     assert equal(replica_params(source, 0, print), trained(source, 0))
     with pytest.raises(
         RefusedError, match=r"no finished replica of seed 1 that did not diverge; it was run with seeds"
@@ -124,12 +123,12 @@ def test_a_diverged_seed_and_an_unfinished_run_are_refused(source):
 
 def test_of_several_rates_the_best_by_validation_is_taken(source):
     path = source / "group-000" / "result.json"
-    result = json.loads(path.read_text())
+    result = sealed_files.read(path)
     for replica, score in zip(result["replicas"], (0.25, 0.75), strict=True):
         replica |= {"seed": 0, "validation": {**replica["validation"], "exact_match": score}}
-    group = json.loads((source / "group-000" / "config.json").read_text())
-    (source / "group-000" / "config.json").write_text(json.dumps(group | {"replicas": [[0, 0.01], [0, 0.01]]}))
-    path.write_text(json.dumps(result))
+    twice = [[0, 0.01], [0, 0.01]]
+    sealed_files.rewrite(source / "group-000" / "config.json", lambda group: group.update(replicas=twice))
+    sealed_files.write(path, result)
     assert equal(replica_params(source, 0, print), trained(source, 1))
 
 

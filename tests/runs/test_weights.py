@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import sealed_files
 from flax import nnx
 from safetensors.numpy import load_file, save_file
 from trained_runs import CONFIG, copy_of_the_run
@@ -228,9 +229,7 @@ def test_of_several_rates_the_best_is_exported(source, tmp_path):
         "config.json": lambda data: [[0, 0.01], [0, 0.02]],
     }.items():
         path = source / "group-000" / name
-        data = json.loads(path.read_text())
-        data["replicas"] = changes(data)
-        path.write_text(json.dumps(data))
+        sealed_files.rewrite(path, lambda data: data.update(replicas=changes(data)))  # noqa: B023
     assert export_weights(source, tmp_path / "a.safetensors")["learning_rate"] == 0.02
     same(load_weights(tmp_path / "a.safetensors")[0], trained(source, 1))
 

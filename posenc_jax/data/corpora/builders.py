@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora.corpus import Rows
+from posenc_jax.data.corpora.corpus import DataError, Rows, read_bytes
+from posenc_jax.shapes import loads
 
 _VERSION = "1.0.0"
 
@@ -45,4 +47,31 @@ def read(directory: Path, split: str) -> Any:
     """The random-access source of a split that ``write`` wrote: ``len``, and rows of UTF-8 bytes by number."""
     import tensorflow_datasets as tfds
 
+    _check_features(directory / "corpus" / _VERSION / "features.json")
     return tfds.builder_from_directory(directory / "corpus" / _VERSION).as_data_source(split=split)
+
+
+_FEATURES = {
+    f"tensorflow_datasets.core.features.{name}" for name in ("features_dict.FeaturesDict", "text_feature.Text")
+}
+
+
+def _check_features(path: Path) -> None:
+    """DataError where the description names other classes than those that `write` writes: they would be imported."""
+    try:
+        named = set(_classes_in(loads(read_bytes(path, path.parent))))
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}): prepare the corpus anew") from None
+    if other := sorted(named - _FEATURES):
+        raise DataError(f"{path} names {other[0]}, which no corpus of ours has: prepare it anew")
+
+
+def _classes_in(data: Any) -> Iterator[str]:
+    if isinstance(data, dict):
+        for name, value in data.items():
+            if name == "pythonClassName":
+                yield str(value)
+            yield from _classes_in(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _classes_in(value)

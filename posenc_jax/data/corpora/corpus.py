@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from posenc_jax.files import read_regular
+
 Kind = Literal["translation", "summarization", "classification", "text"]
 Row = dict[str, str]
 Rows = dict[str, list[Row]]
@@ -61,9 +63,23 @@ def split_rows(rows: list[Row]) -> Rows:
     return found
 
 
-def read_text(path: Path) -> str:
-    """A UTF-8 file; DataError names the file and the offset of a byte that is none."""
-    return decoded(path.read_bytes(), path)
+MOST_BYTES = 2**28
+"""Of one file, and of what a compressed one unpacks to: several times what Debian's longest index has."""
+
+
+def read_bytes(path: Path, root: Path) -> bytes:
+    """The bytes of a file below ``root``; DataError for what leads out of it, never ends, or is beyond `MOST_BYTES`."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise DataError(f"{path} leads out of {root}, to {path.resolve()}: put the file itself there")
+    try:
+        return read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror or error}): unpack its package again") from None
+
+
+def read_text(path: Path, root: Path) -> str:
+    """A UTF-8 file as `read_bytes`; DataError also names the file and the offset of a byte that is none."""
+    return decoded(read_bytes(path, root), path)
 
 
 def decoded(data: bytes, path: Path) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -21,11 +22,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.corpus import DataError, read_bytes
+from posenc_jax.data.corpora.indexes import APT_HELPER
 
 Note = Callable[[str], None]
 
-APT_HELPER = "/usr/lib/apt/apt-helper"
 ARCHIVES = ("Debian", "Ubuntu")
 _QUICK = ("-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20")
 _WAY_OUT = "or get the files elsewhere and name their folder (from_dir)"
@@ -111,12 +112,17 @@ def unpack(archive: Path, folder: Path) -> None:
 def verify(folder: Path) -> None:
     """Compares the files of an unpacked package with the hashes in its control files, where those are there."""
     sums = folder / "DEBIAN" / "md5sums"
-    for line in sums.read_text(errors="surrogateescape").splitlines() if sums.is_file() else ():
+    listed = read_bytes(sums, folder).decode(errors="surrogateescape").splitlines() if sums.exists() else ()
+    for line in listed:
         md5, _, name = line.partition("  ")
         path = folder / name
+        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
+            raise DataError(f"{sums} names {name!r}, which is not in {folder}: unpack the package again")
         try:
-            same = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() == md5
-        except OSError:
+            same = hashlib.md5(read_bytes(path, folder), usedforsecurity=False).hexdigest() == md5
+        except DataError:
+            if path.exists():  # a link that leads out, a pipe, a device
+                raise
             same = False
         if not same:
             raise DataError(
@@ -147,14 +153,15 @@ def _is_whole_gzip(path: Path) -> bool:
 def version(folder: Path) -> str | None:
     """The version of an unpacked package, None where its files do not say."""
     control = folder / "DEBIAN" / "control"
-    if control.is_file():
-        found = re.search(r"^Version: *(.+)$", control.read_text(errors="replace"), re.MULTILINE)
+    if control.exists():
+        text = read_bytes(control, folder).decode(errors="replace")
+        found = re.search(r"^Version: *(.+)$", text, re.MULTILINE)
         return found[1].strip() if found else None
     for path in sorted(folder.glob("usr/share/doc/*/changelog.Debian.gz")):
         try:
-            with gzip.open(path, "rt", errors="replace") as lines:
-                found = re.search(r"\((.+?)\)", lines.readline())
-        except (OSError, EOFError):
+            with gzip.open(io.BytesIO(read_bytes(path, folder))) as lines:
+                found = re.search(r"\((.+?)\)", lines.readline(1000).decode(errors="replace"))
+        except (OSError, EOFError, zlib.error, DataError):
             continue
         if found:
             return found[1]

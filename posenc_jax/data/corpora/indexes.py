@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import re
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from posenc_jax.data.corpora.corpus import DataError, decoded
+from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError, decoded, read_bytes
+
+APT_HELPER = "/usr/lib/apt/apt-helper"
 
 _PASSING = re.compile("-(security|updates|backports|proposed)")
 """Parts of an archive that change from week to week, and corpora with them; they are passed over."""
@@ -24,7 +28,8 @@ def stanzas(folder: Path, index: str) -> Iterator[dict[str, str]]:
     A file may be named plainly or as apt names its lists ("deb.debian.org_debian_dists_stable_main_..._Packages"),
     and be plain or compressed. Those of security, updates and backports are not read.
 
-    Errors: DataError for no such file, one that cannot be decompressed, a byte that is not UTF-8, and a line that is
+    Errors: DataError for no such file, one that leads out of the folder, cannot be decompressed or unpacks to more than
+    `MOST_BYTES`, a byte that is not UTF-8, and a line that is
     neither a field nor continues one.
     """
     pattern = re.compile(rf"(.+_)?{re.escape(index)}(\.(gz|bz2|xz|lz4))?")
@@ -38,7 +43,7 @@ def stanzas(folder: Path, index: str) -> Iterator[dict[str, str]]:
             f"(descriptions only with -o Acquire::Languages=en,de,fr)"
         )
     for path in stable:
-        yield from _parse(decoded(_decompressed(path), path), path)
+        yield from _parse(decoded(_decompressed(path, folder), path), path)
 
 
 def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
@@ -63,22 +68,52 @@ def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
         yield stanza
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(path: Path, folder: Path) -> bytes:
+    """What a file unpacks to, by and by: no more than `MOST_BYTES` are ever there."""
+    packed = read_bytes(path, folder)
     if path.suffix == ".lz4":  # not in the standard library; whoever has such a file has apt
-        command = ["/usr/lib/apt/apt-helper", "cat-file", str(path)]
-        try:
-            return subprocess.run(command, capture_output=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise DataError(f"{path} cannot be decompressed: {error}; decompress it with lz4 -d") from None
-    data = path.read_bytes()
+        return _by_apt(path)
+    if path.suffix not in _OPENERS:
+        return packed
     try:
-        match path.suffix:
-            case ".gz":
-                return gzip.decompress(data)
-            case ".bz2":
-                return bz2.decompress(data)
-            case ".xz":
-                return lzma.decompress(data)
+        with _OPENERS[path.suffix](io.BytesIO(packed)) as file:
+            return bounded(file, path)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be decompressed: {error}; the file is damaged: fetch it again") from None
+
+
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+
+
+def bounded(file: Any, path: Path) -> bytes:
+    """All that a stream gives; DataError when it is more than `MOST_BYTES`, which are read before that is known."""
+    parts, left = [], MOST_BYTES
+    while left >= 0 and (part := file.read(min(left + 1, 2**20))):
+        parts.append(part)
+        left -= len(part)
+    if left < 0:
+        raise DataError(
+            f"{path} unpacks to more than {MOST_BYTES:,} bytes, which no index does: fetch it again, or elsewhere"
+        )
+    return b"".join(parts)
+
+
+def _by_apt(path: Path) -> bytes:
+    command = [APT_HELPER, "cat-file", str(path.absolute())]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            try:
+                data = bounded(process.stdout, path)
+            except DataError:
+                process.kill()
+                raise
+        if process.returncode:
+            raise OSError(f"{APT_HELPER} ended with {process.returncode}")
+    except OSError as error:
+        raise DataError(f"{path} cannot be decompressed: {error}; decompress it with lz4 -d") from None
     return data

@@ -91,7 +91,7 @@ def pages(folder: Path, language: str) -> dict[str, Page]:
             f"{root} holds no HTML pages: the folder needs the sub-folder {package(language)} "
             f"as `dpkg-deb -x` unpacks that package"
         )
-    return {name: read_page(read_text(path), name.partition("/")[0]) for name, path in paths}
+    return {name: read_page(read_text(path, folder), name.partition("/")[0]) for name, path in paths}
 
 
 def read_page(html: str, module: str = "") -> Page:

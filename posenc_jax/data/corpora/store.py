@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
-from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows
+from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, read_bytes
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held
+from posenc_jax.shapes import loads, problem
 
 FORMAT = 1
 """Of manifests and of the files beside them."""
@@ -68,10 +69,12 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: posenc data prepare {name}{where}")
     rebuild = f"prepare it anew: posenc data prepare {name}{where} --rebuild"
     try:
-        found = json.loads((home / MANIFEST).read_text())
+        found = loads(read_bytes(home / MANIFEST, home))
         if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
             raise ValueError("its checksum is not that of its content")
-    except (OSError, ValueError) as error:
+        if wrong := problem(found, _SHAPE):
+            raise ValueError(wrong)
+    except (DataError, ValueError) as error:
         raise DataError(f"{home / MANIFEST} is damaged ({error}); {rebuild}") from None
     if found["format"] != FORMAT:
         raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
@@ -79,12 +82,32 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         raise DataError(f"{home} has columns {found['columns']}, this version has {list(corpus.columns)}: {rebuild}")
     for path, sha256 in found["files"].items() if verify else ():
         try:
-            problem = "" if _file_sha256(home / path) == sha256 else "its hash is not that of the manifest"
+            why = _damage(home, path, sha256)
         except OSError as error:
-            problem = error.strerror or str(error)
-        if problem:
-            raise DataError(f"{home / path} is damaged ({problem}); {rebuild}")
+            why = error.strerror or str(error)
+        if why:
+            raise DataError(f"{home / path} is damaged ({why}); {rebuild}")
     return found
+
+
+_SHAPE = {
+    "format": int,
+    **dict.fromkeys(("name", "kind", "sha256", "expected_sha256?"), str),
+    "columns": [str],
+    "labels?": [str],
+    "files": {str: str},
+    "splits": {str: {"count": int, "sha256": str}},
+}
+
+
+def _damage(home: Path, name: str, sha256: str) -> str:
+    """What is wrong with a file of a corpus, or ""."""
+    path = home / name
+    if not path.resolve().is_relative_to(home.resolve()):
+        return f"it leads out of {home}"
+    if path.exists() and not path.is_file():
+        return "it is no file"
+    return "" if _file_sha256(path) == sha256 else "its hash is not that of the manifest"
 
 
 def prepare(

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def extract(folder: Path) -> dict:
-    lines = read_text(folder / "tiny-doc" / "lines").splitlines()
+    lines = read_text(folder / "tiny-doc" / "lines", folder).splitlines()
     return split_rows([{"en": f"line {i}", "de": f"Zeile „{line}“\n", "doc": str(i)} for i, line in enumerate(lines)])
 
 

@@ -1,0 +1,65 @@
+"""What libraries print while they fail: kept in a file, so that a command can say in one line what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+_LOUD = ("absl", "asyncio", "orbax")  # by their loggers; what threads of a library die of has no logger
+_MOST = 10_000  # messages
+
+
+@contextlib.contextmanager
+def captured() -> Iterator[list[str]]:
+    """What libraries log, and what threads die of, within; other loggers speak as before."""
+    said: list[str] = []
+    handler, root = _Handler(said), logging.getLogger()
+    hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
+    root.addHandler(handler)
+    sys.excepthook = lambda *error: _keep(said, "".join(traceback.format_exception(*error)))
+    threading.excepthook = lambda died: _keep(said, _text_of(died))
+    sys.unraisablehook = lambda died: _keep(said, _text_of(died))
+    try:
+        yield said
+    finally:
+        sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
+        root.removeHandler(handler)
+
+
+def filed(said: list[str]) -> str:
+    """Where it was written, as words to end a message with; nothing where there is nothing, or nowhere to write it."""
+    if not said:
+        return ""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="posenc-", suffix=".log", delete=False, errors="replace") as file:
+            file.write("\n".join(said))
+    except OSError:
+        return ""
+    return f" (what libraries said: {file.name})"
+
+
+class _Handler(logging.Handler):
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._said = said
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] in _LOUD:
+            _keep(self._said, self.format(record))
+        elif logging.getLogger().handlers == [self] and logging.lastResort is not None:
+            logging.lastResort.handle(record)
+
+
+def _keep(said: list[str], text: str) -> None:
+    if len(said) < _MOST:
+        said.append(text)
+
+
+def _text_of(died: Any) -> str:
+    return "".join(traceback.format_exception(died.exc_type, died.exc_value, died.exc_traceback))

@@ -1,0 +1,20 @@
+"""Text of others as a terminal may be sent it."""
+
+from __future__ import annotations
+
+import re
+
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    r"""The text with characters that command a terminal, reorder a line or are none written as escapes: ``\x1b[2J``.
+
+    Line breaks and tabs stay.
+    """
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def short(text: str) -> str:
+    """A text in a message: of one beyond 200 characters the beginning, the end and how long it is."""
+    return text if len(text) <= 200 else f"{text[:60]} ... {text[-20:]} ({len(text):,} characters)"

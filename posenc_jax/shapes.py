@@ -1,0 +1,79 @@
+"""JSON that others may have written: read to a bounded depth, and compared with the shape that its reader relies on.
+
+A shape is a type or a tuple of types (a bool is no int, an int is a float), ``[shape]`` for a list of them, ``{str:
+shape}`` for an object with any names, or ``{"name": shape, "other?": shape}`` for one with these names, of which those
+with ``?`` may be missing or null, and whatever else.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MOST_LEVELS = 50
+Shape = Any
+
+
+def loads(text: str | bytes) -> Any:
+    """The value of a JSON text; ValueError where it is none, or nested deeper than anything of ours."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        if any(isinstance(v, int) and abs(v) >= 2**63 for v in level):
+            raise ValueError("it has a whole number of more than 64 bits")
+        level = [m for v in level if isinstance(v, dict | list) for m in (v.values() if isinstance(v, dict) else v)]
+        if not level:
+            return value
+    raise ValueError(_TOO_DEEP)
+
+
+_TOO_DEEP = f"it is nested deeper than {MOST_LEVELS} levels"
+
+
+def problem(value: Any, shape: Shape, name: str = "it") -> str:
+    """How a value differs from a shape, the first place in words: ``seeds[2] is a text, not a whole number``; or ""."""
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return _wrong(value, name, "a list")
+        return _first(problem(member, shape[0], f"{name}[{number}]") for number, member in enumerate(value))
+    if not isinstance(shape, dict):
+        kinds = shape if isinstance(shape, tuple) else (shape,)
+        return "" if _is_one(value, kinds) else _wrong(value, name, " or ".join(map(_kind, kinds)))
+    if not isinstance(value, dict):
+        return _wrong(value, name, "an object")
+    if str in shape:
+        return _first(problem(member, shape[str], _inner(name, word)) for word, member in value.items())
+    return _first(_of_member(value, word, inner, name) for word, inner in shape.items())
+
+
+def _of_member(value: dict[str, Any], word: str, shape: Shape, name: str) -> str:
+    own = word.removesuffix("?")
+    if word.endswith("?") and value.get(own) is None:
+        return ""
+    return problem(value[own], shape, _inner(name, own)) if own in value else f"{name} lacks {own!r}"
+
+
+def _inner(name: str, word: str) -> str:
+    return word if name == "it" else f"{name}.{word}"
+
+
+def _first(problems: Any) -> str:
+    return next(filter(None, problems), "")
+
+
+def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds) or (isinstance(value, int) and float in kinds)
+
+
+def _wrong(value: Any, name: str, wanted: str) -> str:
+    return f"{name} is {_kind(type(value))}, not {wanted}"
+
+
+def _kind(kind: type) -> str:
+    words = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number", bool: "a bool"}
+    return words.get(kind, "null")

@@ -1,0 +1,196 @@
+"""Numbers that pages quote: from an ablation's directory into a file of its experiment, and from there into tables.
+
+`results.json` of an experiment has what `posenc_jax.results.read_result` finds (means and paired differences with
+their intervals), the score of every seed, and what computed it. A page asks for a table by a comment:
+
+    <!-- results: experiments/NAME/results.json TABLE exact_match@beyond difference@beyond exact_match@16 seeds -->
+    (the table, written by scripts/quote)
+    <!-- end of results -->
+
+A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the mean over those lengths) or one length;
+``difference@WHERE`` is the headline score's paired difference to the baseline, ``seeds`` that score of every seed, and
+``published`` what was published.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.checksums import unseal
+from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.report.tables import published_text
+from posenc_jax.results import read_record, read_result, summarise
+from posenc_jax.results.provenance import code_words
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
+_WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
+
+Json = dict[str, Any]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes what differs."""
+    parser = argparse.ArgumentParser(prog="scripts/quote", description=__doc__.partition("\n\n")[0])
+    parser.add_argument("ablation", nargs="?", type=Path, help="the directory of a finished ablation")
+    parser.add_argument("folder", nargs="?", type=Path, help="the experiment's folder, which gets results.json")
+    given = parser.parse_args(arguments)
+    if given.ablation and not given.folder:
+        parser.error(f"{given.ablation}: say which folder gets its results.json, such as experiments/own_encoding")
+    if given.ablation:
+        try:
+            found = quoted(given.ablation)
+        except (ValueError, OSError) as error:
+            parser.error(str(error))
+        _write(given.folder / "results.json", as_text(found))
+    for page in pages():
+        _write(page, filled(page.read_text()))
+    return 0
+
+
+def quoted(ablation: Path) -> Json:
+    """All that pages may quote of an ablation; ValueError where something is missing or not of one code."""
+    record, result = read_record(ablation), read_result(ablation)
+    summary = summarise(record)
+    missing = [*summary.skipped]
+    missing += [f"{c.task_label}/{c.label}: {c.unfinished}" for t in summary.tasks for c in t.cells if c.unfinished]
+    if missing:
+        raise ValueError(f"{ablation} is not finished: {'; '.join(missing)}; run its ablation to the end")
+    environments = [unseal(path.read_bytes())[0]["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
+    return {
+        "name": summary.name,
+        "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell.get("code") or ()}),
+        "bit_exact": all(cell.bit_exact for task in summary.tasks for cell in task.cells),
+        "environment": _common(environments),
+        "tables": {
+            task.task_label: {
+                "metric": task.metric,
+                "writes_text": task.writes_text,
+                "baseline": task.baseline,
+                "within": [task.length_name(length) for length in task.in_range_lengths],
+                "beyond": [task.length_name(length) for length in task.unseen_lengths],
+                "cells": [cell.label for cell in task.cells],
+                "seeds": {cell.label: cell.scores for cell in task.cells},
+                "diverged": {cell.label: cell.diverged for cell in task.cells if cell.diverged},
+                "published": {
+                    cell.label: "; ".join(published_text(task, value) for value in cell.published)
+                    for cell in task.cells
+                    if cell.published
+                },
+            }
+            for task in summary.tasks
+        },
+        "means": result.means,
+        "differences": result.differences,
+    }
+
+
+def _common(environments: list[Json]) -> Json:
+    """What all groups ran on."""
+    names = ("jax", "jaxlib", "flax", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "mode")
+    return {
+        name: values[0]
+        for name in names
+        if (values := [environment.get(name) for environment in environments])
+        and all(value == values[0] for value in values)
+    }
+
+
+def as_text(found: Json) -> str:
+    """JSON with a row a line; numbers to six significant digits."""
+
+    def short(value: Any) -> Any:
+        if isinstance(value, float):
+            return float(f"{value:.6g}")
+        if isinstance(value, dict):
+            return {str(key): short(item) for key, item in value.items()}
+        return [short(item) for item in value] if isinstance(value, list | tuple) else value
+
+    head = {name: value for name, value in found.items() if name not in ("means", "differences")}
+    text = json.dumps(short(head), indent=1, ensure_ascii=False).removesuffix("\n}")
+    for name in ("means", "differences"):
+        rows = ",\n".join("  " + json.dumps(short(row), ensure_ascii=False) for row in found[name])
+        text += f',\n "{name}": [\n{rows}\n ]'
+    return text + "\n}\n"
+
+
+def pages() -> list[Path]:
+    """The pages of the project that ask for tables."""
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = [ROOT / name for name in listed.stdout.split()]
+    return [page for page in found if BLOCK.search(page.read_text())]
+
+
+def filled(text: str) -> str:
+    """A page with its tables as the files of results have them."""
+
+    def table_of(match: re.Match[str]) -> str:
+        begin, file, name, columns, _, end = match.groups()
+        return f"{begin}{table(json.loads((ROOT / file).read_text()), name, columns.split())}{end}"
+
+    return BLOCK.sub(table_of, text)
+
+
+def table(found: Json, name: str, columns: list[str]) -> str:
+    """One table in Markdown."""
+    task = found["tables"][name]
+    titles = ["encoding", *(_title(task, column) for column in columns)]
+    lines = [[label, *(_entry(found, name, label, column) for column in columns)] for label in task["cells"]]
+    rows = [titles, ["---"] * len(titles), *lines]
+    return "".join(f"| {' | '.join(entry.replace('|', chr(92) + '|') for entry in row)} |\n" for row in rows)
+
+
+def _title(task: Json, column: str) -> str:
+    score, _, where = column.partition("@")
+    place = _WHERE.get(where, where)
+    if where in _WHERE and task[where]:
+        first, last = task[where][0], task[where][-1]
+        place += f" {first}" if first == last else f" {first} to {last}"
+    if score == "seeds":
+        return "every seed"
+    if score == "published":
+        return "published (lengths)"
+    if score == "difference":
+        divided = kind_of(task["metric"]).logarithmic
+        return f"{'divided by' if divided else 'minus'} {task['baseline']}, paired, {place}"
+    return f"{kind_of(score, task['writes_text']).title}, {place}"
+
+
+def _entry(found: Json, name: str, label: str, column: str) -> str:
+    task, (score, _, where) = found["tables"][name], column.partition("@")
+    kind = kind_of(task["metric"] if score in ("seeds", "difference") else score)
+    if score == "seeds":
+        return ", ".join(kind.show(value) for value in task["seeds"][label].values())
+    if score == "published":
+        return task["published"].get(label, "")
+    if score == "difference" and label == task["baseline"]:
+        return "baseline"
+    asked = {"table": name, "label": label, "score": task["metric"] if score == "difference" else score}
+    asked |= {"range": where, "length": None} if where in _WHERE else {"length": int(where)}
+    rows = found["differences" if score == "difference" else "means"]
+    matching = [row for row in rows if all(row[key] == value for key, value in asked.items())]
+    if len(matching) != 1:
+        raise ValueError(f"{column}: {len(matching)} rows of {label} in {name}; see the means in its results.json")
+    (row,) = matching
+    show = kind.show_difference if score == "difference" else kind.show
+    if row["mean"] is None:
+        return "-"
+    if row["low"] is None:
+        return show(row["mean"])
+    return f"{show(row['mean'])} [{show(row['low'])}, {show(row['high'])}]"
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+        print(f"{path}: written", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

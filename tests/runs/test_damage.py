@@ -1,0 +1,261 @@
+"""Flipped bits, lost rows and foreign files in a run's directory: refused by name or mended, never silent."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import jax
+import pytest
+import sealed_files
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
+
+from posenc_jax import Ablation
+from posenc_jax.results import read_record
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.beginnings import read_environments
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.damage import refuse_lost_rows
+from posenc_jax.runs.directory import groups_of, load_config, read_group, refuse_other, results_by_group
+from posenc_jax.runs.errors import CheckpointError, DamagedFileError, FailedCellsError, RefusedError
+from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.files import Log, read_json
+from posenc_jax.runs.state import abstract_state, load_group_state, misfit
+
+# Orbax leaves a coroutine or a thread behind where a damaged file ended it.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+FLIPS = 20
+ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
+CELL = CONFIG.directory_name
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An ablation of one cell, finished and measured once more."""
+    directory = tmp_path_factory.mktemp("damage") / "ablation"
+    copy_of_the_run(directory / CELL)
+    ablate(ABLATION, directory)
+    evaluate(directory / CELL)
+    return directory
+
+
+@pytest.fixture
+def directory(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "ablation")
+
+
+@pytest.fixture
+def finished(tmp_path):
+    return copy_of_the_run(tmp_path / "run")
+
+
+def everything_read(directory):
+    """All that ablate, evaluate and report take from files, but for the checkpoints."""
+    cell, group = directory / CELL, directory / CELL / "group-000"
+    refuse_other(directory, ABLATION)
+    log = Log(group / "metrics.jsonl")
+    with Checkpoints(group / "checkpoints") as checkpoints:
+        refuse_lost_rows(read_group(group), log, checkpoints, 20)
+    log.cut_back(20)
+    (evaluation,) = (cell / "evaluations").glob("*.json")
+    record = read_record(directory)
+    return (
+        *(load_config(cell), groups_of(cell, CONFIG), results_by_group(cell, CONFIG), read_environments(group)),
+        *(log.path.read_bytes(), read_json(evaluation), record.info, record.rows, record.skipped),
+    )
+
+
+def outcome(directory):
+    """What was read, or the refusal."""
+    try:
+        return everything_read(directory), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("config.json", "results.jsonl", "ablation.json", f"{CELL}/config.json", f"{CELL}/evaluations/*.json"),
+        *(f"{CELL}/group-000/{name}" for name in ("config.json", "environment.json", "metrics.jsonl", "result.json")),
+    ],
+)
+def test_no_flipped_bit_is_silent(directory, name):
+    """In each kind of file that a number comes from: refused by its name, or nothing that is read has changed."""
+    (path,) = directory.glob(name)
+    sound, original = everything_read(directory), path.read_bytes()
+    rng, refused = random.Random(name), 0
+    for _ in range(FLIPS):
+        content = bytearray(original)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        read, problem = outcome(directory)
+        path.write_bytes(original)
+        if not problem:
+            assert read == sound, bytes(content)
+            continue
+        refused += 1
+        assert str(path) in problem, bytes(content)
+        assert "\n" not in problem
+        assert any(way in problem for way in ("restore it, or ", "run the ablation again"))
+    assert refused > FLIPS // 2
+    assert everything_read(directory) == sound
+
+
+def flip(path, place=0.5):
+    content = bytearray(path.read_bytes())
+    content[int(len(content) * place)] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_result_is_measured_again_from_its_checkpoint(directory):
+    """Who only reads says so and renames nothing; `ablate` keeps the file as .bad, and all is as it was."""
+    before, group = contents(directory), directory / CELL / "group-000"
+    flip(group / "result.json")
+    damaged = (group / "result.json").read_bytes()
+    with pytest.raises(DamagedFileError) as error:
+        evaluate(directory / CELL)
+    assert str(error.value) == (
+        f"{group / 'result.json'} is damaged ({error.value.reason}): restore it, or run the same `posenc train` or "
+        "`posenc ablate` again, which measures group-000 again from its checkpoint of step 20"
+    )
+    assert before.keys() == contents(directory).keys()
+    reporter = Notes()
+    ablate(ABLATION, directory, reporter=reporter)
+    (note,) = reporter.notes
+    assert "result.json is damaged" in note
+    assert "kept as result.json.bad, and group-000 is measured again from its checkpoint of step 20" in note
+    after = {name: content for name, (_, content) in contents(directory).items() if "timing" not in name}
+    assert after.pop(f"{CELL}/group-000/result.json.bad") == damaged
+    assert after == {name: content for name, (_, content) in before.items() if "timing" not in name}
+
+
+def test_without_a_checkpoint_nothing_is_trained_anew_unasked(directory):
+    group = directory / CELL / "group-000"
+    flip(group / "result.json")
+    shutil.rmtree(group / "checkpoints")
+    with pytest.raises(FailedCellsError, match=r"result\.json is damaged .*move .*group-000 away and run the same"):
+        ablate(ABLATION, directory)
+    assert not list(group.glob("*.bad"))
+
+
+def test_a_result_of_another_config_is_refused(finished):
+    group = finished / "group-000"
+    sealed_files.rewrite(group / "result.json", lambda data: data.update(config_hash="0" * 8))
+    for read in (lambda: results_by_group(finished, CONFIG), lambda: run(CONFIG, finished), lambda: evaluate(finished)):
+        with pytest.raises(
+            RefusedError, match=r"result\.json is of config 00000000, and .*config\.json of .*: restore"
+        ):
+            read()
+
+
+def test_a_group_of_another_config_is_measured_under_no_other_name(finished):
+    other = {"config": sealed_files.read(finished / "group-000" / "config.json")["config"] | {"init_from": "elsewhere"}}
+    sealed_files.rewrite(finished / "group-000" / "config.json", lambda data: data.update(other))
+    for read in (lambda: results_by_group(finished, CONFIG), lambda: evaluate(finished)):
+        with pytest.raises(RefusedError, match=r"group-000 belongs to another config(.|\n)*init_from"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["result.json", "environment.json", "config.json"])
+def test_a_file_that_lost_its_checksum_is_damaged(finished, name):
+    path = finished / "group-000" / name
+    text = path.read_text()
+    path.write_text(text[: text.rindex(",")] + "}")
+    read = read_environments if name == "environment.json" else evaluate
+    with pytest.raises(DamagedFileError, match=rf"{name} is damaged \(it has lost its checksum\)"):
+        read(path.parent)
+
+
+def unfinished(directory):
+    (directory / "group-000" / "result.json").unlink()
+    return directory / "group-000"
+
+
+def test_lost_rows_are_refused_and_come_back_from_the_step_before(finished):
+    """The way out that the message tells is gone, and everything is as it was."""
+    before = contents(finished)
+    group = unfinished(finished)
+    lines = (group / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (group / "metrics.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(DamagedFileError) as error:
+        run(CONFIG, finished)
+    newest = group / "checkpoints" / "20"
+    assert str(error.value) == (
+        f"{group / 'metrics.jsonl'} is damaged (it lacks rows up to step 20): restore it, or move {newest} away and "
+        "run the same command again, to go on from step 10"
+    )
+    newest.rename(finished.parent / "20")
+    run(CONFIG, finished)
+    for name in ("metrics.jsonl", "result.json", "environment.json"):
+        assert (group / name).read_bytes() == before[f"group-000/{name}"][1]
+
+
+def test_rows_that_are_damaged_everywhere_are_refused_by_line(finished):
+    group = unfinished(finished)
+    content = (group / "metrics.jsonl").read_bytes()
+    (group / "metrics.jsonl").write_bytes(content.replace(b'"seed": 1', b'"seed": 3', 1))
+    message = (
+        rf"metrics\.jsonl is damaged \(line 2: its checksum .*: restore it, or move {group} away to train it again"
+    )
+    with pytest.raises(DamagedFileError, match=message):
+        run(CONFIG, finished)
+
+
+def test_a_damaged_environment_is_refused_and_a_lost_one_is_not_called_exact(finished):
+    group = unfinished(finished)
+    flip(group / "environment.json", 0.3)
+    with pytest.raises(
+        DamagedFileError, match=r"environment\.json is damaged .*what group-000 began on is then unknown"
+    ):
+        run(CONFIG, finished)
+    (group / "environment.json").rename(finished.parent / "away")
+    reporter = Notes()
+    (result,) = run(CONFIG, finished, reporter=reporter)
+    assert result["bit_exact"] is False
+    assert any("bit_exact=false: what it began on is not recorded" in note for note in reporter.notes)
+
+
+def test_damage_elsewhere_is_no_false_alarm(finished):
+    """What concerns no bits does not make a result inexact: times, the newest checkpoint, a result that is measured
+    again.
+    """
+    before = sealed_files.read(finished / "group-000" / "result.json")
+    group = finished / "group-000"
+    flip(group / "result.json")
+    flip(group / "timing.jsonl")
+    flip(group / "checkpoints" / "20" / "state" / "manifest.ocdbt")
+    (result,) = run(CONFIG, finished, reporter=Notes())
+    assert result == before
+    assert result["bit_exact"] is True
+
+
+def copied(group, step, name):
+    shutil.copytree(group / "checkpoints" / str(step), group / "checkpoints" / str(name))
+
+
+def test_a_step_under_another_name_is_noticed(finished):
+    """10 copied as 30, and 10 and 20 swapped."""
+    group = unfinished(finished)
+    like, notes = abstract_state(CONFIG, 2), []
+    copied(group, 10, 30)
+    checkpoints = Checkpoints(group / "checkpoints", notes.append)
+    assert checkpoints.restore(like, set_aside=False)[0] == 20
+    assert "checkpoints/30 is damaged (it is step 10 under another name)" in notes[0]
+    (group / "checkpoints" / "30").rename(group / "checkpoints" / "between")
+    (group / "checkpoints" / "20").rename(group / "checkpoints" / "10-")
+    (group / "checkpoints" / "10").rename(group / "checkpoints" / "20")
+    (group / "checkpoints" / "10-").rename(group / "checkpoints" / "10")
+    with pytest.raises(CheckpointError, match=r"20 is damaged \(it is step 10 .*10 is damaged \(it is step 20 under"):
+        checkpoints.restore(like, set_aside=False)
+
+
+def test_a_state_of_other_replicas_or_of_another_step_is_noticed(finished):
+    """Also where the record of a step says nothing of its number, as that of the first format."""
+    group, state = load_group_state(CONFIG, finished / "group-000")
+    assert misfit(group, 20, state) == ""
+    assert misfit(group, 30, state) == "its state is of step 20"
+    assert misfit(group, 20, jax.tree.map(lambda leaf: leaf[::-1], state)) == "its state is of seeds 1, 0"
+    assert "learning rate" in misfit(group, 20, state | {"learning_rate": state["learning_rate"] * 2})

@@ -1,0 +1,84 @@
+"""Numbers in pages and docstrings are those of the committed results."""
+
+import ast
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from synthetic_ablation import write_ablation
+
+ROOT = Path(__file__).parent.parent
+QUOTE = runpy.run_path(str(ROOT / "scripts" / "quote.py"))
+DOCSTRINGS = {
+    "configs/demo.py": "experiments/length_generalisation/results.json",
+    "experiments/own_encoding/ablation.py": "experiments/own_encoding/results.json",
+}
+FOUND = {
+    "name": "toy",
+    "tables": {
+        "t": {
+            "metric": "accuracy",
+            "writes_text": False,
+            "baseline": "rope",
+            "within": ["1", "2"],
+            "beyond": ["4"],
+            "cells": ["nope", "rope"],
+            "seeds": {"nope": {"0": 0.5, "1": 0.7}, "rope": {"0": 0.25, "1": 0.25}},
+            "published": {"rope": "0.3 (9..16)"},
+        }
+    },
+    "means": [
+        {"table": "t", "label": label, "range": "beyond", "length": length, "score": "accuracy", "mean": mean}
+        | {"low": low, "high": 0.9, "seeds": 2}
+        for label, mean, low in (("nope", 0.6, 0.3), ("rope", 0.25, None))
+        for length in (None, 4)
+    ],
+    "differences": [
+        {"table": "t", "label": "nope", "range": "beyond", "length": None, "score": "accuracy", "mean": 0.35}
+        | {"low": 0.1, "high": 0.6, "seeds": 2, "baseline": "rope"}
+    ],
+}
+
+
+def test_pages_have_the_tables_of_the_committed_results():
+    pages = QUOTE["pages"]()
+    assert ROOT / "README.md" in pages
+    for page in pages:
+        assert QUOTE["filled"](page.read_text()) == page.read_text(), f"{page}: run scripts/quote"
+
+
+@pytest.mark.parametrize("config", DOCSTRINGS)
+def test_scores_in_docstrings_are_among_the_means(config):
+    docstring = ast.get_docstring(ast.parse((ROOT / config).read_text()))
+    means = {f"{row['mean']:.3f}" for row in json.loads((ROOT / DOCSTRINGS[config]).read_text())["means"]}
+    quoted = re.findall(r"\b\d\.\d{3}\b", docstring)
+    assert quoted
+    assert set(quoted) <= means
+
+
+def test_a_table_has_what_was_asked_for():
+    assert QUOTE["table"](FOUND, "t", ["accuracy@beyond", "accuracy@4", "difference@beyond", "seeds", "published"]) == (
+        "| encoding | accuracy, unseen lengths 4 | accuracy, 4 | minus rope, paired, unseen lengths 4 | every seed "
+        "| published (lengths) |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| nope | 0.600 [0.300, 0.900] | 0.600 [0.300, 0.900] | +0.350 [+0.100, +0.600] | 0.500, 0.700 |  |\n"
+        "| rope | 0.250 | 0.250 | baseline | 0.250, 0.250 | 0.3 (9..16) |\n"
+    )
+
+
+def test_what_was_not_measured_is_refused():
+    with pytest.raises(ValueError, match="accuracy@8: 0 rows of nope in t"):
+        QUOTE["table"](FOUND, "t", ["accuracy@8"])
+
+
+def test_a_page_whose_number_was_changed_by_hand_is_found():
+    page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
+    assert QUOTE["filled"](page.replace("| 0.300 [", "| 0.310 [")) == page
+
+
+def test_an_unfinished_ablation_is_refused(tmp_path):
+    directory = write_ablation(tmp_path / "ablation")
+    with pytest.raises(ValueError, match=r"is not finished: .*; run its ablation to the end"):
+        QUOTE["quoted"](directory)
