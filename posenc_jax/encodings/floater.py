@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import check_at_most
 
 _CHUNK = 32  # positions integrated at a time
 _QUERY, _KEY, _VALUE = range(3)
@@ -48,8 +49,8 @@ class FLOATER(PositionalEncoding):
     Fractional positions blend their neighbours' vectors; negative ones (padding on the left) count as 0, and positions
     from ``max_len`` on give NaN.
 
-    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there; ``max_len`` positions at
-    most. Raises ValueError in `check` for a longer model.
+    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there, 1000 at most; ``max_len``
+    positions at most. Raises ValueError in `check` for a longer model.
     """
 
     step: float = 0.01
@@ -79,6 +80,7 @@ class FLOATER(PositionalEncoding):
         """Refuses steps that do not advance."""
         if not self.step > 0:
             raise ValueError(f"FLOATER.step = {self.step} must be positive: the authors' code has 0.01")
+        check_at_most(self, {"substeps": 1000}, "FLOATER.")
         for field in ("substeps", "max_len"):
             if getattr(self, field) < 1:
                 raise ValueError(f"FLOATER.{field} = {getattr(self, field)} must be at least 1")
