@@ -118,13 +118,13 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
     """
     folder, found = _folder(directory, wanted), {}
     for name, digest in wanted.items():
-        sources = [_stands_on(cls) for cls in _loaded(name)]
+        here = [_digest(_stands_on(cls)) for cls in _loaded(name)]
         file, _, word = name.partition(":")
         for place in (path.relative_to(folder) for path in sorted(folder.rglob("*.py")) if path.name == file):
             if (Path.cwd() / place).is_file():
-                sources.append(_statements(_module_of(place), Path.cwd() / place, word, Path.cwd()))
+                here.append(_digest_in(_module_of(place), Path.cwd() / place, word, Path.cwd()))
         # A file of that name that has no such class is another one.
-        others = [_digest(source) for source in sources if source and _digest(source) != digest]
+        others = [other for other in here if other not in (digest, _digest([]))]
         if others:
             found[name] = others[0]
     return found
@@ -208,11 +208,7 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     file, _, word = name.partition(":")
     for module, path in _files(folder).items():
         if path.name == file:
-            try:
-                same = _digest(_statements(module, path, word, folder)) == digest
-            except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-                same = False
-            if same:
+            if _digest_in(module, path, word, folder) == digest:
                 return module, word
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
@@ -273,6 +269,14 @@ def _digest(parts: list[_Part]) -> str:
     for part in sorted(parts):
         total.update(f"{part.file}\0{part.text}\0".encode())
     return total.hexdigest()
+
+
+def _digest_in(module: str, path: Path, word: str, folder: Path) -> str:
+    """Of what ``word`` of a file stands on, which is only read; of a file that is no Python a word of its own."""
+    try:
+        return _digest(_statements(module, path, word, folder))
+    except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+        return "unreadable"
 
 
 def _stands_on(cls: type) -> list[_Part]:
