@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -105,10 +106,10 @@ DAMAGED = {
     "no fields in a result": (RESULT, "{}", "result.json is damaged (it lacks"),
     "a list of replicas": (RESULT, '{"replicas": [1]}', "result.json is damaged ("),
     "a deep result": (RESULT, f'{{"a": {DEEP}}}', "nested deeper than 50 levels"),
-    "no fields in a group": (CONFIG_FILE, "{}", "config.json is no group's (it lacks 'replicas')"),
+    "no fields in a group": (CONFIG_FILE, "{}", "group-000/config.json cannot be read as a config"),
     "infinite seeds": (
         CONFIG_FILE,
-        '{"format": 2, "config": 1, "code": {}, "replicas": [[1e999, 1]], "group_size": 1}',
+        json.dumps({"format": 2, "config": to_json(CONFIG), "code": {}, "replicas": [[1e999, 1]], "group_size": 1}),
         "is no group's (cannot convert float infinity to integer)",
     ),
     "a long number": (CONFIG_FILE, f'{{"group_size": {"9" * 400}}}', "a whole number of more than 64 bits"),
@@ -157,10 +158,9 @@ def test_refusals_of_the_system(capsys, error, code, message):
     assert err.count("\n") == 1
 
 
-def test_a_directory_that_nobody_may_read(tmp_path):
-    """As another user, since the first one may do everything."""
-    if os.getuid() != 0:
-        pytest.skip("needs another user to be")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to become another user")
+def test_directories_of_others():
+    """One that may not be searched, and one that may only be read."""
     code = (
         "import os, sys; from pathlib import Path; from posenc_jax.cli.errors import guarded\n"
         "from posenc_jax.runs.directory import load_config, check_writable\n"
@@ -169,18 +169,18 @@ def test_a_directory_that_nobody_may_read(tmp_path):
         "         guarded(lambda: check_writable(Path(sys.argv[1]) / 'others' / 'evaluations') or 0)]\n"
         "print(codes)"
     )
-    (tmp_path / "closed").mkdir(mode=0o700)
-    (tmp_path / "others").mkdir(mode=0o755)
-    for parent in tmp_path.parents:
-        if parent.name.startswith("pytest-"):
-            parent.chmod(0o755)
-    tmp_path.chmod(0o755)
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        Path(folder, "closed").mkdir(mode=0o700)
+        Path(folder, "others").mkdir(mode=0o755)
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True)
     assert done.stdout == "[2, 2]\n", done.stderr
-    assert "closed" in done.stderr
-    assert "Permission denied" in done.stderr
-    assert "cannot write in" in done.stderr
-    assert done.stderr.count("\n") == 2
+    closed, others = done.stderr.splitlines()
+    assert closed == (
+        f"posenc: {folder}/closed/run/config.json cannot be read or written (Permission denied): change its "
+        "permissions, or name another place"
+    )
+    assert f"cannot write in {folder}/others/evaluations (no permission in {folder}/others)" in others
 
 
 def test_what_libraries_say_is_filed(capsys, tmp_path, monkeypatch):
