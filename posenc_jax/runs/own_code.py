@@ -17,7 +17,7 @@ import importlib.util
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,32 +84,36 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
     return found
 
 
-def trust(directory: Path, wanted: Digests, *, here: bool = False) -> str:
-    """Runs the Python files that a run brought, from the copy that it keeps, and gives their names and digests. From
-    then on this process has its classes, and `load` finds them. The files can do whatever the user can.
+def trust(
+    directory: Path, wanted: Digests, *, here: bool = False, note: Callable[[str], None] = lambda text: None
+) -> None:
+    """Runs the Python files that a run brought, from the copy that it keeps. From then on this process has its classes,
+    and `load` finds them. The files can do whatever the user can.
 
     Modules of the files' names that this process has are replaced.
 
     Args:
+      note: hears the names and the digests of the files before they run.
       here: whether the files of the current folder are run that the run's were copied from, as far as they are there.
 
     Raises:
       RefusedError: a copy is missing, is not what the run was made with, or fails to run.
     """
     if not wanted:
-        return ""
+        note(f"{directory} brought no code along")
+        return
     folder = _folder(directory, wanted)
     copies = [_copy(folder, name, digest) for name, digest in wanted.items()]
     files = _files(folder)
     if here:
         now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
         files |= {module: path for module, path in now.items() if path.is_file()}
+    note(f"running what {directory} brought along: {_listed(files)}")
     for module in files:
         sys.modules.pop(module, None)
     for module, word in copies:
         if not isinstance(getattr(_imported(module, files), word, None), type):
             raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
-    return _listed(files)
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:

@@ -117,6 +117,7 @@ DAMAGED = {
     "a list for a config": ("config.json", '{"format": 2, "config": [], "code": {}}', "it holds tuple, neither a run"),
     "an encoding for a config": ("config.json", '{"config": {"type": "rope"}}', "it holds RoPE, neither a run nor"),
     "a deep config": ("config.json", f'{{"format": 2, "config": {LESS_DEEP}}}', "nested deeper than 50 levels"),
+    "no file": (RESULT, None, "result.json cannot be read or written (it is no regular file): mend that"),
     "odd seeds": ("config.json", json.dumps({**to_json(CONFIG), "seeds": {"type": "rope"}}), "cannot be read as"),
 }
 
@@ -130,7 +131,11 @@ def test_files_of_a_run_without_what_they_should_have(here, capsys, tmp_path, na
         data.pop("checksum")
         data.pop("config_hash", None)
         path.write_text(json.dumps(data | {"format": 2}))
-    (directory / file).write_text(text)
+    if text is None:  # a pipe: who reads it waits for ever
+        (directory / file).unlink()
+        os.mkfifo(directory / file)
+    else:
+        (directory / file).write_text(text)
     assert message in refused(capsys, ["evaluate", str(directory)])
 
 

@@ -151,8 +151,10 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     assert f"{copy} (sha256 {hashlib.sha256(copy.read_bytes()).hexdigest()[:16]})" in str(error.value)
     assert f"say --trust {directory}" in str(error.value)
     before = sorted(path for path in directory.rglob("*"))
-    said = own_code.trust(directory, code_in(directory / "config.json"))
-    assert f"{copy} (sha256 " in said
+    notes = Notes()
+    own_code.trust(directory, code_in(directory / "config.json"), note=notes.note)
+    assert f"running what {directory} brought along" in notes.notes[0]
+    assert f"{copy} (sha256 " in notes.notes[0]
     assert sorted(path for path in directory.rglob("*")) == before, "no bytecode is left there"
     assert evaluate(directory)[1] == rows
     copy.write_text(copy.read_text().replace("SIGN = -1.0", "raise SystemExit('it ran')\nSIGN = -1.0\nSIGN *= -1"))
