@@ -13,10 +13,11 @@ OPTIONAL = "anything"
 
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
-_BOTTOM = {"checksums", "files", "model_kind", "shapes", "statistics"}
+_BOTTOM = {"checksums", "file_names", "files", "model_kind", "shapes", "statistics"}
 _MODELS_AND_DATA = {"encodings", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
+    "file_names": (set(), set(), set()),
     "files": (set(), set(), {"filelock"}),
     "model_kind": (set(), set(), set()),
     "shapes": (set(), set(), set()),
@@ -24,10 +25,10 @@ LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
     "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
-    "config": ({"encodings", "models", "data"}, set(), set()),
+    "config": ({"encodings", "models", "data", "file_names"}, set(), set()),
     "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
-    "results": ({"checksums", "data", "shapes", "statistics"}, set(), set()),
+    "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (_MODELS_AND_DATA | {"training", "results"}, {"jax", "numpy", "flax"}, {"orbax", "safetensors"}),
     "drawing": ({"data", "statistics"}, {"numpy"}, OPTIONAL),
     "report": ({"data", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
@@ -47,7 +48,8 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
-        *("state", "weights", "transplant", "supply", "preflight", "cell", "ablation", "evaluation", "inference"),
+        *("state", "weights", "transplant", "supply", "machine", "preflight", "cell", "ablation", "evaluation"),
+        "inference",
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
 }

@@ -148,7 +148,7 @@ def test_its_tables_and_figures(miniature, tmp_path, capsys):
 
 def test_theory_predicts_for_what_has_frequencies_and_keeps_its_positions():
     run = grid.centre(PositionOf(length=16), 8, 100, 1e-2, table="t")
-    arms = {arm.label: excess.Cell(arm, {}).predicted() for arm in grid.encoding_arms(run)}
+    arms = {arm.label: excess.Arm(arm, {}).predicted() for arm in grid.encoding_arms(run)}
     without = {label for label, predicted in arms.items() if predicted is None}
     assert without == {"nope", "learned", "learned_fourier", "randomized sinusoidal", "t5", "alibi"}
     np.testing.assert_allclose(arms["trained frequencies"], kernel(vaswani_frequencies(8), np.arange(16)))

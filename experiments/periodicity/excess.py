@@ -23,7 +23,7 @@ from experiments.periodicity.outcome import (
     FAST,
     HOME,
     OFFSET,
-    Cell,
+    Arm,
     agreement,
     confusion_at,
     excess_of,
@@ -35,21 +35,21 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval
 
 
-def tables(cells: Iterable[Cell]) -> str:
+def tables(arms: Iterable[Arm]) -> str:
     """Markdown, one block for each table of the ablation."""
-    cells, lines = list(cells), []
-    for name in dict.fromkeys(cell.run.table for cell in cells):
-        members = [cell for cell in cells if cell.run.table == name and cell.positions - 1 > OFFSET]
+    arms, lines = list(arms), []
+    for name in dict.fromkeys(arm.run.table for arm in arms):
+        members = [arm for arm in arms if arm.run.table == name and arm.positions - 1 > OFFSET]
         if not members:
             continue
         lines += [f"### {name}", "", _excess_table(members), "", _lobe_table(members), ""]
-        paired = [cell for cell in members if "confusion_given" in next(iter(cell.seeds.values()))]
+        paired = [arm for arm in members if "confusion_given" in next(iter(arm.seeds.values()))]
         if paired:
             lines += [_pair_table(paired), ""]
     return "\n".join(lines)
 
 
-def _excess_table(cells: list[Cell]) -> str:
+def _excess_table(arms: list[Arm]) -> str:
     head = (
         "arm",
         "accuracy",
@@ -63,55 +63,55 @@ def _excess_table(cells: list[Cell]) -> str:
         "rank correlation with the kernel",
     )
     rows = []
-    for cell in cells:
-        predicted, near = cell.predicted(), (OFFSET - 1, OFFSET, OFFSET + 1)
-        rank = agreement(cell)
+    for arm in arms:
+        predicted, near = arm.predicted(), (OFFSET - 1, OFFSET, OFFSET + 1)
+        rank = agreement(arm)
         rows.append(
             (
-                cell.run.label,
-                _number(cell.interval(lambda s: s["accuracy"]).mean, 3),
+                arm.run.label,
+                _number(arm.interval(lambda s: s["accuracy"]).mean, 3),
                 "" if predicted is None else ", ".join(f"{predicted[k]:.3f}" for k in near),
-                _number(confusion_at(cell, 1), 2, 100),
-                ", ".join(_number(confusion_at(cell, k), 2, 100) for k in near),
-                _interval(excess_of(cell, OFFSET), 2, 100),
-                _interval(excess_of(cell, OFFSET, "said"), 2, 100),
-                *(_interval(excess_of(cell, offset), 2, 100) for offset in (FAST, CONTROL)),
+                _number(confusion_at(arm, 1), 2, 100),
+                ", ".join(_number(confusion_at(arm, k), 2, 100) for k in near),
+                _interval(excess_of(arm, OFFSET), 2, 100),
+                _interval(excess_of(arm, OFFSET, "said"), 2, 100),
+                *(_interval(excess_of(arm, offset), 2, 100) for offset in (FAST, CONTROL)),
                 "" if rank is None else _interval(rank, 2),
             )
         )
     return grid(head, "l" * len(head), rows)
 
 
-def _lobe_table(cells: list[Cell]) -> str:
+def _lobe_table(arms: list[Arm]) -> str:
     """Alias excess where theory says it should be largest: at the highest side lobe of each arm's own kernel."""
     rows = []
-    for cell in cells:
-        predicted = cell.predicted()
-        found = None if predicted is None else lobes(predicted[: cell.positions - 1])
+    for arm in arms:
+        predicted = arm.predicted()
+        found = None if predicted is None else lobes(predicted[: arm.positions - 1])
         if found is None or found.offset is None or found.offset < 2:
             continue
         rows.append(
             (
-                cell.run.label,
+                arm.run.label,
                 str(found.offset),
                 f"{found.level:.3f}",
-                _number(confusion_at(cell, found.offset), 2, 100),
-                _interval(excess_of(cell, found.offset), 2, 100),
+                _number(confusion_at(arm, found.offset), 2, 100),
+                _interval(excess_of(arm, found.offset), 2, 100),
             )
         )
     head = ("arm", "highest side lobe at", "kernel", "confusion there, %", "alias excess there, points")
     return grid(head, "l" * len(head), rows)
 
 
-def _pair_table(cells: list[Cell]) -> str:
+def _pair_table(arms: list[Arm]) -> str:
     """Positions 5 and 68 themselves."""
     rows = []
-    for cell in cells:
+    for arm in arms:
         here, beside, excess = (
-            cell.interval(lambda s, i=i: pair_excess(s["confusion_given"], HOME, ALIAS)[i]) for i in range(3)
+            arm.interval(lambda s, i=i: pair_excess(s["confusion_given"], HOME, ALIAS)[i]) for i in range(3)
         )
         rows.append(
-            (cell.run.label, _number(here.mean, 2, 100), _number(beside.mean, 2, 100), _interval(excess, 2, 100))
+            (arm.run.label, _number(here.mean, 2, 100), _number(beside.mean, 2, 100), _interval(excess, 2, 100))
         )
     head = ("arm", f"{HOME} taken for {ALIAS} or back, %", "the places beside, %", "excess, points")
     return grid(head, "l" * len(head), rows)
@@ -137,13 +137,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--figures", type=Path, help="folder to write PNGs in")
     given = parser.parse_args(arguments)
     try:
-        cells = read(given.directory)
+        arms = read(given.directory)
     except RefusedError as error:
         print(f"excess: {error}", file=sys.stderr)
         return 2
-    print(tables(cells))
+    print(tables(arms))
     if given.figures is not None:
-        for path in figures.write(cells, given.figures):
+        for path in figures.write(arms, given.figures):
             print(f"wrote {path}", file=sys.stderr)
     return 0
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.periodicity.grid import BASELINE
 from experiments.periodicity.measures import by_distance
-from experiments.periodicity.outcome import FAST, OFFSET, Cell, excess_of
+from experiments.periodicity.outcome import FAST, OFFSET, Arm, excess_of
 from posenc_jax.drawing.paper import SETTINGS, written
 from posenc_jax.drawing.style import COLORS, INK, MUTED
 
@@ -17,24 +17,24 @@ PANELS = ("sinusoidal", "tensor2tensor", "low_side_lobes", "learned", "nope")
 """The arms that are drawn, of those that a table has."""
 
 
-def write(cells: list[Cell], folder: Path) -> list[Path]:
+def write(arms: list[Arm], folder: Path) -> list[Path]:
     """One PNG for each table that has some of `PANELS`, and one of the budgets; the paths."""
     import matplotlib
 
     with matplotlib.rc_context(SETTINGS):
-        return _write(cells, folder)
+        return _write(arms, folder)
 
 
-def _write(cells: list[Cell], folder: Path) -> list[Path]:
+def _write(arms: list[Arm], folder: Path) -> list[Path]:
     paths = []
-    for name in dict.fromkeys(cell.run.table for cell in cells):
-        members = [cell for cell in cells if cell.run.table == name]
+    for name in dict.fromkeys(arm.run.table for arm in arms):
+        members = [arm for arm in arms if arm.run.table == name]
         drawn = sorted((c for c in members if c.run.label in PANELS), key=lambda c: PANELS.index(c.run.label))
         if drawn:
             paths.append(_save(_by_offset(drawn, name), folder / f"{_file(name)}.png"))
-        budgets = [cell for cell in members if cell.run.label == f"{cell.run.training.steps} steps"]
+        budgets = [arm for arm in members if arm.run.label == f"{arm.run.training.steps} steps"]
         if budgets:
-            budgets += [cell for cell in members if cell.run.label == BASELINE]
+            budgets += [arm for arm in members if arm.run.label == BASELINE]
             paths.append(_save(_by_steps(budgets, name), folder / f"{_file(name)}-budget.png"))
     return paths
 
@@ -55,21 +55,21 @@ def _figure(height: float) -> Any:
     return Figure(figsize=(6.5, height), layout="constrained")
 
 
-def _by_offset(cells: list[Cell], title: str) -> Any:
+def _by_offset(arms: list[Arm], title: str) -> Any:
     """A panel for each arm: the mean over seeds with every seed behind it, and its kernel on an axis of its own."""
-    figure = _figure(1.35 * len(cells) + 0.4)
-    panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, cell in zip(panels, cells):
-        curves = np.array([by_distance(s["given_by_offset"], s["asked_by_offset"]) for s in cell.seeds.values()])
-        offsets = np.arange(1, cell.positions)
+    figure = _figure(1.35 * len(arms) + 0.4)
+    panels = figure.subplots(len(arms), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, arm in zip(panels, arms):
+        curves = np.array([by_distance(s["given_by_offset"], s["asked_by_offset"]) for s in arm.seeds.values()])
+        offsets = np.arange(1, arm.positions)
         for curve in curves:
             axes.plot(offsets, 100 * curve[1:], color=COLORS[0], alpha=0.3, linewidth=0.5)
         axes.plot(offsets, 100 * curves.mean(axis=0)[1:], color=COLORS[0], linewidth=1.2)
         axes.set_ylim(bottom=0)
         axes.axvline(OFFSET, color=MUTED, linewidth=0.6, linestyle=":")
         axes.set_ylabel("confusion, %", color=COLORS[0])
-        axes.set_title(cell.run.label, fontsize=8, loc="left", color=INK)
-        predicted = cell.predicted()
+        axes.set_title(arm.run.label, fontsize=8, loc="left", color=INK)
+        predicted = arm.predicted()
         if predicted is not None:
             beside = axes.twinx()
             beside.plot(offsets, predicted[1:], color=COLORS[1], linewidth=0.8, linestyle="--")
@@ -80,14 +80,14 @@ def _by_offset(cells: list[Cell], title: str) -> Any:
     return figure
 
 
-def _by_steps(cells: list[Cell], title: str) -> Any:
+def _by_steps(arms: list[Arm], title: str) -> Any:
     """Alias excess and accuracy against training steps."""
     figure = _figure(2.6)
     axes = figure.add_subplot()
-    cells = sorted(cells, key=lambda cell: cell.run.training.steps)
-    steps = [cell.run.training.steps for cell in cells]
+    arms = sorted(arms, key=lambda arm: arm.run.training.steps)
+    steps = [arm.run.training.steps for arm in arms]
     for color, offset in ((COLORS[0], OFFSET), (COLORS[1], FAST)):
-        found = [excess_of(cell, offset) for cell in cells]
+        found = [excess_of(arm, offset) for arm in arms]
         axes.plot(
             steps, [100 * f.mean for f in found], color=color, marker="o", markersize=3, label=f"excess at {offset}"
         )
@@ -101,7 +101,7 @@ def _by_steps(cells: list[Cell], title: str) -> Any:
     beside = axes.twinx()
     beside.plot(
         steps,
-        [cell.interval(lambda s: s["accuracy"]).mean for cell in cells],
+        [arm.interval(lambda s: s["accuracy"]).mean for arm in arms],
         color=MUTED,
         linestyle="--",
         label="accuracy",

@@ -30,7 +30,7 @@ Vaswani's frequencies at d_model 8 the kernel has a maximum there too, of 0.467 
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class Arm:
     """One arm: its config and, by seed, the scores of its test examples; seeds that diverged are left out."""
 
     run: Run
@@ -61,12 +61,12 @@ class Cell:
             return None
 
 
-def read(directory: Path) -> list[Cell]:
-    """The cells that have results, in order; RefusedError if there is none of these tasks."""
+def read(directory: Path) -> list[Arm]:
+    """The arms that have results, in order; RefusedError if there is none of these tasks."""
     config = load_stored(directory).config if (directory / "config.json").exists() else None
     if not isinstance(config, Ablation):
         raise RefusedError(f"{directory} is no ablation directory: name the one that posenc ablate wrote")
-    cells = []
+    arms = []
     for run in config.runs:
         seeds = {}
         for result in results(cell_directory(directory, run), run):
@@ -74,25 +74,25 @@ def read(directory: Path) -> list[Cell]:
                 if replica["diverged_at"] is None and "given_contrast" in (replica["evaluation"] or ({},))[0]:
                     seeds[replica["seed"]] = replica["evaluation"][0]
         if seeds:
-            cells.append(Cell(run, seeds))
-    if not cells:
+            arms.append(Arm(run, seeds))
+    if not arms:
         raise RefusedError(f"{directory} has no result of token_at, position_of or token_back: let the ablation finish")
-    return cells
+    return arms
 
 
-def excess_of(cell: Cell, offset: int, which: str = "given") -> Interval:
+def excess_of(arm: Arm, offset: int, which: str = "given") -> Interval:
     """Alias excess over the seeds; ``which`` is "given" (probability) or "said" (how often it is the largest)."""
-    return cell.interval(lambda s: alias_excess(s[f"{which}_contrast"], s["asked_by_offset"], offset))
+    return arm.interval(lambda s: alias_excess(s[f"{which}_contrast"], s["asked_by_offset"], offset))
 
 
-def confusion_at(cell: Cell, offset: int) -> float | None:
+def confusion_at(arm: Arm, offset: int) -> float | None:
     """Mean probability at an offset, both signs, over seeds."""
-    return cell.interval(lambda s: both_signs(s["given_by_offset"], s["asked_by_offset"], offset)).mean
+    return arm.interval(lambda s: both_signs(s["given_by_offset"], s["asked_by_offset"], offset)).mean
 
 
-def agreement(cell: Cell) -> Interval | None:
+def agreement(arm: Arm) -> Interval | None:
     """Rank correlation of the predicted kernel with the confusion, over all offsets."""
-    predicted = cell.predicted()
+    predicted = arm.predicted()
     if predicted is None:
         return None
-    return cell.interval(lambda s: rank_correlation(predicted, by_distance(s["given_by_offset"], s["asked_by_offset"])))
+    return arm.interval(lambda s: rank_correlation(predicted, by_distance(s["given_by_offset"], s["asked_by_offset"])))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.config import Ablation
+from posenc_jax.file_names import file_name
 
 if TYPE_CHECKING:
     from posenc_jax.cli.overrides import RunArguments
@@ -41,7 +42,7 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     chosen = None
     if overrides:
         config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
-    directory = (chosen and chosen.directory) or Path("runs") / config.name
+    directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
     accept = chosen is not None and chosen.accept_changed_code
     directory = directory.expanduser().absolute()
     prepare_jax()

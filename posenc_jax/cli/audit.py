@@ -14,10 +14,9 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, check_file, guarded
+from posenc_jax.cli.errors import Parser, UsageError, at_home, check_file, guarded, place
 from posenc_jax.cli.names import named
 from posenc_jax.files import write_atomically
 
@@ -44,8 +43,8 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to FILE")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to FILE")
+    parser.add_argument("--json", type=place, metavar="FILE", help="also write all numbers to FILE")
+    parser.add_argument("--markdown", type=place, metavar="FILE", help="also write the table to FILE")
     parser.add_argument(
         "--no-timing", action="store_true", help="leave out the time, all else is equal byte for byte when run again"
     )

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, place
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
@@ -25,7 +25,7 @@ for every class, the most probable first. FILE is
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = run_parser("classify", DESCRIPTION)
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("file", type=place, metavar="FILE")
     add_run_options(
         parser,
         "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "

@@ -8,7 +8,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from posenc_jax.cli.errors import Parser, at_home, guarded
+from posenc_jax.cli.errors import Parser, guarded, place
 from posenc_jax.drawing.plain import plain
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
@@ -32,17 +32,17 @@ def main(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
-    prepare.add_argument("--from-dir", type=Path, metavar="DIR", help="read unpacked packages there, download nothing")
+    prepare.add_argument("--from-dir", type=place, metavar="DIR", help="read unpacked packages there, download nothing")
     prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
     prepare.add_argument("--rebuild", action="store_true", help="make anew what is there, if it is damaged or old")
     listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
     for command in (prepare, listing):
-        command.add_argument("--directory", type=Path, metavar="DIR", help=DIRECTORY)
+        command.add_argument("--directory", type=place, metavar="DIR", help=DIRECTORY)
     return guarded(lambda: _run(parser.parse_args(arguments)))
 
 
 def _run(options: argparse.Namespace) -> int:
-    directory = at_home(options.directory) if options.directory else None
+    directory = options.directory
     if options.command == "list":
         print(plain(_listing(directory)))
         return 0
@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
         prepare(
             name,
             directory=directory,
-            from_dir=at_home(options.from_dir) if options.from_dir else None,
+            from_dir=options.from_dir,
             strict=options.strict,
             rebuild=options.rebuild,
             note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {plain(text)}", file=sys.stderr, flush=True),

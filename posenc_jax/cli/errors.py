@@ -41,6 +41,13 @@ def at_home(path: Path) -> Path:
         raise UsageError(f"{path}: there is no home directory of {path.parts[0]!r}: write the path in full") from None
 
 
+def place(text: str) -> Path:
+    """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
+    if not text.strip():
+        raise UsageError(f"{text!r} names no place: name a file or a folder, `.` for this one")
+    return at_home(Path(text))
+
+
 def check_file(option: str, path: Path | None) -> None:
     """UsageError, before anything is computed, where no file can be written."""
     if path is None:

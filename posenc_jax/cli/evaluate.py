@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, at_home, guarded
+from posenc_jax.cli.errors import UsageError, guarded, place
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.encodings import parse
 
@@ -73,7 +73,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    run_directory = at_home(Path(directory))
+    run_directory = place(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
     config = load_config(run_directory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, guarded, place
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
 positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
-    parser.add_argument("--output", type=Path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
+    parser.add_argument("--output", type=place, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
     parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")
     parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
     parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")
@@ -31,7 +31,7 @@ def _explore(options: argparse.Namespace) -> int:
     from posenc_jax.show.explorer import Settings, page
 
     given = {name: value for name, value in vars(options).items() if value is not None}
-    output = at_home(given.pop("output"))
+    output = given.pop("output")
     given["a"], given["b"] = given.pop("pair", (Settings.a, Settings.b))
     try:
         settings = Settings(**given)

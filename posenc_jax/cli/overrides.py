@@ -20,7 +20,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.errors import UsageError, place
 from posenc_jax.config import Run
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import parse, spec
@@ -44,12 +44,28 @@ def override(
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
+def _place(words: list[str]) -> Path:
+    try:
+        return place(words[0])
+    except UsageError as error:
+        raise UsageError(f"--directory: {error}") from None
+
+
+_PLACE = PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="DIR",
+    instance_from_str=_place,
+    is_instance=lambda value: value is None or isinstance(value, Path),
+    str_from_instance=lambda value: [str(value)],
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class RunArguments:
     """The overrides of a run, and a place."""
 
     run: Annotated[Run, tyro.conf.arg(name="")]
-    directory: Path | None = None
+    directory: Annotated[Path | None, _PLACE] = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
     trust: tuple[Path, ...] = ()
     """Runs named by init_from whose own Python files may be run: they are not run unasked."""
@@ -63,8 +79,8 @@ def override_run(
     """The run with its overrides, and what they say of its place; ``hidden`` fields keep what the run has."""
     # `--data.name` is short for `--task.data.name`: what people change most often.
     arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
-    chosen = override(RunArguments, RunArguments(run), arguments, program, description, hidden)
-    return dataclasses.replace(chosen, directory=chosen.directory and at_home(chosen.directory))
+    chosen: RunArguments = override(RunArguments, RunArguments(run), arguments, program, description, hidden)
+    return chosen
 
 
 def field_help(cls: Any) -> dict[str, str]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+<<<<<<< HEAD
 from posenc_jax.cli.errors import UsageError, at_home, guarded
 from posenc_jax.drawing.plain import short
+=======
+from posenc_jax.cli.errors import UsageError, guarded, place
+>>>>>>> main
 
 USAGE = """usage: posenc report DIR
 
@@ -17,7 +21,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    return guarded(lambda: _report(at_home(Path(arguments[0]))))
+    return guarded(lambda: _report(place(arguments[0])))
 
 
 def _report(directory: Path) -> int:

@@ -89,11 +89,7 @@ def _imported(path: Path, text: str) -> Any:
         found.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{text}, line {error.lineno}: {error.msg}") from None
-    except SystemExit as error:
-        raise UsageError(
-            f"{text} ends Python (exit code {error.code}) instead of making a config: leave that out"
-        ) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{text}, line {lines[-1]}" if lines else text
         raise UsageError(f"{where}: {_explained(error)}") from error
@@ -109,8 +105,10 @@ def _is_taken(name: str, path: Path) -> bool:
     return name in sys.stdlib_module_names or other
 
 
-def _explained(error: Exception) -> str:
+def _explained(error: Exception | SystemExit) -> str:
     """The message of an error in a config file, with the fields that there are when an unknown one was given."""
+    if isinstance(error, SystemExit):
+        return f"it ends the program ({error.code!r}): a config file assigns `config`, and nothing else happens in it"
     unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
     cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
     if unknown and cls:

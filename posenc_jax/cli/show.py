@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.cli.names import named
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -45,13 +45,13 @@ def main(arguments: list[str]) -> int:
     add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
     add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
-    add("--run", type=Path, metavar="DIR", help="a finished run: its encodings as trained, and its attention maps")
+    add("--run", type=place, metavar="DIR", help="a finished run: its encodings as trained, and its attention maps")
     add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text")
     add(
         "--output",
-        type=Path,
+        type=place,
         default=Path("shown"),
         metavar="PATH",
         help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
@@ -68,7 +68,7 @@ def _show(options: argparse.Namespace) -> int:
     from posenc_jax.show.properties import table
 
     prepare_jax()
-    output = at_home(options.output)
+    output = options.output
     with TerminalReporter() as reporter:
         if options.trust is not None:
             trust(options.trust)
@@ -130,8 +130,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.num_heads is not None and (options.num_heads < 1 or width % options.num_heads):
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
-    _refusing("--output ", check_output, at_home(options.output))
-    options.run = options.run and at_home(options.run)
+    _refusing("--output ", check_output, options.output)
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, at_home, guarded
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, at_home, guarded, place
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.drawing.plain import plain
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
@@ -26,7 +26,7 @@ def run_parser(command: str, description: str) -> Parser:
         description=f"{description}\nResults alone go to standard output, notes to standard error.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a finished run, or of a cell or group")
+    parser.add_argument("run", metavar="RUN", type=place, help="directory of a finished run, or of a cell or group")
     add_trust(parser)
     return parser
 

@@ -5,17 +5,22 @@ way out, before anything is compiled.
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
-from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
+from posenc_jax.config.settings import FLOAT32, Evaluation, Execution, Optimizer, Training, is_positive
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot, elements
 from posenc_jax.encodings.value import Value
+from posenc_jax.file_names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
+
+MOST_REPLICAS = 2**16
+"""Of one run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +31,8 @@ class Run(Value):
     posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
       posenc_encoder: others for the encoder of an encoder-decoder (None: the same). posenc_cross: those of
       cross-attention.
-    seeds: one replica each, at each learning rate. learning_rates: peaks of the schedule; the best one is chosen by
-      validation in range.
+    seeds: one replica each, at each learning rate; up to 65536 replicas. learning_rates: peaks of the schedule, numbers
+      of float32; the best one is chosen by validation in range.
     init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
       encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every seed.
     label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
@@ -57,7 +62,12 @@ class Run(Value):
         if not self.table:
             object.__setattr__(self, "table", getattr(self.task, "kind", self.task.name))
         _check_members("seeds", self.seeds, lambda s: 0 <= s < 2**31, "from 0 to 2147483647")
-        _check_members("learning_rates", self.learning_rates, lambda r: 0 < r < float("inf"), "positive")
+        _check_members("learning_rates", self.learning_rates, is_positive, f"positive, {FLOAT32}")
+        if len(self.seeds) * len(self.learning_rates) > MOST_REPLICAS:
+            raise ValueError(
+                f"{len(self.seeds)} seeds at {len(self.learning_rates)} learning rates are more than {MOST_REPLICAS} "
+                "replicas: divide them among several runs"
+            )
         for length in self.evaluation.lengths:
             self.task.check_length(length)
         if self.evaluation.decoded_examples and not self.task.writes_text:
@@ -134,11 +144,8 @@ class Run(Value):
         """The cell's directory: a short label and 8 hex digits of the config's hash (seeds, learning rates and names
         apart).
         """
-        words = f"{self.table}-{self.label}".lower()
-        short = "".join(c if c.isalnum() else "-" for c in words)
-        while "--" in short:
-            short = short.replace("--", "-")
-        return f"{short[:40].strip('-')}-{config_hash(self)}"
+        words = re.sub(r"[\W_]+", "-", f"{self.table}-{self.label}".lower())
+        return file_name(words[:40].strip("-"), config_hash(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,8 +196,10 @@ class Ablation(Value):
 def _check_members(field: str, values: tuple, allowed: Any, rule: str) -> None:
     if not values:
         raise ValueError(f"{field} is empty: give at least one")
+    known = set()
     for value in values:
         if not allowed(value):
             raise ValueError(f"{field}: {value!r} must be {rule}")
-        if values.count(value) > 1:
+        if value in known:
             raise ValueError(f"{field}: {value!r} is given twice; each replica must be different")
+        known.add(value)

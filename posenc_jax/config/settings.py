@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import struct
 from typing import Literal
 
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, check_at_most
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
+
+FLOAT32 = "from 1.2e-38 to 3.4e+38"
+"""What positive numbers of float32 are, in words."""
+
+
+def in_float32(value: float) -> float:
+    """The nearest number of float32, or an infinity."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def is_positive(value: float) -> bool:
+    """True for what float32 holds as a positive, finite number with all its digits."""
+    return 2.0**-126 <= in_float32(value) < math.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +36,8 @@ class Optimizer(Value):
       "cosine" end.
     weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
     b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
+
+    All are computed with in float32, whose numbers go from 1.2e-38 to 3.4e38.
     """
 
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "cosine"
@@ -35,12 +54,15 @@ class Optimizer(Value):
         if self.warmup_steps < 0:
             raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
         rules = {
-            "b1": (0 <= self.b1 < 1, "at least 0 and below 1"),
-            "b2": (0 <= self.b2 < 1, "at least 0 and below 1"),
-            "eps": (self.eps > 0, "positive"),
-            "weight_decay": (self.weight_decay >= 0, "at least 0"),
+            "b1": (0 <= in_float32(self.b1) < 1, "at least 0 and below 1, in float32 too"),
+            "b2": (0 <= in_float32(self.b2) < 1, "at least 0 and below 1, in float32 too"),
+            "eps": (is_positive(self.eps), f"positive, {FLOAT32}"),
+            "weight_decay": (self.weight_decay == 0 or is_positive(self.weight_decay), f"at least 0, {FLOAT32}"),
             "final_fraction": (0 <= self.final_fraction <= 1, "from 0 to 1, a fraction of the learning rate"),
-            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "positive, or None for no clipping"),
+            "clip_norm": (
+                self.clip_norm is None or is_positive(self.clip_norm),
+                f"positive, {FLOAT32}, or None for no clipping",
+            ),
         }
         for field, (allowed, rule) in rules.items():
             if not allowed:
@@ -56,15 +78,15 @@ class Optimizer(Value):
 class Training(Value):
     """How long, on how much, and how often something is written.
 
-    All cadences count steps.
+    All cadences count steps. Every number is at most 2147483647; what else bounds a batch is memory.
 
     steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
       added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
-    steps_per_call: how many steps one call of the compiled program scans over at most; it takes the largest number
-      that divides all cadences (`steps_at_once`).
+    steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
+      largest number that divides all cadences (`steps_at_once`).
     log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
       checkpoints (0: only at the end). validate_every: steps between validations in range (0: only at the end).
-      validation_batches: batches of a validation.
+      validation_batches: batches of a validation, up to 1000000.
     """
 
     steps: int = 1000
@@ -81,6 +103,7 @@ class Training(Value):
         for field in ("steps", "batch_size", "microbatches", "steps_per_call", "log_every", "validation_batches"):
             if getattr(self, field) < 1:
                 raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
+        check_at_most(self, dict.fromkeys(("steps_per_call", "validation_batches"), 10**6), "training.")
         if self.batch_size % self.microbatches:
             raise ValueError(
                 f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
@@ -102,10 +125,11 @@ class Training(Value):
 class Evaluation(Value):
     """What is measured after training: every length on its own, in chunks that fit the memory budget.
 
-    lengths: in the task's own measure, ascending. num_examples: test examples of each length (a finite test set gives
-      at most what it has). draws: how many draws of random positions share them.
+    lengths: in the task's own measure, ascending, up to 1048576. num_examples: test examples of each length (a finite
+      test set gives at most what it has), up to 10000000. draws: how many draws of random positions share them.
     memory_budget_mb: what the activations of a chunk may take.
-    decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text).
+    decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
+      to 10000000.
     decoding: how: greedily, by beam search, or by sampling.
     """
 
@@ -121,6 +145,7 @@ class Evaluation(Value):
         for field in ("num_examples", "draws", "memory_budget_mb"):
             if getattr(self, field) < 1:
                 raise ValueError(f"evaluation.{field} = {getattr(self, field)} must be at least 1")
+        check_at_most(self, dict.fromkeys(("num_examples", "decoded_examples"), 10**7), "evaluation.")
         if self.decoded_examples < 0:
             raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
         if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
@@ -147,6 +172,8 @@ class Execution(Value):
       "devices" on CPU, "vmap" elsewhere.
     group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
     data, model: devices that share a batch, and a layer's matrices ("vmap", which "auto" then is, only).
+
+    All up to 65536.
     """
 
     mode: Literal["auto", "devices", "vmap", "map"] = "auto"
@@ -156,6 +183,7 @@ class Execution(Value):
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
+        check_at_most(self, dict.fromkeys(("group_size", "data", "model"), 2**16), "execution.")
         if self.group_size is not None and self.group_size < 1:
             raise ValueError(f"execution.group_size = {self.group_size} must be at least 1")
         for field in ("data", "model"):

@@ -331,6 +331,11 @@ class PositionalEncoding(Value):
         """The ``max_len`` that later elements of the slot see, given that of this one."""
         return max_len
 
+    @property
+    def num_candidates(self) -> int:
+        """How many positions a draw of `map_positions` chooses among, where it holds them all in memory; else 0."""
+        return 0
+
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
         """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
         the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);

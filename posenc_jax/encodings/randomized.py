@@ -108,6 +108,11 @@ class Randomized(PositionalEncoding):
         """``max_position``: any position below it may occur."""
         return self.max_position
 
+    @property
+    def num_candidates(self) -> int:
+        """``max_position``: each has a score in a draw."""
+        return self.max_position
+
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The drawn positions, int32, shaped like ``sequence.positions`` (a leading 1 becomes B where rows differ)."""
         keys = draw_keys(key, sequence, self.per, "Randomized")

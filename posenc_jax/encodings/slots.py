@@ -69,11 +69,8 @@ def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:
     return found[0] if found else None
 
 
-def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
-    """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per
-    layer.
-    """
-    check_slot(slot, dims)
+def dims_seen(slot: Slot, dims: Dims) -> dict[PositionalEncoding, Dims]:
+    """What every element of a slot is initialised for: ``dims`` with the ``max_len`` that those before it leave."""
     seen_by: dict[PositionalEncoding, Dims] = {}
     for group in _groups(slot):
         seen = dims
@@ -82,6 +79,15 @@ def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
             if element not in seen_by or seen_by[element].max_len < seen.max_len:
                 seen_by[element] = seen
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
+    return seen_by
+
+
+def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
+    """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per
+    layer.
+    """
+    check_slot(slot, dims)
+    seen_by = dims_seen(slot, dims)
 
     def init(index: int, element: PositionalEncoding) -> Params | tuple[Params, ...]:
         element_key = jax.random.fold_in(key, index)

@@ -11,13 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+LARGEST = 2**31 - 1
+"""The largest whole number of a setting."""
+
 
 class Value:
-    """A frozen dataclass whose fields are coerced to their annotations, so that equal settings are equal values (and
-    share one compiled program).
+    """A frozen dataclass whose fields have the types of their annotations, so that equal settings are equal values (and
+    share one compiled program): a whole number becomes a float where one is asked for, NumPy's scalars become Python's,
+    and nothing else is changed.
 
-    Allowed field types: bool, int, float, str, Literal, None, tuples of these, and other values. Arrays are never
-    fields.
+    Allowed field types: bool, int (those of int32, which programs count and index with), float, str, Literal, None,
+    tuples of these, and other values. Arrays are never fields.
     """
 
     def __post_init__(self) -> None:
@@ -34,6 +38,14 @@ def field_types(cls: type) -> dict[str, Any]:
     """The types that the fields of a dataclass are annotated with."""
     hints = typing.get_type_hints(cls)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def check_at_most(value: Value, limits: dict[str, int], prefix: str = "") -> None:
+    """Refuses (ValueError) a field that is larger than its limit; fields that are None have none."""
+    for field, limit in limits.items():
+        given = getattr(value, field)
+        if given is not None and given > limit:
+            raise ValueError(f"{prefix}{field} = {given} must be at most {limit}")
 
 
 def _coerce(value: Any, kind: Any, name: str) -> Any:
@@ -73,14 +85,30 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         return tuple(_coerce(v, m, f"{name}[{i}]") for i, (v, m) in enumerate(zip(value, members, strict=True)))
     if kind is Any or kind is type(None):
         return value
-    if kind in (bool, int, float) and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
-        try:
-            coerced = kind(value)
-        except (OverflowError, ValueError):  # int of an infinity or a NaN, float of an int beyond its range
-            coerced = None
-        if coerced != value:
-            raise ValueError(f"{name} = {value!r} must be of type {kind.__name__}")
-        return coerced
+    if kind in (bool, int, float):
+        return _number(value, kind, name)
     if isinstance(kind, type) and isinstance(value, kind):
         return value
     raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}")
+
+
+_NUMBERS: dict[type, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+}
+
+
+def _number(value: Any, kind: type, name: str) -> Any:
+    """``value`` as a Python number of type ``kind``: never a bool for a number, a float for a whole one, or a NaN."""
+    shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4096 else "a number of over 1000 digits"
+    is_number = isinstance(value, _NUMBERS[kind]) and (kind is bool or not isinstance(value, bool))
+    try:
+        number = kind(value) if is_number else None
+    except OverflowError:  # a whole number beyond the range of floats
+        number = None
+    if number is None or number != number:
+        raise ValueError(f"{name} = {shown} must be of type {kind.__name__}")
+    if kind is int and not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"{name} = {shown} must lie between -{LARGEST} and {LARGEST}")
+    return number

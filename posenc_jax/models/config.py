@@ -10,13 +10,21 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, check_at_most
 
 # The stacks whose slots a model of each kind reads.
 STACKS: dict[str, tuple[str, ...]] = {
     "decoder_only": ("decoder",),
     "encoder_only": ("encoder",),
     "encoder_decoder": ("encoder", "decoder", "cross"),
+}
+
+
+_LIMITS = {
+    **dict.fromkeys(("d_model", "head_dim"), 2**20),
+    "mlp_dim": 2**24,
+    "num_layers": 1024,
+    **dict.fromkeys(("num_heads", "token_types"), 2**16),
 }
 
 
@@ -39,10 +47,11 @@ class Transformer(Value):
     """Sizes and form of a Transformer, the same for all kinds of model.
 
     Attributes:
-      d_model: width M of the residual stream. num_layers: layers of each stack. num_heads: query heads H.
+      d_model: width M of the residual stream, up to 1048576. num_layers: layers of each stack, up to 1024: each is
+        compiled. num_heads: query heads H, up to 65536.
       num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
-      head_dim: D (None: ``d_model // num_heads``).
-      mlp_dim: hidden width of the feed-forward layer (None: ``4 * d_model``).
+      head_dim: D (None: ``d_model // num_heads``), up to 1048576.
+      mlp_dim: hidden width of the feed-forward layer (None: ``4 * d_model``), up to 16777216.
       norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``.
       norm_type: "layer" or "rms" (no mean, no bias), epsilon 1e-5.
       final_norm: a norm after each stack (None: with "pre" only, whose residual stream no other norm bounds).
@@ -53,7 +62,8 @@ class Transformer(Value):
       tie_output: the output layer is the embedding table transposed, without bias; needs one class per token.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
-        that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none.
+        that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
+        most 65536.
       pooling: encoder-only: None predicts for every token; "mean" (of the real ones), "first" and "attention" once for
         a row. "attention" has a learned query for each of the types ``1 .. token_types-1``, which attends to the real
         tokens of its type, and without token types one for all (`AttentionPooling`).
@@ -104,6 +114,7 @@ class Transformer(Value):
             size = getattr(self, name)
             if size is not None and size < 1:
                 raise ValueError(f"{name} = {size} is not positive: a Transformer needs at least 1")
+        check_at_most(self, _LIMITS)
         if self.head_dim is None and self.d_model % self.num_heads:
             raise ValueError(
                 f"d_model = {self.d_model} is not divisible by num_heads = {self.num_heads}: "

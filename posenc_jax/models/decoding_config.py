@@ -6,10 +6,11 @@ import dataclasses
 import math
 from typing import Literal
 
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, check_at_most
 
 # Logits divided by less overflow float32; no float32 model distinguishes what is below from the limit 0.
 _COLDEST = 1e-6
+_MOST = 2**16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Beam(Value):
     finished, and fairseq forces an eos.
 
     Attributes:
-      size: beginnings kept, and outputs N of a prompt.
+      size: beginnings kept, and outputs N of a prompt, up to 65536.
       length_penalty, alpha: see above; "none" does not read alpha. Larger alphas make outputs longer, negative ones
         shorter. Wu et al. used 0.2, Vaswani et al. (2017) 0.6, the default of transformers is "huggingface" with 1.0.
       early_stopping: a row ends as soon as ``size`` outputs are finished (fairseq; True in transformers). False: only
@@ -58,7 +59,8 @@ class Beam(Value):
     early_stopping: bool = True
 
     def check_fields(self) -> None:
-        """Refuses an empty beam and an exponent that is no number."""
+        """Refuses an empty beam, one that is too large, and an exponent that is no number."""
+        check_at_most(self, {"size": _MOST}, "Beam.")
         if self.size < 1:
             raise ValueError(f"Beam.size = {self.size} keeps nothing: at least 1, which is greedy decoding")
         if not math.isfinite(self.alpha):
@@ -80,7 +82,7 @@ class Sampling(Value):
       top_p: draw among the smallest set of tokens with probability p or more together (Holtzman et al. 2020), the most
         probable one always, equals of the last one too. As in transformers the temperature acts first, then top_k, then
         top_p on what that left, scaled to sum 1.
-      num_samples: outputs N of a prompt, independent; sample n is the same for every N.
+      num_samples: outputs N of a prompt, independent, up to 65536; sample n is the same for every N.
 
     References: Fan, A., Lewis, M., Dauphin, Y. (2018). Hierarchical Neural Story Generation. arXiv:1805.04833.
     Holtzman, A. et al. (2020). The Curious Case of Neural Text Degeneration. arXiv:1904.09751.
@@ -92,7 +94,8 @@ class Sampling(Value):
     num_samples: int = 1
 
     def check_fields(self) -> None:
-        """Refuses what leaves no distribution or no token."""
+        """Refuses what leaves no distribution or no token, and too many samples."""
+        check_at_most(self, {"num_samples": _MOST}, "Sampling.")
         if not (self.temperature >= _COLDEST and math.isfinite(self.temperature)):
             raise ValueError(
                 f"Sampling.temperature = {self.temperature} must be {_COLDEST} or more, and finite: "

@@ -56,7 +56,7 @@ def up_to_date(directory: Path | str) -> bool:
     marker = Path(directory) / _MARKER
     if not marker.is_file():
         return False
-    of_what, *written = f"{marker.read_text(errors='replace')}\n".splitlines()
+    of_what, *written = marker.read_text(errors="replace").splitlines() or [""]
     files = [(digest, Path(directory) / name) for digest, _, name in (line.partition(" ") for line in written)]
     return of_what == _fingerprint(Path(directory)).strip() and all(
         path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest for digest, path in files

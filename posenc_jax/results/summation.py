@@ -7,9 +7,9 @@ its scores at the evaluated lengths.
 from __future__ import annotations
 
 import dataclasses
-import re
 
 from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.file_names import file_name
 from posenc_jax.results.averages import difference_of, interval_of
 from posenc_jax.results.by_position import read_position_ranges
 from posenc_jax.results.every_score import every_score
@@ -31,14 +31,14 @@ def summarise(record: Record) -> Summary:
         description=info.get("description") or "",
         size_note=info.get("size_note") or "",
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
-        tasks=tuple(_summarise_task(record, task, slug) for task, slug in zip(task_labels, _slugs(task_labels))),
+        tasks=tuple(_summarise_task(record, task) for task in task_labels),
         skipped=tuple(record.skipped),
         provenance=read_provenance(info),
         info=info,
     )
 
 
-def _summarise_task(record: Record, task_label: str, slug: str) -> TaskSummary:
+def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     info = record.info
     metric = info["metric"][task_label]
     cells = [cell for cell in info["cells"] if cell["task_label"] == task_label]
@@ -80,7 +80,7 @@ def _summarise_task(record: Record, task_label: str, slug: str) -> TaskSummary:
     chosen_by = of_task(info, "validation_metric", task_label, metric)
     return TaskSummary(
         task_label=task_label,
-        slug=slug,
+        slug=file_name(task_label),
         metric=metric,
         chance=chance,
         train_lengths=(min(trained), max(trained)) if trained else None,
@@ -206,12 +206,3 @@ def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], c
     validation = mean_interval(here[seed].validation if seed in here else None for seed in asked)
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
     return Tried(rate, validation, diverged, chosen)
-
-
-def _slugs(names: list[str]) -> list[str]:
-    """Lower-case letters, digits and hyphens, each different."""
-    slugs: list[str] = []
-    for name in names:
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "task"
-        slugs.append(slug if slug not in slugs else f"{slug}-{len(slugs) + 1}")
-    return slugs

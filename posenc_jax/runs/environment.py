@@ -15,8 +15,13 @@ from typing import Any
 import jax
 
 import posenc_jax
+from posenc_jax.runs.errors import RefusedError
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
+_CPUINFO = Path("/proc/cpuinfo")
+
+MOST_THREADS = 1024
+"""Of XLA's pool, and host devices, since each has one."""
 
 # What changes the last bits of a result. What a commit means for the code, `source` tells.
 DECIDING = (
@@ -61,9 +66,18 @@ def code() -> dict[str, str | bool | None]:
 
 
 def threads() -> int:
-    """Size of XLA's thread pool on the CPU: the variable NPROC, else the cores that this process may use."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(os.environ.get("NPROC", 0)) or allowed
+    """Size of XLA's thread pool on the CPU: the variable NPROC, else the cores that this process may use.
+
+    RefusedError where NPROC is no number of threads.
+    """
+    asked = os.environ.get("NPROC", "")
+    if not asked:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not (asked.isascii() and asked.isdecimal() and 1 <= int(asked[:9]) <= MOST_THREADS):
+        raise RefusedError(
+            f"NPROC = {asked[:40]!r} must be a number of threads, from 1 to {MOST_THREADS}: set it, or unset it"
+        )
+    return int(asked)
 
 
 def deciding(record: dict) -> dict:
@@ -114,7 +128,7 @@ def _cpu_features() -> str | None:
 def _cpuinfo(name: str) -> str:
     """What Linux says of the first processor under a name, or ""."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = _CPUINFO.read_text().splitlines()
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), "")

@@ -7,25 +7,77 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
+
 from posenc_jax.config import Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.machine import device_memory, host_memory
 from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
-from posenc_jax.training.replicas import check_devices
+from posenc_jax.training.fitting import too_large
+from posenc_jax.training.memory import Memory, memory_of
+from posenc_jax.training.replicas import check_devices, group_size_for, in_one_memory
 
 
 def check_run(config: Run) -> None:
-    """Refuses a run that asks for absent devices or untrained parameters, or whose task leaves its vocabulary."""
+    """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, or whose
+    task leaves its vocabulary.
+    """
     if config.init_from is not None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
         check_devices(config.execution)
+        check_memory(config)
         check_task(config.task)
     except ValueError as error:
         raise RefusedError(str(error)) from None
+
+
+def check_memory(config: Run, *, trained: bool = False) -> None:
+    """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has; of one that is
+    ``trained`` to measure it.
+    """
+    host, device = host_memory(), device_memory()
+
+    def lacking(run: Run) -> tuple[Memory, int, str] | None:
+        memory = memory_here(run)
+        computing = memory.state + memory.measuring if trained else memory.peak
+        on_host = memory.checkpoint + (computing if jax.default_backend() == "cpu" else 0)
+        if host is not None and on_host > host:
+            return memory, on_host, f"this machine has {_size(host)}"
+        if device is not None and computing > device:
+            return memory, computing, f"its accelerator has {_size(device)}"
+        return None
+
+    found = lacking(config)
+    if found is None:
+        return
+    memory, needed, limit = found
+    part, size = memory.largest
+    takes = f"takes about {_size(needed)} of memory ({part}: {_size(size)}), and {limit}"
+    cell, field = f"{config.table} {config.label}", too_large(config, lambda run: lacking(run) is None)
+    if field is None:
+        raise RefusedError(f"{cell} {takes}; no single setting is to blame: lower several")
+    raise RefusedError(
+        f"{field.field} = {field.value} is too large: {cell} {takes}; lower it to {field.largest} or less"
+    )
+
+
+def memory_here(run: Run) -> Memory:
+    """What the run takes on the devices of this process."""
+    execution = run.execution
+    held, at_once = in_one_memory(execution, group_size_for(execution, len(run.replicas)))
+    apart = jax.default_backend() != "cpu"  # devices have memories of their own
+    return memory_of(run, held, at_once, data=execution.data if apart else 1, model=execution.model if apart else 1)
+
+
+def _size(count: int) -> str:
+    """Bytes in the unit in which they have one to three digits before the point."""
+    power = min(max(len(str(count)) - 1, 3) // 3, 6)
+    return f"{count / 1000**power:.3g} {('kB', 'MB', 'GB', 'TB', 'PB', 'EB')[power - 1]}"
 
 
 def _check_source(source: Path, config: Run) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc_jax.drawing.style import styles
+from posenc_jax.file_names import file_name
 from posenc_jax.show.measured import Encodings, Positions, Styles, by_offset
-from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, slug
+from posenc_jax.show.plots import HeatMap, Line, Lines, Plot
 
 
 def frequency_plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
@@ -149,7 +150,7 @@ def attention_maps(encodings: Encodings, style: Styles, positions: Positions) ->
             name = f" {attention.name}" if attention.name else ""
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-attention{'-' + slug(attention.name) if attention.name else ''}",
+                    f"{file_name(one.label)}-attention{'-' + file_name(attention.name) if attention.name else ''}",
                     "attention",
                     f"Attention{name}, {style[one.label].name}",
                     attention.about,

@@ -78,11 +78,3 @@ class Points(Plot):
     points: np.ndarray
     labelled: tuple[int, ...]
     path: bool
-
-
-def slug(label: str) -> str:
-    """A label as part of a file name."""
-    words = "".join(c if c.isalnum() or c in "._" else "-" for c in label).strip("-")
-    while "--" in words:
-        words = words.replace("--", "-")
-    return words[:80].strip("-") or "nope"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from posenc_jax.drawing.style import styles
+from posenc_jax.file_names import file_name
 from posenc_jax.show.measured import Encodings, Positions, Styles, distances
-from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, Points, slug
+from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, Points
 from posenc_jax.show.projections import principal_components, t_sne
 
 # Of a large map the first dimensions are drawn: the fast waves of interleaved sines and cosines.
@@ -23,7 +24,7 @@ def heat_maps(encodings: Encodings, style: Styles, positions: Positions) -> list
             rows, columns = one.vectors.shape
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-heatmap",
+                    f"{file_name(one.label)}-heatmap",
                     "heatmap",
                     f"Vectors of {style[one.label].name}",
                     f"What is added to an embedding at {rows} positions, in each of {columns} dimensions.",
@@ -54,7 +55,7 @@ def line_plots(encodings: Encodings, style: Styles, positions: Positions) -> lis
         listed = _listed([str(p) for p in positions])
         found.append(
             Lines(
-                f"{slug(one.label)}-lines",
+                f"{file_name(one.label)}-lines",
                 "lines",
                 f"Vectors of {style[one.label].name}",
                 f"The vector at position {listed}, value by value."
@@ -78,7 +79,7 @@ def distance_maps(encodings: Encodings, style: Styles, positions: Positions) -> 
             matrix = distances(one.vectors)
             found.append(
                 HeatMap(
-                    f"{slug(one.label)}-distances",
+                    f"{file_name(one.label)}-distances",
                     "distances",
                     f"Distances in {style[one.label].name}",
                     "Euclidean distance of the vectors of every two positions.",
@@ -104,7 +105,7 @@ def pca_plots(encodings: Encodings, style: Styles, positions: Positions) -> list
             x, y = (f"component {i + 1} ({share:.0%} of the variance)" for i, share in enumerate(explained))
             found.append(
                 Points(
-                    f"{slug(one.label)}-pca",
+                    f"{file_name(one.label)}-pca",
                     "pca",
                     f"Principal components of {style[one.label].name}",
                     "The vectors on their first two principal components; the line joins successive positions.",
@@ -126,7 +127,7 @@ def tsne_plots(encodings: Encodings, style: Styles, positions: Positions) -> lis
             points = t_sne(one.vectors, PERPLEXITY)
             found.append(
                 Points(
-                    f"{slug(one.label)}-tsne",
+                    f"{file_name(one.label)}-tsne",
                     "tsne",
                     f"t-SNE of {style[one.label].name}",
                     f"Perplexity {PERPLEXITY:g}, started from the principal components. Near points are near vectors; "
@@ -180,7 +181,7 @@ def shift_plots(encodings: Encodings, style: Styles, positions: Positions) -> li
         high = _limit(part)
         found.append(
             HeatMap(
-                f"{slug(one.label)}-shift-map",
+                f"{file_name(one.label)}-shift-map",
                 "shift",
                 f"Map to the position {shift.offset} later, {style[one.label].name}",
                 f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "

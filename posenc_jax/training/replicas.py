@@ -52,6 +52,16 @@ def most_rows(execution: Execution) -> int:
     return 1 if mode_of(execution) == "map" else max(1, len(jax.devices()) // (execution.data * execution.model))
 
 
+def in_one_memory(execution: Execution, group_size: int) -> tuple[int, int]:
+    """How many replicas of a group one memory holds, and how many of them are computed at once: the host's memory,
+    which all its devices share, or that of an accelerator.
+    """
+    rows = make_mesh(execution, group_size).shape["replica"]
+    held = group_size // rows
+    at_once = held if mode_of(execution) == "vmap" else 1
+    return (group_size, rows * at_once) if jax.default_backend() == "cpu" else (held, at_once)
+
+
 def group_size_for(execution: Execution, replicas: int) -> int:
     """How many replicas a group has when ``replicas`` of them are to be trained: as many as end soonest, with the
     fewest spares.

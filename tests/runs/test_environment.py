@@ -14,8 +14,9 @@ from trained_runs import CONFIG, Notes, copy_of_the_run
 
 import posenc_jax
 from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs import environment as environment_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.environment import _ELSEWHERE, DECIDING, _cpuinfo, code, differences, environment, threads
+from posenc_jax.runs.environment import _ELSEWHERE, code, differences, environment, threads
 
 PACKAGE = Path(posenc_jax.__file__).parent
 SHOW = "import json; from posenc_jax.runs.environment import environment; print(json.dumps(environment()))"
@@ -80,11 +81,13 @@ def test_settings_of_jax_that_change_bits_are_differences():
     assert changed - {"device_count"} == {"x64", "threefry_partitionable", "matmul_precision", "prng"}
 
 
-def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatch):
+def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatch, tmp_path):
+    monkeypatch.setattr(environment_module, "_CPUINFO", tmp_path / "cpuinfo")
+
     def features(flags):
         text = f"processor : 0\nmodel name\t: Some CPU @ 2.0GHz\nflags\t\t: {flags}\n\nprocessor : 1\nflags : none\n"
-        monkeypatch.setattr(Path, "read_text", lambda path: text)
-        _cpuinfo.cache_clear()
+        (tmp_path / "cpuinfo").write_text(text)
+        environment_module._cpuinfo.cache_clear()
         found = environment()
         assert found["cpu"] == "Some CPU @ 2.0GHz"
         return found["cpu_features"]
@@ -92,34 +95,8 @@ def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatc
     known = features("fpu avx avx2 fma constant_tsc")
     assert features("fma avx2 nonstop_tsc avx fpu") == known
     assert features("fpu avx avx2 fma avx512f") != known
-    monkeypatch.undo()
-    _cpuinfo.cache_clear()
-
-
-def test_a_package_that_is_not_installed_has_a_version(tmp_path):
-    """From a checkout on the path: nothing is asked of the metadata of an installation."""
-    (tmp_path / "posenc_jax").symlink_to(PACKAGE)
-    hide = """
-import importlib.metadata as metadata
-real = metadata.version
-def version(name):
-    if "posenc" in name:
-        raise metadata.PackageNotFoundError(name)
-    return real(name)
-metadata.version = version
-"""
-    (tmp_path / "sitecustomize.py").write_text(hide)
-    assert shown(tmp_path)["version"] == posenc_jax.__version__
-
-
-def test_what_decides_bits_is_recorded():
-    record = environment() | {"mode": "map"}
-    assert set(DECIDING) <= set(record)
-    for name in DECIDING:
-        assert differences(record, {**record, name: "other"}) == [
-            f"{name}: {record[name] if name != 'source' else record[name][:12] + '...'} -> other"
-        ]
-    assert differences(record, {**record, "commit": "other", "python": "other"}) == []
+    assert features("fpu") is None
+    environment_module._cpuinfo.cache_clear()
 
 
 def test_threads_without_affinity(monkeypatch):

@@ -9,7 +9,6 @@ import pytest
 
 from posenc_jax.show import page, paper, projections, properties
 from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts, by_offset, distances
-from posenc_jax.show.plots import slug
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
@@ -126,8 +125,3 @@ def test_the_page_needs_nothing_else():
     assert not re.search(r"(src|href)=", outside)
     assert len(figures["b-attention-decoder"]["data"]) == 4
     assert figures["kernel"]["data"][-1]["y"][0] == 1.0
-
-
-def test_slugs_are_file_names():
-    assert slug("sinusoidal(base=1e3)|rope") == "sinusoidal-base-1e3-rope"
-    assert slug("()") == "nope"

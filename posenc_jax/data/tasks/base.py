@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -19,6 +20,9 @@ Range = Literal["within", "mixed", "beyond"]
 
 SMALLEST = 32
 """Places below which a narrower program saves nothing."""
+
+LONGEST = 2**20
+"""The largest length, and the largest number of symbols, tokens or places, that a task takes."""
 
 
 @functools.partial(
@@ -141,7 +145,7 @@ class Task(Value):
         are, so a mean over it says nothing of either; it belongs to no average of the one kind or the other.
         """
         first, last = self.lengths_of(length)
-        shortest, longest = min(self.train_lengths), max(self.train_lengths)
+        shortest, longest = self.train_lengths[0], self.train_lengths[-1]
         if shortest <= first and last <= longest:
             return "within"
         return "beyond" if last < shortest or longest < first else "mixed"
@@ -158,14 +162,16 @@ class Task(Value):
         return self.token_names if same else tuple(map(str, range(self.num_classes)))
 
     @property
-    def train_lengths(self) -> tuple[int, ...]:
+    def train_lengths(self) -> Sequence[int]:
         """The lengths that training draws from, ascending."""
         raise NotImplementedError
 
     def check_length(self, length: int) -> None:
-        """Refuses a length that the task does not have (ValueError)."""
+        """Refuses a length that the task does not have (ValueError); no task has one above `LONGEST`."""
         if length < 1:
             raise ValueError(f"length {length} is not positive: lengths of {self.name} start at 1")
+        if length > LONGEST:
+            raise ValueError(f"length {length} is above {LONGEST}, the longest of any task: lower it")
 
     def width(self, max_length: int) -> int:
         """Positions that ``inputs`` need for every length up to ``max_length``."""
@@ -178,7 +184,7 @@ class Task(Value):
         It depends on nothing else that is asked for, so neither do the numbers of a length, to the bit; and lengths
         share few programs.
         """
-        padded = max(self.train_lengths)
+        padded = self.train_lengths[-1]
         while padded < length:
             padded *= 2
         while length <= (half := -(-padded // 2)) < padded and self.width(half) >= SMALLEST:
@@ -189,7 +195,7 @@ class Task(Value):
         """Positions, on the wider side, of the widest row of training and of evaluation at ``lengths``; padding too
         stands at positions.
         """
-        longest = max((*self.train_lengths, *map(self.padded_length, lengths)))
+        longest = max((self.train_lengths[-1], *map(self.padded_length, lengths)))
         sides = [self.width(longest)]
         if self.model_kind == "encoder_decoder":
             sides.append(self.decoder_width(longest))
@@ -208,7 +214,7 @@ class Task(Value):
 
     def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
         """Training lengths, uniform over `train_lengths` unless the task says otherwise."""
-        lengths = jnp.asarray(self.train_lengths, jnp.int32)
+        lengths = jnp.asarray(np.asarray(self.train_lengths, np.int32))
         return lengths[integers(key, shape, len(self.train_lengths))]
 
     def num_test_examples(self, length: int) -> int | None:
@@ -235,7 +241,7 @@ class Task(Value):
         count = 1 if self.length_per == "step" else batch_size
         lengths = jnp.broadcast_to(self.sample_lengths(length_key, (count,)), (batch_size,))
         keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
-        return jax.vmap(lambda k, n: self.example(k, n, max(self.train_lengths), "train"))(keys, lengths)
+        return jax.vmap(lambda k, n: self.example(k, n, self.train_lengths[-1], "train"))(keys, lengths)
 
     def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
         """Batch number ``index`` of examples like those of training, by which learning rates are chosen."""

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, Split, Task, integers
+from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import check_at_most
 from posenc_jax.model_kind import ModelKind
 
 
@@ -25,9 +26,9 @@ class StringTask(Task):
     Tokens: the symbols ``0 .. num_tokens-1``, then the empty token; padding (segment 0) holds token 0. One length per
     training step, uniform; accuracy is the mean over output tokens. Subclasses define `problem` and class facts.
 
-    max_length: the longest length that training draws.
+    max_length: the longest length that training draws, up to 1048576.
 
-    Errors: ValueError for ``max_length`` below 1.
+    Errors: ValueError for ``max_length`` below 1 or above 1048576.
 
     Reference: Delétang et al., "Neural Networks and the Chomsky Hierarchy", 2023.
     """
@@ -42,9 +43,10 @@ class StringTask(Task):
     num_outputs: ClassVar[int] = 2
 
     def check_fields(self) -> None:
-        """Refuses a longest training length below 1."""
+        """Refuses a longest training length below 1, or one that is too long."""
+        name = type(self).__name__
+        check_at_most(self, {"max_length": LONGEST}, f"{name}: ")
         if self.max_length < 1:
-            name = type(self).__name__
             raise ValueError(f"{name}: max_length = {self.max_length}, but lengths start at 1: set it to 1 or more")
 
     @property
@@ -68,9 +70,9 @@ class StringTask(Task):
         return (*map(str, range(self.num_tokens)), "_")
 
     @property
-    def train_lengths(self) -> tuple[int, ...]:
+    def train_lengths(self) -> range:
         """``1 .. max_length``."""
-        return tuple(range(1, self.max_length + 1))
+        return range(1, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
         """Input and empty tokens."""

@@ -7,9 +7,10 @@ from typing import Literal, TypeVar
 
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, Split, Task, integers
+from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import check_at_most
 from posenc_jax.model_kind import ModelKind
 
 Length = TypeVar("Length", int, Array)  # known, or an array
@@ -40,8 +41,8 @@ class Copying(Task):
     mcrv     x_1 ... x_n                 x_n ... x_1 NEXT x_1 ... x_n
     ======== =========================== ================================
 
-    kind: which of the eight tasks. min_length, max_length: lengths that training draws, uniformly. num_symbols: number
-    of symbols.
+    kind: which of the eight tasks. min_length, max_length: lengths that training draws, uniformly, up to 1048576.
+    num_symbols: number of symbols, up to 1048576 (rdc, whose ordered pairs are numbered: 46341).
 
     Tokens: PAD 0, BOS 1, SEP 2, EOS 3, NEXT 4, WITH 5, IN 6, then the symbols; all kinds share the one vocabulary.
     Test examples of rsc, rsc2x and rdc are enumerated (every symbol, every ordered pair), the others drawn afresh.
@@ -50,7 +51,7 @@ class Copying(Task):
     "Replace"); training draws examples without end instead of 100,000 fixed ones; rsc, rsc2x and rdc use
     ``num_symbols`` symbols, where the authors enumerate the words of a tokenizer (about 5,750 examples per length).
 
-    Errors: ValueError for lengths below 1 or out of order, and for too few symbols.
+    Errors: ValueError for lengths below 1, out of order or too long, and for too few or too many symbols.
 
     Reference: Kazemnejad et al., "The Impact of Positional Encoding on Length Generalization in Transformers", 2023,
     section 3 and appendix.
@@ -67,7 +68,9 @@ class Copying(Task):
     metric = "exact_match"
 
     def check_fields(self) -> None:
-        """Refuses lengths below 1 or out of order, and too few symbols."""
+        """Refuses lengths below 1, out of order or too long, and too few or too many symbols."""
+        most = 46_341 if self.kind == "rdc" else LONGEST  # n (n - 1) pairs are numbered in int32
+        check_at_most(self, {"max_length": LONGEST, "num_symbols": most}, "Copying: ")
         if not 1 <= self.min_length <= self.max_length:
             raise ValueError(
                 f"Copying: min_length = {self.min_length} and max_length = {self.max_length}, but "
@@ -101,9 +104,9 @@ class Copying(Task):
         return (*SPECIAL_NAMES, "NEXT", "WITH", "IN", *map(str, range(self.num_symbols)))
 
     @property
-    def train_lengths(self) -> tuple[int, ...]:
+    def train_lengths(self) -> range:
         """``min_length .. max_length``."""
-        return tuple(range(self.min_length, self.max_length + 1))
+        return range(self.min_length, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
         """BOS, prompt, SEP and target."""

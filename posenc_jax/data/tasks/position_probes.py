@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Example, Split, Task, integers
+from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.data.tasks.by_offset import SUMS, curves, place_sums, symbol_sums
 from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import check_at_most
 from posenc_jax.model_kind import ModelKind
 
 
@@ -20,12 +21,12 @@ class PositionTask(Task):
     """Base class: ``length`` random symbols at positions ``0 .. length-1``, always as many, and questions about them.
 
     length: the only length n, in training and in tests: a position that was never trained would be no confusion.
-    num_symbols: how many symbols there are; each stands at each position with equal probability.
+    num_symbols: how many symbols there are; each stands at each position with equal probability. Both up to 1048576.
 
     A result also has the curves of `posenc_jax.data.tasks.by_offset.curves`: what the model gives to the wrong
     position p + offset when asked about p.
 
-    Errors: ValueError for ``length`` or ``num_symbols`` below 2, and for another evaluated length.
+    Errors: ValueError for ``length`` or ``num_symbols`` below 2 or above 1048576, and for another evaluated length.
     """
 
     length: int = 128
@@ -37,7 +38,8 @@ class PositionTask(Task):
     length_per = "step"
 
     def check_fields(self) -> None:
-        """Refuses fewer than two positions or symbols."""
+        """Refuses fewer than two positions or symbols, and too many."""
+        check_at_most(self, {"length": LONGEST, "num_symbols": LONGEST}, f"{type(self).__name__}: ")
         for field in ("length", "num_symbols"):
             if getattr(self, field) < 2:
                 name, value = type(self).__name__, getattr(self, field)
@@ -99,11 +101,11 @@ class TokenAt(PositionTask):
     has x_p for its target. Positions are drawn uniformly and independently. The model can find x_p only by a position:
     its own table says what ``?p`` means, the encoding says where that is.
 
-    queries: questions of an example; several train faster than one.
+    queries: questions of an example, up to 1048576; several train faster than one.
 
     Tokens: the symbols ``0 .. num_symbols-1``, then ``?0 .. ?(n-1)``.
 
-    Errors: ValueError for less than one query; those of `PositionTask`.
+    Errors: ValueError for less than one query, or too many; those of `PositionTask`.
     """
 
     queries: int = 1
@@ -111,8 +113,9 @@ class TokenAt(PositionTask):
     name = "token_at"
 
     def check_fields(self) -> None:
-        """Refuses examples without a question."""
+        """Refuses examples without a question, or with too many."""
         super().check_fields()
+        check_at_most(self, {"queries": LONGEST}, "TokenAt: ")
         if self.queries < 1:
             raise ValueError(f"TokenAt: queries = {self.queries}, but every example asks: set it to 1 or more")
 

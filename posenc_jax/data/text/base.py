@@ -11,11 +11,11 @@ import numpy as np
 
 from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
 from posenc_jax.data.records import Records, compose_rows
-from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.data.tasks.base import LONGEST, Example, Task
 from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, check_at_most
 
 SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain
@@ -30,7 +30,7 @@ class Data(Value):
     name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
       ("wmt14_translate/de-en").
     tokenizer: "bpe" (sentencepiece, trained on the training split) or "bytes". vocab_size: pieces of "bpe", special
-      ones included.
+      ones included, up to 1048576.
     max_examples: the first so many training examples only (None: all).
     shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
       training too); the order of an example is always the same.
@@ -48,6 +48,7 @@ class Data(Value):
 
     def check_fields(self) -> None:
         """Refuses impossible sizes."""
+        check_at_most(self, {"vocab_size": LONGEST}, "data.")
         if self.tokenizer == "bpe" and self.vocab_size < 300:
             raise ValueError(
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
@@ -104,7 +105,7 @@ class TextTask(Task):
     """Base class of the tasks on text.
 
     data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: places of a
-    row of a training batch.
+    row of a training batch. Both up to 1048576.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
     example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "plain" has one
     example in each row.
@@ -125,7 +126,8 @@ class TextTask(Task):
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
 
     def check_fields(self) -> None:
-        """Refuses sizes that do not fit together."""
+        """Refuses sizes that do not fit together, and those that are too large."""
+        check_at_most(self, {"max_length": LONGEST, "row": LONGEST}, "task.")
         if self.max_length < 1:
             raise ValueError(f"task.max_length = {self.max_length} must be at least 1 token")
         needed = max(self.train_widths)

@@ -9,6 +9,7 @@ import numpy as np
 from posenc_jax.data.metrics import rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
+from posenc_jax.data.tasks.base import LONGEST
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.model_kind import ModelKind
@@ -18,7 +19,8 @@ from posenc_jax.model_kind import ModelKind
 class Summarization(TextTask):
     """Summarise a document: one sequence ``BOS document SEP summary EOS``, loss on the summary and its EOS.
 
-    max_summary: the longest summary in tokens; pairs with a longer one are left out, in training and in testing alike.
+    max_summary: the longest summary in tokens, 1 to 1048576; pairs with a longer one are left out, in training and in
+    testing alike.
 
     Length is the number of the document's tokens. In training a longer document is cut to its first ``max_length``
     tokens, and counted; a test document is never cut, it belongs to its own length.
@@ -35,6 +37,12 @@ class Summarization(TextTask):
     writes_text = True
     columns = ("document", "summary")
     input_columns = ("document",)
+
+    def check_fields(self) -> None:
+        """Refuses summaries without tokens, or with too many."""
+        if not 1 <= self.max_summary <= LONGEST:
+            raise ValueError(f"task.max_summary = {self.max_summary} must be from 1 to {LONGEST}")
+        super().check_fields()
 
     @property
     def model_kind(self) -> ModelKind:

@@ -20,7 +20,7 @@ class Translation(TextTask):
     """Translate a sentence: the encoder reads ``source EOS``, the decoder ``BOS target`` and predicts ``target EOS``.
 
     source, target: columns of the corpus, language codes. target_ratio: room for the target, in tokens for each token
-    of the source; pairs with a longer target are left out, in training and in testing alike.
+    of the source, up to 1000; pairs with a longer target are left out, in training and in testing alike.
 
     Length is the number of the source's tokens without EOS. Longer pairs are left out of training and counted.
     """
@@ -35,6 +35,12 @@ class Translation(TextTask):
     metric = "chrf"
     length_unit = "source tokens"
     writes_text = True
+
+    def check_fields(self) -> None:
+        """Refuses a room for targets that is none, or has no end."""
+        if not 0 < self.target_ratio <= 1000:
+            raise ValueError(f"task.target_ratio = {self.target_ratio} must be positive, and at most 1000")
+        super().check_fields()
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -173,7 +173,7 @@ def test_settings_and_class_facts():
     for name in NAMES:
         task = TASKS[name](max_length=5)
         assert task.name == name
-        assert task.train_lengths == (1, 2, 3, 4, 5)
+        assert tuple(task.train_lengths) == (1, 2, 3, 4, 5)
         assert (task.metric, task.length_per, task.model_kind) == ("accuracy", "step", "encoder_only")
         assert task.chance == 1 / task.num_classes
         assert task.num_test_examples(3) is None

@@ -104,7 +104,7 @@ def test_other_kinds_are_drawn_without_end():
 
 def test_settings_and_class_facts():
     task = Copying(min_length=2, max_length=4)
-    assert task.train_lengths == (2, 3, 4)
+    assert tuple(task.train_lengths) == (2, 3, 4)
     assert (task.metric, task.length_per, task.model_kind) == ("exact_match", "example", "decoder_only")
     assert Copying() == Copying(kind="rsc", min_length=1, max_length=20, num_symbols=100)
     with pytest.raises(ValueError, match=r"min_length = 5 and max_length = 4, but 1 <= min_length <= max_length must"):

@@ -1,0 +1,1 @@
+"""The battery of scripts/faults: a small ablation, what is done to it, and what comes of it."""
