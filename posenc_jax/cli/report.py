@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-<<<<<<< HEAD
-from posenc_jax.cli.errors import UsageError, at_home, guarded
-from posenc_jax.drawing.plain import short
-=======
 from posenc_jax.cli.errors import UsageError, guarded, place
->>>>>>> main
+from posenc_jax.drawing.plain import short
 
 USAGE = """usage: posenc report DIR
 
