@@ -91,7 +91,7 @@ class Layer:
         """
         rows, tokens = x.shape[:2]
 
-        def fill(array, value=0):
+        def fill(array: np.ndarray, value: int = 0) -> np.ndarray:
             rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
             return np.concatenate([array, rest], axis=1)
 
@@ -100,7 +100,7 @@ class Layer:
         length = np.broadcast_to(by_token(length), (rows, tokens))
         queries = self.sequence(x, fill(positions), fill(segment_ids), fill(length))
 
-        def unused(array, random=True):
+        def unused(array: Any, random: bool = True) -> np.ndarray:
             shape = (rows, PLACES, *array.shape[2:])
             return noise(*shape).astype(array.dtype) if random else np.zeros(shape, array.dtype)
 
@@ -136,7 +136,7 @@ class Layer:
         self.traces += 1
         rows = np.arange(x.shape[0])[:, None]
 
-        def write(old, new):
+        def write(old: Array, new: Array) -> Array:
             return jnp.asarray(old).at[rows, places].set(new, mode="drop")
 
         cache = cache | {name: write(cache[name], getattr(queries, name)) for name in _CACHED}
@@ -152,7 +152,13 @@ class Layer:
         return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
 
     def run(
-        self, causal: bool, *tokens: np.ndarray, cache: Cache | None = None, encodings=None, params=None, **options
+        self,
+        causal: bool,
+        *tokens: np.ndarray,
+        cache: Cache | None = None,
+        encodings: Encodings | None = None,
+        params: tuple[Params, ...] | None = None,
+        **options: Any,
     ) -> tuple[np.ndarray, Cache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
         x, queries, places, empty = self.arguments(*tokens, **options)
@@ -164,7 +170,7 @@ class Layer:
 
 
 def seen_by(
-    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Key, **options
+    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Key, **options: Any
 ) -> tuple[Geometry, ...]:
     """The call as each of the encodings (one at least) sees it."""
     seen = geometries(encodings, queries, keys, num_heads=DIMS.num_heads, causal=causal, key=key, **options)
