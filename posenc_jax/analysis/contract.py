@@ -341,7 +341,7 @@ def blocks(layer: Layer) -> Findings:
             for e, p, g, t in zip(layer.encodings, params, geometry, of_keys)
         ]
 
-    of_tokens = compiled(token_terms, static_argnums=0)(layer.encodings, layer.params, X[:1], tokens)
+    of_tokens = layer.terms(layer.encodings, layer.params, X[:1], tokens)
     apart = tuple(dataclasses.replace(g, contiguous=False) for g in seen)
     whole = terms(layer.params, q, k, of_tokens, weights, apart)
     total = jax.tree.map(np.zeros_like, whole)

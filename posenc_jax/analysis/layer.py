@@ -46,7 +46,7 @@ class Layer:
       initial: the encodings' parameters as initialised. params: perturbed, in float64, since tables that start at zero
         would hide everything.
       masks: values of ``causal`` that make sense. key: for random positions.
-      program: `call`, compiled. traces: how often `call` was traced.
+      program: `call`, compiled. terms: `token_terms`, compiled. traces: how often `call` was traced.
     """
 
     def __init__(self, encodings: Encodings):
@@ -59,6 +59,7 @@ class Layer:
         self.masks = (True,) if any(e.causal_only for e in encodings) else (True, False)
         self.traces = 0
         self.program = compiled(self.call, static_argnums=(0, 1))
+        self.terms = compiled(token_terms, static_argnums=0)
 
     def init(self) -> tuple[Params, ...]:
         """The encodings' parameters, always from one key."""
@@ -103,7 +104,7 @@ class Layer:
             shape = (rows, PLACES, *array.shape[2:])
             return noise(*shape).astype(array.dtype) if random else np.zeros(shape, array.dtype)
 
-        terms = jax.eval_shape(lambda p, x: token_terms(self.encodings, p, x, queries), self.params, x)
+        terms = jax.eval_shape(self.terms, self.encodings, self.params, x, queries)
         kv = np.zeros((rows, CALL, DIMS.num_kv_heads, DIMS.head_dim), x.dtype)
         fields = {name: unused(getattr(queries, name), False) for name in _CACHED}
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}

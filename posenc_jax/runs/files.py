@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
-from posenc_jax.files import HeldError, LockingError, append, held, sync, write_atomically, write_changed
+from posenc_jax.files import HeldError, LockingError, append, held, read_regular, sync, write_atomically, write_changed
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 
 
@@ -47,7 +47,7 @@ def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> dict:
 def read_checked(path: Path, way_out: str = "") -> tuple[dict, bool]:
     """The object in a JSON file without its checksum, and whether it had one; DamagedFileError as `read_json`."""
     try:
-        return unseal(path.read_bytes())
+        return unseal(read_regular(path))
     except DamagedError as error:
         raise DamagedFileError(path, str(error), way_out or _START_OVER.format(path.parent)) from None
 
@@ -137,7 +137,7 @@ class Log:
         return next((f"line {line.number}: {line.problem}" for line in damaged), other)
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        return read_regular(self.path) if self.path.exists() else b""
 
 
 def _up_to(content: bytes, step: int) -> list[Line]:
