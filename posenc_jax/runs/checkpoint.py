@@ -24,7 +24,7 @@ import numpy as np
 
 from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
-from posenc_jax.runs.files import put_aside
+from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.training.paths import names
 
 KEPT = 2
@@ -64,9 +64,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Committed steps, ascending."""
-        if not self._directory.is_dir():
-            return []
-        return sorted(int(p.name) for p in self._directory.iterdir() if p.name.isdigit() and p.is_dir())
+        return numbered(self._directory)
 
     def at(self, step: int) -> Path:
         """Where a step lies."""

@@ -17,7 +17,7 @@ from posenc_jax.config import Ablation, Run, UnknownTypeError, config_hash, diff
 from posenc_jax.files import make_directory
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
-from posenc_jax.runs.files import read_checked, read_json, write_json
+from posenc_jax.runs.files import numbered, read_checked, read_json, write_json
 from posenc_jax.shapes import problem
 
 FORMAT = 3
@@ -151,7 +151,7 @@ def _measure_again(group: Path) -> str:
 
 def checkpoint_steps(group: Path) -> list[int]:
     """The steps of which a group has a checkpoint, ascending; whether they are whole, only reading them tells."""
-    return sorted(int(p.name) for p in (group / "checkpoints").glob("*") if p.name.isdigit() and p.is_dir())
+    return numbered(group / "checkpoints")
 
 
 def replicas_of(result: dict) -> tuple[Replica, ...]:

@@ -70,6 +70,11 @@ def sealed_line(row: dict) -> str:
     return json.dumps(seal(json.loads(dumps(row)))) + "\n"
 
 
+def numbered(directory: Path) -> list[int]:
+    """The numbers that are names of directories in one, ascending; none where it is missing."""
+    return sorted(int(path.name) for path in directory.glob("*") if path.name.isdecimal() and path.is_dir())
+
+
 def put_aside(path: Path) -> Path:
     """Renames what is damaged to ``<name>.bad``, or the first free ``<name>.bad2`` ..., and gives the new path."""
     names = itertools.chain([f"{path.name}.bad"], (f"{path.name}.bad{n}" for n in itertools.count(2)))

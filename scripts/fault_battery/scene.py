@@ -132,8 +132,10 @@ def finish(process: subprocess.Popen[str], timeout: float = 600) -> Ended:
 
 
 def one_line(said: str) -> bool:
-    """Whether the last line is a message of the command line."""
+    """Whether the last line is a message of the command line, but for the list of failed cells below it."""
     lines = [line for line in said.splitlines() if line.strip()]
+    while lines and lines[-1].startswith("  cmc "):
+        lines.pop()
     return bool(lines) and lines[-1].startswith("posenc")
 
 
