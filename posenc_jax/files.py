@@ -123,16 +123,16 @@ def refuse_links(root: Path, inner: Path) -> None:
             raise LinkError(path)
 
 
-def read_regular(path: Path, limit: int) -> bytes:
+def read_regular(path: Path, limit: int | None = None) -> bytes:
     """The bytes of a file; OSError for a pipe, a socket or a device, which never end, and above ``limit`` bytes."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
-    return data
+        if limit is not None and found.st_size > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
+        return file.read()
 
 
 @contextlib.contextmanager

@@ -52,12 +52,12 @@ def check_file(option: str, path: Path | None) -> None:
     """UsageError, before anything is computed, where no file can be written."""
     if path is None:
         return
-    place = at_home(path)
-    if place.is_dir():
+    file = at_home(path)
+    if file.is_dir():
         raise UsageError(f"{option} {path} is a directory: name a file")
-    if not place.absolute().parent.is_dir():
+    if not file.absolute().parent.is_dir():
         raise UsageError(f"{option} {path}: there is no directory {path.parent}: make it first")
-    if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
+    if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UsageError(f"{option} {path}: no permission to write there: name another file")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.drawing.plain import short
 
 USAGE = """usage: posenc report DIR
 
@@ -27,9 +28,10 @@ def _report(directory: Path) -> int:
     except (ValueError, ImportError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
+        name = short(str(error.filename or directory))
         raise UsageError(
-            f"cannot write {error.filename or directory} ({error.strerror}): the report needs room and permission; "
-            "the results are as they were"
+            f"cannot write {name} ({error.strerror}): the report needs room and permission; the results are as they "
+            "were"
         ) from None
     print(report.text_report(directory))
     print(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")

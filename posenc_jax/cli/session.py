@@ -64,9 +64,12 @@ def trust(directory: Path, *, here: bool = False) -> None:
     home = home_of(at_home(directory).absolute())
     if not (home / "config.json").is_file():
         raise UsageError(f"--trust {directory}: there is no run, for it has no config.json")
-    ran = own_code.trust(home, code_in(home / "config.json"), here=here)
-    said = f"running what {directory} brought along: {ran}" if ran else f"{directory} brought no code along"
-    print(plain(said), file=sys.stderr)
+    own_code.trust(
+        home,
+        code_in(home / "config.json"),
+        here=here,
+        note=lambda text: print(plain(text), file=sys.stderr, flush=True),
+    )
 
 
 def _imported(path: Path, text: str) -> Any:
@@ -98,7 +101,8 @@ def _is_taken(name: str, path: Path) -> bool:
     if "." in name:
         return False
     found = PathFinder.find_spec(name, [folder for folder in sys.path if folder not in ("", str(Path.cwd()))])
-    return name in sys.stdlib_module_names or (found is not None and found.origin != str(path))
+    other = found is not None and found.origin is not None and Path(found.origin).resolve() != path.resolve()
+    return name in sys.stdlib_module_names or other
 
 
 def _explained(error: Exception | SystemExit) -> str:

@@ -49,6 +49,7 @@ class Checkpoints:
         self._note = note
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
         self._pending: concurrent.futures.Future | None = None
+        self._size = 0
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -80,6 +81,7 @@ class Checkpoints:
         """
         self.wait()
         leaves = {name: np.array(leaf, order="C") for name, leaf in _named(state).items()}
+        self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
         self._pending = self._writer.submit(self._write, metadata, leaves)
 
@@ -165,10 +167,12 @@ class Checkpoints:
     def _not_saved(self, error: Exception) -> SaveError:
         self._remove_unfinished()  # on a full disk it would keep it full
         there = next(path for path in (self._directory, *self._directory.parents) if path.is_dir())
-        free = shutil.disk_usage(there).free / 1e6
+        free = shutil.disk_usage(there).free
+        missing = f", {self._size - free:,} are missing" if self._size > free else ""
         return SaveError(
-            f"could not save a checkpoint in {self._directory} ({_first_line(error)}; {free:.0f} MB free there): "
-            "make room, then run the same command again to go on from the checkpoint before"
+            f"could not save a checkpoint in {self._directory} ({_first_line(error)}; it needs at least {self._size:,} "
+            f"bytes, {free:,} are free{missing}): make room, then run the same command again to go on from the "
+            "checkpoint before"
         )
 
     def _record(self, step: int) -> dict[str, Any]:

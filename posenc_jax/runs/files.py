@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
-from posenc_jax.files import HeldError, LockingError, append, held, sync, write_atomically, write_changed
+from posenc_jax.files import HeldError, LockingError, append, held, read_regular, sync, write_atomically, write_changed
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 
 
@@ -47,7 +47,7 @@ def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> dict:
 def read_checked(path: Path, way_out: str = "") -> tuple[dict, bool]:
     """The object in a JSON file without its checksum, and whether it had one; DamagedFileError as `read_json`."""
     try:
-        return unseal(path.read_bytes())
+        return unseal(read_regular(path))
     except DamagedError as error:
         raise DamagedFileError(path, str(error), way_out or _START_OVER.format(path.parent)) from None
 
@@ -121,13 +121,18 @@ class Log:
         count = lines[-1].number if lines else 0
         return hashlib.sha256(b"".join(line + b"\n" for line in content.split(b"\n")[:count])).hexdigest()
 
-    def problem(self, step: int) -> str:
-        """What is wrong with the rows up to ``step``, where their digest is another one."""
+    def digest_of_all(self) -> str:
+        """The digest of what is there, whatever it is."""
+        return hashlib.sha256(self._content()).hexdigest()
+
+    def problem(self) -> str:
+        """What is wrong with the rows, where their digest is another one."""
         damaged = (line for line in read_lines(self._content()) if line.row is None)
-        return next((f"line {line.number}: {line.problem}" for line in damaged), f"it lacks rows up to step {step}")
+        other = "its rows are not those that were written"
+        return next((f"line {line.number}: {line.problem}" for line in damaged), other)
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        return read_regular(self.path) if self.path.exists() else b""
 
 
 def _up_to(content: bytes, step: int) -> list[Line]:

@@ -17,7 +17,7 @@ import importlib.util
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,32 +84,36 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
     return found
 
 
-def trust(directory: Path, wanted: Digests, *, here: bool = False) -> str:
-    """Runs the Python files that a run brought, from the copy that it keeps, and gives their names and digests. From
-    then on this process has its classes, and `load` finds them. The files can do whatever the user can.
+def trust(
+    directory: Path, wanted: Digests, *, here: bool = False, note: Callable[[str], None] = lambda text: None
+) -> None:
+    """Runs the Python files that a run brought, from the copy that it keeps. From then on this process has its classes,
+    and `load` finds them. The files can do whatever the user can.
 
     Modules of the files' names that this process has are replaced.
 
     Args:
+      note: hears the names and the digests of the files before they run.
       here: whether the files of the current folder are run that the run's were copied from, as far as they are there.
 
     Raises:
       RefusedError: a copy is missing, is not what the run was made with, or fails to run.
     """
     if not wanted:
-        return ""
+        note(f"{directory} brought no code along")
+        return
     folder = _folder(directory, wanted)
     copies = [_copy(folder, name, digest) for name, digest in wanted.items()]
     files = _files(folder)
     if here:
         now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
         files |= {module: path for module, path in now.items() if path.is_file()}
+    note(f"running what {directory} brought along: {_listed(files)}")
     for module in files:
         sys.modules.pop(module, None)
     for module, word in copies:
         if not isinstance(getattr(_imported(module, files), word, None), type):
             raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
-    return _listed(files)
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
@@ -118,13 +122,13 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
     """
     folder, found = _folder(directory, wanted), {}
     for name, digest in wanted.items():
-        sources = [_stands_on(cls) for cls in _loaded(name)]
+        here = [_digest(_stands_on(cls)) for cls in _loaded(name)]
         file, _, word = name.partition(":")
         for place in (path.relative_to(folder) for path in sorted(folder.rglob("*.py")) if path.name == file):
             if (Path.cwd() / place).is_file():
-                sources.append(_statements(_module_of(place), Path.cwd() / place, word, Path.cwd()))
+                here.append(_digest_in(_module_of(place), Path.cwd() / place, word, Path.cwd()))
         # A file of that name that has no such class is another one.
-        others = [_digest(source) for source in sources if source and _digest(source) != digest]
+        others = [other for other in here if other not in (digest, _digest([]))]
         if others:
             found[name] = others[0]
     return found
@@ -208,11 +212,7 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     file, _, word = name.partition(":")
     for module, path in _files(folder).items():
         if path.name == file:
-            try:
-                same = _digest(_statements(module, path, word, folder)) == digest
-            except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-                same = False
-            if same:
+            if _digest_in(module, path, word, folder) == digest:
                 return module, word
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
@@ -273,6 +273,14 @@ def _digest(parts: list[_Part]) -> str:
     for part in sorted(parts):
         total.update(f"{part.file}\0{part.text}\0".encode())
     return total.hexdigest()
+
+
+def _digest_in(module: str, path: Path, word: str, folder: Path) -> str:
+    """Of what ``word`` of a file stands on, which is only read; of a file that is no Python a word of its own."""
+    try:
+        return _digest(_statements(module, path, word, folder))
+    except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+        return "unreadable"
 
 
 def _stands_on(cls: type) -> list[_Part]:

@@ -1,6 +1,7 @@
 """The files of a report: complete, self-contained, the same bytes for the same results, valid for their readers."""
 
 import hashlib
+import html
 import json
 import re
 import sys
@@ -125,6 +126,25 @@ def test_html_escapes_what_others_wrote(ablation):
     assert "alert(1)</script>" not in page
     assert "&lt;b&gt;a&lt;/b&gt;" in page
     assert "nope: x &lt; y &amp; z" in page
+
+
+@pytest.mark.parametrize("label", ["<!--<script>", "</script><script>alert(1)", "a\u2028b", "\ud800", "\x1b[2J"])
+def test_no_label_ends_the_script_or_commands_a_terminal(ablation, label):
+    """A comment and a tag opened in a script keep it from ending where it should: no figure would be drawn."""
+    for name in ("ablation.json", "results.jsonl"):
+        text = (ablation / name).read_text()
+        (ablation / name).write_text(text.replace('"label": "t5"', f'"label": {json.dumps(label)}'))
+    report.build(ablation)
+    page = (ablation / "report.html").read_text()
+    script = page.partition('id="figures">')[2].partition("</script>")[0]
+    assert not set("<\u2028\u2029") & set(script)
+    names = {trace["name"] for trace in json.loads(script)["curves-rsc"]["data"]}
+    assert html.escape(label) in names or label in names
+    for written in (
+        report.text_report(ablation),
+        *((ablation / f"tables.{kind}").read_text() for kind in ("md", "tex")),
+    ):
+        assert not set("\x1b\u2028") & set(written)
 
 
 def test_pdf_embeds_truetype_fonts_and_has_no_date(built):

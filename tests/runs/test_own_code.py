@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
+import importlib.util
 import json
 import os
 import random
@@ -17,10 +19,11 @@ import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
+from posenc_jax.config import Evaluation
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.directory import claim, code_in, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 
@@ -58,6 +61,10 @@ def unused(x):
     return x
 """
 
+# A few small programs, for every change of the code has its own.
+MODEL = dataclasses.replace(CONFIG.model, dropout=0.0)
+EVALUATION = Evaluation(lengths=(2,), num_examples=8)
+
 
 class Brought:
     """A folder of the user's, on the path, with an encoding in two files."""
@@ -76,7 +83,9 @@ class Brought:
         self.forget()
         importlib.invalidate_caches()
         cls = importlib.import_module(f"{self.package}.window").Window
-        cell = dataclasses.replace(CONFIG, posenc=(cls(),), seeds=(0,), label="own", table="copies")
+        cell = dataclasses.replace(
+            CONFIG, posenc=(cls(),), model=MODEL, evaluation=EVALUATION, seeds=(0,), label="own", table="copies"
+        )
         return dataclasses.replace(cell, **changes)
 
     def forget(self):
@@ -140,12 +149,55 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     brought.forget()
     brought.encoding.unlink()
     brought.helper.unlink()
-    assert evaluate(directory)[1] == rows
     (copy,) = directory.rglob("window.py")
+    with pytest.raises(RefusedError) as error:
+        evaluate(directory)
+    assert f"{directory} needs window.py:Window, which it brought along, and no file of a run is run" in str(
+        error.value
+    )
+    assert f"{copy} (sha256 {hashlib.sha256(copy.read_bytes()).hexdigest()[:16]})" in str(error.value)
+    assert f"say --trust {directory}" in str(error.value)
+    before = sorted(path for path in directory.rglob("*"))
+    notes = Notes()
+    own_code.trust(directory, code_in(directory / "config.json"), note=notes.note)
+    assert f"running what {directory} brought along" in notes.notes[0]
+    assert f"{copy} (sha256 " in notes.notes[0]
+    assert sorted(path for path in directory.rglob("*")) == before, "no bytecode is left there"
+    assert evaluate(directory)[1] == rows
     copy.write_text(copy.read_text().replace("SIGN = -1.0", "raise SystemExit('it ran')\nSIGN = -1.0\nSIGN *= -1"))
     brought.forget()
     with pytest.raises(RefusedError, match="is not the code that the run was made with"):
-        load_config(directory)
+        own_code.trust(directory, code_in(directory / "config.json"))
+    copy.unlink()
+    copy.symlink_to(brought.folder / "elsewhere.py")
+    with pytest.raises(RefusedError, match=r"window\.py is a link or no file"):
+        own_code.trust(directory, code_in(directory / "config.json"))
+
+
+def test_what_is_trusted_is_the_source_in_the_copy_and_nothing_beside_it(brought):
+    """Not bytecode that pretends to be of it, not the files of this folder, not modules called like installed ones."""
+    directory = brought.folder / "run"
+    claim(directory, brought.config())
+    brought.forget()
+    (copy,) = directory.rglob("window.py")
+    harm = f"open({str(brought.folder / 'ran')!r}, 'w')\n"
+    cache = Path(importlib.util.cache_from_source(str(copy)))
+    cache.parent.mkdir()
+    stat = copy.stat()
+    code = importlib._bootstrap_external._code_to_timestamp_pyc(compile(harm, "x", "exec"), stat.st_mtime, stat.st_size)
+    cache.write_bytes(code)
+    for name in ("optax.py", "jax/planted.py"):
+        planted = copy.parent.parent / name
+        planted.parent.mkdir(exist_ok=True)
+        planted.write_text(harm)
+    brought.change(brought.helper, "def window", f"{harm}def window")
+    sys.modules.pop("optax", None)
+    own_code.trust(directory, code_in(directory / "config.json"))
+    assert importlib.import_module("optax").adamw
+    with pytest.raises(ImportError):
+        importlib.import_module("jax.planted")
+    assert load_config(directory).posenc[0].width == 2.0
+    assert not (brought.folder / "ran").exists()
 
 
 @pytest.mark.parametrize("name", ["window.py", "shapes.py"])
@@ -165,6 +217,7 @@ def test_no_flipped_bit_in_the_copy_is_silent(brought, name):
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         copy.write_bytes(content)
         try:
+            own_code.trust(directory, wanted)
             (cls,) = own_code.load(directory, wanted).values()
         except RefusedError as error:
             refused += 1
@@ -186,6 +239,9 @@ def test_an_accepted_change_is_measured_and_marked(brought):
     brought.forget()
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
         evaluate(directory)
+    with pytest.raises(RefusedError, match=r"no file of a run is run unasked"):
+        evaluate(directory, accept_changed_code=True)
+    own_code.trust(directory, code_in(directory / "config.json"), here=True)
     path, other = evaluate(directory, accept_changed_code=True)
     assert path != before
     assert list(json.loads(path.read_text())["changed_code"]) == ["window.py:Window"]

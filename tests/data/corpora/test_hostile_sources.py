@@ -41,11 +41,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_has(tmp_path)
     done = subprocess.run([sys.executable, "-c", BOMB, str(tmp_path)], capture_output=True, text=True, check=True)
     ended = os.times()
     said, megabytes = done.stdout.splitlines()
-    assert (
-        said
-        == f"{tmp_path}/Packages.xz unpacks to more than 268,435,456 bytes, which no index does: fetch it again, or "
-        "elsewhere"
-    )
+    assert said.startswith(f"{tmp_path}/Packages.xz unpacks to more than 268,435,456 bytes, which no index does: fetch")
     assert int(megabytes) < 3 * MOST_BYTES / 2**20
     assert ended.children_user + ended.children_system - begun.children_user - begun.children_system < 2
 

@@ -1,0 +1,327 @@
+"""Whatever a command is given, or the system does to it: one line with the way out, and never a traceback."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import processes
+import pytest
+from trained_runs import CONFIG, copy_of_the_run
+
+from posenc_jax.cli import main, noise
+from posenc_jax.cli.errors import guarded
+from posenc_jax.config import to_json
+from posenc_jax.drawing.plain import plain, short
+from posenc_jax.files import DiskFullError
+
+ROOT = Path(__file__).parents[2]
+DEEP = "[" * 100_000 + "]" * 100_000
+LESS_DEEP = "[" * 300 + "]" * 300
+RUN = """
+from trained_runs import CONFIG as config
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one_line")
+    copy_of_the_run(folder / "run")
+    (folder / "config.py").write_text(RUN)
+    (folder / "deep.json").write_text(DEEP)
+    (folder / "less_deep.json").write_text(f'{{"header": {LESS_DEEP}}}')
+    (folder / "file").write_text("x")
+    (folder / "directory").mkdir()
+    (folder / "exits.py").write_text("import sys\nsys.exit(0)\n")
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("posenc_jax.cli.train.prepare_jax", lambda: None)
+    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
+    monkeypatch.setattr("posenc_jax.cli.evaluate.prepare_jax", lambda: None)
+    monkeypatch.setattr("posenc_jax.cli.texts.prepare_jax", lambda: None)
+    return folder
+
+
+def refused(capsys, arguments, code=2):
+    """The one line that a command line is refused with, in less than 2 seconds of the processor."""
+    begun = time.process_time()
+    assert main(arguments) == code
+    assert time.process_time() - begun < 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("posenc: ")
+    assert err.count("\n") == 1
+    assert len(err) < 900
+    return err
+
+
+LINES = {
+    "3000 elements": (["train", "config.py", "--posenc", "rope|" * 3000], "has more than 10,000 characters"),
+    "1500 elements": (["train", "config.py", "--posenc", "|".join(["rope"] * 1500)], "1,500 elements, and 500"),
+    "5000 layers": (["train", "config.py", "--posenc", "/" * 5000], "5,001 elements, and 500 are allowed"),
+    "20000 signs": (["train", "config.py", "-" * 20_000], "has more than 10,000 characters: shorten it"),
+    "signs for a config": (["train", "-" * 20_000], "the config file comes first"),
+    "signs for a command": (["-" * 20_000], "there is no command"),
+    "signs for a name": (["list", "-" * 20_000], "there is no encoding or task"),
+    "signs in a call": (["show", f"rope(base={'-' * 9000}1)"], "levels of nesting"),
+    "long directory": (["train", "config.py", "--directory", "d" * 5000], "too long): choose a shorter name"),
+    "long path": (["train", "config.py", "--directory", "d/" * 2500], "too long): choose a shorter name"),
+    "long config": (["train", "c" * 5000 + ".py"], "too long): choose a shorter name"),
+    "long run": (["evaluate", "c" * 5000], "too long): choose a shorter name"),
+    "long ablation": (["report", "c" * 5000], "too long"),
+    "audit into a directory": (["audit", "nope", "--json", "directory"], "--json directory is a directory: name a"),
+    "audit page there": (["audit", "nope", "--markdown", "directory"], "--markdown directory is a directory"),
+    "deep document": (["classify", "run", "deep.json"], "deep.json is no document: it is nested deeper than 50"),
+    "less deep document": (["classify", "run", "less_deep.json"], "nested deeper than 50 levels"),
+    "page into a directory": (["explore", "--output", "directory"], "directory"),
+    "a config that ends Python": (["train", "exits.py"], "exits.py ends Python (exit code 0) instead of making a"),
+    "bytes in a name": (["train", "a\udcff.py"], "there is no config file a\\udcff.py"),
+    "commands for a terminal": (["train", "\x1b[2Jx.py"], "there is no config file \\x1b[2Jx.py"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_command_lines(here, capsys, name):
+    arguments, message = LINES[name]
+    assert message in refused(capsys, arguments)
+
+
+RESULT = "group-000/result.json"
+CONFIG_FILE = "group-000/config.json"
+DAMAGED = {
+    "no fields in a result": (RESULT, "{}", "result.json is damaged (it lacks"),
+    "a list of replicas": (RESULT, '{"replicas": [1]}', "result.json is damaged ("),
+    "a deep result": (RESULT, f'{{"a": {DEEP}}}', "nested deeper than 50 levels"),
+    "no fields in a group": (CONFIG_FILE, "{}", "group-000/config.json cannot be read as a config"),
+    "infinite seeds": (
+        CONFIG_FILE,
+        json.dumps({"format": 2, "config": to_json(CONFIG), "code": {}, "replicas": [[1e999, 1]], "group_size": 1}),
+        "is no group's (cannot convert float infinity to integer)",
+    ),
+    "a long number": (CONFIG_FILE, f'{{"group_size": {"9" * 400}}}', "a whole number of more than 64 bits"),
+    "no config": ("config.json", "{}", "cannot be read as a config"),
+    "a list for a config": ("config.json", '{"format": 2, "config": [], "code": {}}', "it holds tuple, neither a run"),
+    "an encoding for a config": ("config.json", '{"config": {"type": "rope"}}', "it holds RoPE, neither a run nor"),
+    "a deep config": ("config.json", f'{{"format": 2, "config": {LESS_DEEP}}}', "nested deeper than 50 levels"),
+    "no file": (RESULT, None, "result.json cannot be read or written (it is no regular file): mend that"),
+    "odd seeds": ("config.json", json.dumps({**to_json(CONFIG), "seeds": {"type": "rope"}}), "cannot be read as"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_files_of_a_run_without_what_they_should_have(here, capsys, tmp_path, name):
+    file, text, message = DAMAGED[name]
+    directory = Path(shutil.copytree(here / "run", tmp_path / "run"))
+    for path in (directory / "config.json", directory / CONFIG_FILE):  # as an earlier version wrote it
+        data = json.loads(path.read_text())
+        data.pop("checksum")
+        data.pop("config_hash", None)
+        path.write_text(json.dumps(data | {"format": 2}))
+    if text is None:  # a pipe: who reads it waits for ever
+        (directory / file).unlink()
+        os.mkfifo(directory / file)
+    else:
+        (directory / file).write_text(text)
+    assert message in refused(capsys, ["evaluate", str(directory)])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/x/y"),
+            2,
+            "/x/y cannot be read or written (Permission denied): cha",
+        ),
+        (OSError(30, "Read-only file system", "/x"), 2, "/x cannot be read or written (Read-only file system): name a"),
+        (OSError(5, "Input/output error"), 1, "a file cannot be read or written (Input/output error): mend that, then"),
+        (OSError("odd"), 2, "a file cannot be read or written (odd): mend that"),
+        (DiskFullError(OSError(28, "No space left on device"), Path("/x"), 10), 1, "it needs 10 bytes"),
+    ],
+)
+def test_refusals_of_the_system(capsys, error, code, message):
+    def fail():
+        raise error
+
+    assert guarded(fail) == code
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to become another user")
+def test_directories_of_others():
+    """One that may not be searched, and one that may only be read."""
+    code = (
+        "import os, sys; from pathlib import Path; from posenc_jax.cli.errors import guarded\n"
+        "from posenc_jax.runs.directory import load_config, check_writable\n"
+        "os.setuid(65534)\n"
+        "codes = [guarded(lambda: load_config(Path(sys.argv[1]) / 'closed' / 'run') and 0),\n"
+        "         guarded(lambda: check_writable(Path(sys.argv[1]) / 'others' / 'evaluations') or 0)]\n"
+        "print(codes)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        Path(folder, "closed").mkdir(mode=0o700)
+        Path(folder, "others").mkdir(mode=0o755)
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True)
+    assert done.stdout == "[2, 2]\n", done.stderr
+    closed, others = done.stderr.splitlines()
+    assert closed == (
+        f"posenc: {folder}/closed/run/config.json cannot be read or written (Permission denied): change its "
+        "permissions, or name another place"
+    )
+    assert f"cannot write in {folder}/others/evaluations (no permission in {folder}/others)" in others
+
+
+def test_what_libraries_say_is_filed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def work():
+        for _ in range(50):
+            logging.getLogger("absl").error("an operation\nof many lines")
+        logging.getLogger("asyncio").error("never retrieved")
+        thread = threading.Thread(target=lambda: 1 / 0)
+        thread.start()
+        thread.join()
+        raise DiskFullError(OSError(28, "No space left on device"), tmp_path / "x", 10**15)
+
+    assert guarded(work) == 1
+    err = capsys.readouterr().err
+    (file,) = tmp_path.glob("posenc-*.log")
+    assert err.count("\n") == 1
+    assert "are missing" in err
+    assert f"(what libraries said: {file})" in err
+    said = file.read_text()
+    assert said.count("of many lines") == 50
+    assert "never retrieved" in said
+    assert "ZeroDivisionError" in said
+    file.unlink()
+    assert guarded(lambda: 0) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_loggers_and_hooks_are_as_before(caplog):
+    hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
+    with noise.captured() as said:
+        logging.getLogger("mine").warning("heard")
+    assert said == []
+    assert "heard" in caplog.text
+    assert hooks == (sys.excepthook, threading.excepthook, sys.unraisablehook)
+
+
+def test_a_damaged_step_is_said_in_one_line(here, capfd, tmp_path, monkeypatch):
+    """Libraries have a hundred lines to say about it."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    directory = Path(shutil.copytree(here / "run", tmp_path / "run"))
+    for path in directory.glob("group-000/checkpoints/*/state/manifest.ocdbt"):
+        path.write_bytes(path.read_bytes()[:10])
+    assert main(["evaluate", str(directory)]) == 2
+    err = capfd.readouterr().err
+    lines = [line for line in err.splitlines() if not line.startswith("checkpoint ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("posenc: no valid checkpoint in")
+    assert "(what libraries said: " in lines[0]
+
+
+FULL = """
+import resource, signal, sys
+from posenc_jax.cli import main
+from posenc_jax.runs import checkpoint
+size = int(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+write = checkpoint.Checkpoints._write
+def limited(*arguments):  # the disk fills while the first checkpoint is written
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    write(*arguments)
+checkpoint.Checkpoints._write = limited
+sys.exit(main(["train", "config.py", "--directory", "full"]))
+"""
+
+
+def test_a_full_disk_leaves_a_run_that_goes_on(folder, tmp_path):
+    (tmp_path / "config.py").write_text(RUN)
+    environment = processes.environment() | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    command = [sys.executable, "-c", FULL, "4000"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if ": train: " not in line]
+    assert len(lines) == 1, done.stderr
+    assert "could not save a checkpoint in" in lines[0]
+    assert "it needs at least" in lines[0]
+    assert "bytes, " in lines[0]
+    assert "run the same command again to go on" in lines[0]
+    command = [sys.executable, "-m", "posenc_jax", "train", "config.py", "--directory", "full"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, whole = (json.loads((place / RESULT).read_text()) for place in (tmp_path / "full", folder / "run"))
+    assert len(found["replicas"]) == len(whole["replicas"])
+
+
+IMPORTS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "posenc_jax.config":
+            os.kill(os.getpid(), int(sys.argv[1]))
+            sum(range(10**6))
+sys.meta_path.insert(0, Finder())
+from posenc_jax.cli import main
+sys.exit(main(["train", "config.py"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_while_it_imports(folder, number):
+    done = subprocess.run([sys.executable, "-c", IMPORTS, str(int(number))], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "posenc: stopped\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_while_it_works(monkeypatch, capsys, number):
+    cleared = []
+
+    def work(arguments):
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        finally:
+            cleared.append(True)
+
+    monkeypatch.setattr("posenc_jax.cli._run", work)
+    before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+    assert main(["list"]) == 128 + number
+    assert capsys.readouterr().err == "posenc: stopped\n"
+    assert cleared == [True]
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_commands_for_a_terminal_are_shown():
+    assert plain("a\x1b[2Jb\r\x07\n\tc\u202ed\x9b31m\ud800é日") == "a\\x1b[2Jb\\r\\x07\n\tc\\u202ed\\x9b31m\\ud800é日"
+    assert short("x" * 200) == "x" * 200
+    assert short("x" * 1000).endswith("xxx (1,000 characters)")
+
+
+def test_labels_that_command_a_terminal_are_shown_by_tables(capsys):
+    from posenc_jax.cli.scores import score_table
+    from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, text
+
+    table = TextTable("t\x1b[2J", ("a\x07",), "l", (("b\x1b]0;x",),), ("n\x9b",))
+    for shown in (text(table), markdown_table(table), latex_table(table, "x")):
+        assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in shown)
+    label = dataclasses.replace(CONFIG, label="x\x1b[31m")
+    assert "x\\x1b[31m" in score_table(label, [])
