@@ -7,6 +7,7 @@ import pytest
 from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import main
+from posenc_jax.file_names import file_name
 
 SMALL = ["--d-model", "8", "--length", "16"]
 
@@ -33,7 +34,7 @@ def test_figures_a_page_and_properties_twice_the_same(home, capsys):
     assert max(map(len, text.splitlines())) <= 100
     assert "constant norm       yes    2 = sqrt(8 / 2)" in text
     assert "linear shift        no" in text
-    figures = ("Sinusoidal-heatmap", "learned-heatmap", "kernel")
+    figures = (f"{file_name('Sinusoidal')}-heatmap", "learned-heatmap", "kernel")
     names = {f"in/{figure}.{kind}" for figure in figures for kind in ("png", "pdf")}
     assert set(made(home / "one")) == {*names, "in/show.html"}
     assert made(home / "one") == made(home / "two")

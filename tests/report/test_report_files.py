@@ -17,7 +17,7 @@ from posenc_jax.report.page import page as page_of
 from posenc_jax.results import read_record, summarise
 
 FILES = ["report.html", "tables.md", "tables.tex", "figures/rsc.png", "figures/rsc.pdf"]
-FILES += ["figures/even-pairs.png", "figures/even-pairs.pdf", "results.parquet"]
+FILES += ["figures/even_pairs.png", "figures/even_pairs.pdf", "results.parquet"]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_the_page_loads_nothing_from_outside(page):
 
 
 def test_the_page_has_figures_tables_notes_configs_and_citations(page):
-    for anchor in ("curves-rsc", "scores-rsc", "curves-even-pairs", "scores-even-pairs"):
+    for anchor in ("curves-rsc", "scores-rsc", "curves-even_pairs", "scores-even_pairs"):
         assert page.count(f'id="{anchor}"') == 1
     text = " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", page, flags=re.S).split())
     assert "0.771 (21..40)" in text
@@ -88,11 +88,11 @@ def test_the_figures_are_valid_and_show_every_seed(page):
     assert seeds["y"][seeds["x"].index(12)] == score("rsc", "nope", 0, 1e-3, 12)
     band = next(shape for shape in curves["layout"]["shapes"] if shape["type"] == "rect")
     assert (band["x0"], band["x1"]) == (2, 8)
-    chance = [shape["y0"] for shape in data["curves-even-pairs"]["layout"]["shapes"] if shape["type"] == "line"]
+    chance = [shape["y0"] for shape in data["curves-even_pairs"]["layout"]["shapes"] if shape["type"] == "line"]
     assert chance == [0.5]
     published = data["scores-rsc"]["data"][-1]
     assert published["x"] == [0.986, 0.771, 0.289, 0.0, 0.0]
-    assert data["scores-even-pairs"]["data"][-1]["x"] == []  # words are no points
+    assert data["scores-even_pairs"]["data"][-1]["x"] == []  # words are no points
 
 
 def test_an_encoding_looks_the_same_everywhere(built):

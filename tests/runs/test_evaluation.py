@@ -313,3 +313,10 @@ def test_what_was_not_trained_is_refused(finished):
     (finished / "group-000" / "result.json").unlink()
     with pytest.raises(RefusedError, match="is not finished: run it to the end first"):
         evaluate(finished)
+
+
+def test_lengths_beyond_memory_are_refused(finished):
+    before = contents(finished)
+    with pytest.raises(RefusedError, match=r"^evaluation.lengths = 1000000 is too large: .*; lower it to \d+ or less$"):
+        evaluate(finished, lengths=(2, 1_000_000), posenc=parse("rope"))
+    assert contents(finished) == before

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from posenc_jax.file_names import file_name
 from posenc_jax.show import page, paper, projections, properties
 from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts, by_offset, distances
 from posenc_jax.show.properties import NAMES
@@ -123,5 +124,5 @@ def test_the_page_needs_nothing_else():
     assert len(set(names)) == len(names)
     outside = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
     assert not re.search(r"(src|href)=", outside)
-    assert len(figures["b-attention-decoder"]["data"]) == 4
+    assert len(figures[f"{file_name('<b>')}-attention-decoder"]["data"]) == 4
     assert figures["kernel"]["data"][-1]["y"][0] == 1.0

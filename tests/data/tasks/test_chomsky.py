@@ -177,8 +177,8 @@ def test_settings_and_class_facts():
         assert (task.metric, task.length_per, task.model_kind) == ("accuracy", "step", "encoder_only")
         assert task.chance == 1 / task.num_classes
         assert task.num_test_examples(3) is None
-    assert EvenPairs(max_length=40.0) == EvenPairs()
-    assert hash(EvenPairs(max_length=40.0)) == hash(EvenPairs())
+    assert EvenPairs(max_length=np.int64(40)) == EvenPairs()
+    assert hash(EvenPairs(max_length=np.int64(40))) == hash(EvenPairs())
     with pytest.raises(ValueError, match=r"EvenPairs: max_length = 0, but lengths start at 1: set it to 1 or more"):
         EvenPairs(max_length=0)
 
