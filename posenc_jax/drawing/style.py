@@ -9,6 +9,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from posenc_jax.drawing.plain import plain
+
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
@@ -31,7 +33,10 @@ def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     names = short_names(labels)
     return {
         label: Style(
-            names[label], COLORS[i % len(COLORS)], DASHES[i // len(COLORS) % len(DASHES)], MARKERS[i % len(MARKERS)]
+            plain(names[label]),
+            COLORS[i % len(COLORS)],
+            DASHES[i // len(COLORS) % len(DASHES)],
+            MARKERS[i % len(MARKERS)],
         )
         for i, label in enumerate(labels)
     }
