@@ -1,12 +1,29 @@
 """Strictness for all tests: arrays of different ranks never mix unnoticed. And their memory, kept within bounds."""
 
 import os
+from pathlib import Path
 
 import jax
 import pytest
 import session
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# The files that take longest, in this order: begun last, one would keep a single process busy at the end.
+LONGEST = (
+    "analysis/test_contract.py",
+    "runs/test_kill.py",
+    "runs/test_replicas.py",
+    "models/test_decoding.py",
+    "runs/test_inference.py",
+    "cli/test_inference_commands.py",
+    "runs/test_evaluation.py",
+)
+_PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -246,7 +246,7 @@ def vmap(layer: Layer) -> Findings:
     """Mapped over rows."""
     causal = layer.masks[-1]
 
-    def one(params, key, row):
+    def one(params: tuple[Params, ...], key: Key, row: Any) -> Array:
         x, queries, places, cache = jax.tree.map(lambda a: a[None], row)
         return layer.call(layer.encodings, causal, params, x, queries, places, cache, key)[0][0]
 
@@ -330,7 +330,7 @@ def blocks(layer: Layer) -> Findings:
     weights = np.abs(noise(1, DIMS.num_heads, TOKENS, TOKENS))
 
     @compiled
-    def terms(params, q, k, of_keys, weights, geometry):
+    def terms(params: Any, q: Any, k: Any, of_keys: Any, weights: Any, geometry: Any) -> Any:
         return [
             (
                 e.bias(p, g),
@@ -341,7 +341,7 @@ def blocks(layer: Layer) -> Findings:
             for e, p, g, t in zip(layer.encodings, params, geometry, of_keys)
         ]
 
-    of_tokens = compiled(token_terms, static_argnums=0)(layer.encodings, layer.params, X[:1], tokens)
+    of_tokens = layer.terms(layer.encodings, layer.params, X[:1], tokens)
     apart = tuple(dataclasses.replace(g, contiguous=False) for g in seen)
     whole = terms(layer.params, q, k, of_tokens, weights, apart)
     total = jax.tree.map(np.zeros_like, whole)
@@ -370,7 +370,7 @@ def gradients(layer: Layer) -> Findings:
     causal = layer.masks[-1]
     functional = noise(2, CALL, DIMS.num_heads * DIMS.head_dim)
 
-    def loss(params, x, queries, places, cache, key):
+    def loss(params: Any, x: Any, queries: Any, places: Any, cache: Any, key: Any) -> Array:
         out, _ = layer.call(layer.encodings, causal, params, x, queries, places, cache, key, train=True)
         return (out * functional).sum()
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.invariance import Reveal
-from posenc_jax.analysis.layer import compiled
+from posenc_jax.analysis.layer import Encodings, compiled
 from posenc_jax.encodings import (
     Dims,
     Slot,
@@ -27,7 +27,7 @@ from posenc_jax.encodings import (
     token_terms,
 )
 from posenc_jax.encodings.attention import UNFUSABLE
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Geometry, Params, Sequence, Terms
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 FORMAT = "posenc golden 1"
@@ -126,14 +126,14 @@ def record(slot: Slot, dtype: Any = np.float64) -> Record:
     return {"parameters": shapes, "positions_seen": seen, "outputs": outputs}
 
 
-def _sequence(encodings: tuple[PositionalEncoding, ...]) -> Sequence:
+def _sequence(encodings: Encodings) -> Sequence:
     axes = encodings[0].position_axes if encodings else None
     assert not isinstance(axes, int), f"{encodings[0]}: give the spec of a catalogue row plain positions, as by grid"
     positions, tokens, types = (np.array([a], np.int32) for a in (POSITIONS, TOKENS, TOKEN_TYPES))
     return Sequence(positions, np.array([LENGTH], np.int32), tokens, None, types)
 
 
-def _outputs(encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[str, Array], list[Array]]:
+def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[str, Array], list[Array]]:
     tokens, key = _sequence(encodings), jax.random.key(0)
     x, q, k, v = (jnp.asarray(a, dtype)[None] for a in arrays().values())
     acts_on = frozenset().union(*(e.acts_on for e in encodings))
@@ -158,17 +158,25 @@ def _outputs(encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[st
     return found, [s.positions for s in map_slot(encodings, tokens, key=key)]
 
 
-def _encoded(encodings, params, q: Array, k: Array, seen: tuple[Geometry, ...]) -> dict[str, Array]:
+def _encoded(
+    encodings: Encodings, params: tuple[Params, ...], q: Array, k: Array, seen: tuple[Geometry, ...]
+) -> dict[str, Array]:
     for e, p, g in zip(encodings, params, seen, strict=True):
         q = e.encode_queries(p, q, g.q_positions, g.q_length)
         k = e.encode_keys(p, k, g.k_positions, g.k_length)
     return {"q": q[0], "k": k[0]}
 
 
-def _attention(encodings, params, heads, seen, terms) -> dict[str, Array]:
+def _attention(
+    encodings: Encodings,
+    params: tuple[Params, ...],
+    heads: tuple[Array, Array, Array],
+    seen: Geometry | tuple[Geometry, ...],
+    terms: tuple[Terms, ...],
+) -> dict[str, Array]:
     """Logits, or weights where an encoding replaces the softmax; the output, where one adds to it or none acts."""
 
-    def run(encodings, params, seen, terms):
+    def run(encodings: Encodings, params: Any, seen: Any, terms: Any) -> Any:
         q, k, v = heads
         return attend(q, k, v, encodings, params, seen, terms, implementation="reference", return_weights=True)
 

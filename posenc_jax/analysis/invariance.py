@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import DIMS, Layer, compiled, noise, seen_by
+from posenc_jax.analysis.layer import DIMS, Encodings, Layer, compiled, noise, seen_by
 from posenc_jax.encodings import Geometry, PositionalEncoding, Sequence, attend, embed, token_terms
-from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.base import Array, Params, Terms
 
 SHIFTS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
 TOKENS = 16
@@ -88,7 +88,9 @@ class Program:
         own_softmax = any("normalize" in e.acts_on for e in encodings)
         adds = any("value_term" in e.acts_on for e in encodings)
 
-        def run(encodings, params, seen, terms) -> tuple[Array, Array]:
+        def run(
+            encodings: Encodings, params: tuple[Params, ...], seen: tuple[Geometry, ...], terms: tuple[Terms, ...]
+        ) -> tuple[Array, Array]:
             found = attend(q, k, v, encodings, params, seen, terms, implementation="reference", return_weights=True)
             assert isinstance(found, tuple)
             return found

@@ -46,7 +46,7 @@ class Layer:
       initial: the encodings' parameters as initialised. params: perturbed, in float64, since tables that start at zero
         would hide everything.
       masks: values of ``causal`` that make sense. key: for random positions.
-      program: `call`, compiled. traces: how often `call` was traced.
+      program: `call`, compiled. terms: `token_terms`, compiled. traces: how often `call` was traced.
     """
 
     def __init__(self, encodings: Encodings):
@@ -59,6 +59,7 @@ class Layer:
         self.masks = (True,) if any(e.causal_only for e in encodings) else (True, False)
         self.traces = 0
         self.program = compiled(self.call, static_argnums=(0, 1))
+        self.terms = compiled(token_terms, static_argnums=0)
 
     def init(self) -> tuple[Params, ...]:
         """The encodings' parameters, always from one key."""
@@ -90,7 +91,7 @@ class Layer:
         """
         rows, tokens = x.shape[:2]
 
-        def fill(array, value=0):
+        def fill(array: np.ndarray, value: int = 0) -> np.ndarray:
             rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
             return np.concatenate([array, rest], axis=1)
 
@@ -99,11 +100,11 @@ class Layer:
         length = np.broadcast_to(by_token(length), (rows, tokens))
         queries = self.sequence(x, fill(positions), fill(segment_ids), fill(length))
 
-        def unused(array, random=True):
+        def unused(array: Any, random: bool = True) -> np.ndarray:
             shape = (rows, PLACES, *array.shape[2:])
             return noise(*shape).astype(array.dtype) if random else np.zeros(shape, array.dtype)
 
-        terms = jax.eval_shape(lambda p, x: token_terms(self.encodings, p, x, queries), self.params, x)
+        terms = jax.eval_shape(self.terms, self.encodings, self.params, x, queries)
         kv = np.zeros((rows, CALL, DIMS.num_kv_heads, DIMS.head_dim), x.dtype)
         fields = {name: unused(getattr(queries, name), False) for name in _CACHED}
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
@@ -135,7 +136,7 @@ class Layer:
         self.traces += 1
         rows = np.arange(x.shape[0])[:, None]
 
-        def write(old, new):
+        def write(old: Array, new: Array) -> Array:
             return jnp.asarray(old).at[rows, places].set(new, mode="drop")
 
         cache = cache | {name: write(cache[name], getattr(queries, name)) for name in _CACHED}
@@ -151,7 +152,13 @@ class Layer:
         return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
 
     def run(
-        self, causal: bool, *tokens: np.ndarray, cache: Cache | None = None, encodings=None, params=None, **options
+        self,
+        causal: bool,
+        *tokens: np.ndarray,
+        cache: Cache | None = None,
+        encodings: Encodings | None = None,
+        params: tuple[Params, ...] | None = None,
+        **options: Any,
     ) -> tuple[np.ndarray, Cache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
         x, queries, places, empty = self.arguments(*tokens, **options)
@@ -163,7 +170,7 @@ class Layer:
 
 
 def seen_by(
-    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Key, **options
+    encodings: Encodings, queries: Sequence, keys: Sequence, causal: bool, key: Key, **options: Any
 ) -> tuple[Geometry, ...]:
     """The call as each of the encodings (one at least) sees it."""
     seen = geometries(encodings, queries, keys, num_heads=DIMS.num_heads, causal=causal, key=key, **options)

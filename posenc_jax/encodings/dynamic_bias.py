@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
+from posenc_jax.encodings.value import check_at_most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,8 @@ class DynamicBias(PositionalEncoding):
     distance once. Traced ones (packed rows, random positions) need it for every pair: depth d_model // 4 numbers for
     each, which are made anew in the backward pass where they would be many.
 
-    Fields: ``depth``; ``log_distance``, off as in x-transformers, where it went less far beyond the length of training.
+    Fields: ``depth``, up to 64; ``log_distance``, off as in x-transformers, where it went less far beyond the length of
+    training.
     Parameters, uniform within 1 / sqrt(inputs) as in torch: ``weight_0 [1, d_model // 4]``, ``bias_0``, ..., of which
     the last lead to H.
 
@@ -62,6 +64,7 @@ class DynamicBias(PositionalEncoding):
 
     def check_fields(self) -> None:
         """Refuses a perceptron without hidden layers."""
+        check_at_most(self, {"depth": 64}, "DynamicBias.")
         if self.depth < 1:
             raise ValueError(f"DynamicBias.depth = {self.depth} must be at least 1 hidden layer: x-transformers has 2")
 

@@ -12,15 +12,16 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import check_at_most
 
 _CHUNK = 32  # positions integrated at a time
 _QUERY, _KEY, _VALUE = range(3)
 
 
-def flow(params: Params, time: Array, state: Array) -> Array:
+def flow(params: Params, time: jax.Array, state: jax.Array) -> jax.Array:
     """The velocity ``h(t, p) = [relu([p, t] W_1 + b_1), t] W_2 + b_2`` of a state ``[d]``."""
 
-    def affine(x: Array, weight: Array, bias: Array) -> Array:
+    def affine(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
         return jnp.matmul(x, weight[:-1], precision="highest") + time * weight[-1] + bias
 
     return affine(jax.nn.relu(affine(state, params["w_1"], params["b_1"])), params["w_2"], params["b_2"])
@@ -48,8 +49,8 @@ class FLOATER(PositionalEncoding):
     Fractional positions blend their neighbours' vectors; negative ones (padding on the left) count as 0, and positions
     from ``max_len`` on give NaN.
 
-    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there; ``max_len`` positions at
-    most. Raises ValueError in `check` for a longer model.
+    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there, 1000 at most; ``max_len``
+    positions at most. Raises ValueError in `check` for a longer model.
     """
 
     step: float = 0.01
@@ -79,6 +80,7 @@ class FLOATER(PositionalEncoding):
         """Refuses steps that do not advance."""
         if not self.step > 0:
             raise ValueError(f"FLOATER.step = {self.step} must be positive: the authors' code has 0.01")
+        check_at_most(self, {"substeps": 1000}, "FLOATER.")
         for field in ("substeps", "max_len"):
             if getattr(self, field) < 1:
                 raise ValueError(f"FLOATER.{field} = {getattr(self, field)} must be at least 1")
@@ -130,14 +132,14 @@ class FLOATER(PositionalEncoding):
         chunks = -(-(min(int(needed), self.max_len) if known else self.max_len) // _CHUNK)
 
         @jax.checkpoint
-        def solve(state: Array, first: Array) -> tuple[Array, Array]:
+        def solve(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             """From the state at position ``first`` on: that after the chunk, and those of its positions."""
             return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, jnp.arange(_CHUNK))
 
-        def skip(state: Array, first: Array) -> tuple[Array, Array]:
+        def skip(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             return state, jnp.zeros((_CHUNK, *state.shape), state.dtype)
 
-        def chunk(state: Array, first: Array) -> tuple[Array, Array]:
+        def chunk(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             return solve(state, first) if known else jax.lax.cond(first < needed, solve, skip, state, first)
 
         _, table = jax.lax.scan(chunk, params["start"][which], _CHUNK * jnp.arange(chunks))
@@ -150,11 +152,11 @@ class FLOATER(PositionalEncoding):
         vectors = vectors[..., : heads * head_dim].reshape(*vectors.shape[:2], heads, head_dim).swapaxes(1, 2)
         return (x.astype(vectors.dtype) + vectors).astype(x.dtype)
 
-    def _advance(self, params: Params, state: Array, position: Array) -> Array:
+    def _advance(self, params: Params, state: jax.Array, position: jax.Array) -> jax.Array:
         """From the state at a position to that at the next: ``substeps`` Runge-Kutta steps."""
         h = self.step / self.substeps
 
-        def substep(p: Array, i: Array) -> tuple[Array, None]:
+        def substep(p: jax.Array, i: jax.Array) -> tuple[jax.Array, None]:
             t = (position * self.substeps + i).astype(p.dtype) * h
             k_1 = flow(params, t, p)
             k_2 = flow(params, t + h / 3, p + h * (k_1 / 3))

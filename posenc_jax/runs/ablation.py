@@ -15,6 +15,7 @@ from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.damage import refuse_damaged_metrics
 from posenc_jax.runs.directory import (
     cell_directory,
     changed_code,
@@ -73,7 +74,10 @@ def ablate(
             refuse_changed_code(directory, changed_code(place, digests(cell)))
     to_run = [cell for cell, place in places.items() if not complete(place, cell)]
     for cell, place in places.items():  # what is damaged beyond repair is told before hours of training, not after
-        _code_of(results_by_group(place, cell, _left_out))
+        found = results_by_group(place, cell, _left_out)
+        _code_of(found)
+        for group, result in found:
+            refuse_damaged_metrics(group, result)
     for cell in to_run:
         check_run(cell)
     with locked(directory):

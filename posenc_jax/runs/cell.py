@@ -22,7 +22,7 @@ from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.damage import put_result_aside, refuse_lost_rows
+from posenc_jax.runs.damage import put_result_aside, refuse_damaged_metrics, refuse_lost_rows
 from posenc_jax.runs.directory import (
     Group,
     check_writable,
@@ -32,6 +32,7 @@ from posenc_jax.runs.directory import (
     refuse_other,
     replicas_of,
     results,
+    results_by_group,
 )
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
@@ -82,6 +83,8 @@ def run(
         on_damage = functools.partial(put_result_aside, note=reporter.note)
         done = {replica for result in results(directory, on_damage=on_damage) for replica in replicas_of(result)}
         missing = [replica for replica in config.replicas if replica not in done]
+        for group_directory, result in results_by_group(directory):
+            refuse_damaged_metrics(group_directory, result)
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
             return results(directory, config)
@@ -113,13 +116,13 @@ class Engine:
         bit_exact = record_environment(group, now, self.reporter.note)
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
             try:
-                state = self._train(group, checkpoints)
+                state, log = self._train(group, checkpoints)
             finally:
                 self.supply.close()
-        result = self._measure(group, state)
-        write_atomically(group.directory / "result.json", sealed_line({**result, "bit_exact": bit_exact}))
+        result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
+        write_atomically(group.directory / "result.json", sealed_line(result))
 
-    def _train(self, group: Group, checkpoints: Checkpoints) -> Any:
+    def _train(self, group: Group, checkpoints: Checkpoints) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
         restored = checkpoints.restore(
             abstract_state(config, group.size), set_aside=True, misfit=functools.partial(misfit, group)
@@ -168,7 +171,7 @@ class Engine:
             if signal is not None:
                 checkpoints.wait()
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
-        return state
+        return state, log
 
     def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
         """The training program, one for each shape of what it is fed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import Group, checkpoint_steps
@@ -25,6 +26,17 @@ def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> No
     )
 
 
+def refuse_damaged_metrics(group: Path, result: dict) -> None:
+    """DamagedFileError when the metrics of a finished group are not those that there were when it was finished."""
+    log, written = Log(group / "metrics.jsonl"), result.get("metrics_sha256")
+    if not log.path.exists() or written in (None, log.digest_of_all()):
+        return
+    way_out = (
+        f"restore it, or move it away, and only the course of training is lost, or move {group} away to train it again"
+    )
+    raise DamagedFileError(log.path, log.problem(), way_out)
+
+
 def refuse_lost_rows(group: Group, log: Log, checkpoints: Checkpoints, step: int) -> None:
     """DamagedFileError when the metrics up to a checkpoint are not those that were there when it was saved."""
     if checkpoints.rows_at(step) in (None, log.digest_up_to(step)):
@@ -33,4 +45,4 @@ def refuse_lost_rows(group: Group, log: Log, checkpoints: Checkpoints, step: int
     way_out = f"move {group.directory} away to train it again"
     if whole:
         way_out = f"move {checkpoints.at(step)} away and run the same command again, to go on from step {whole[-1]}"
-    raise DamagedFileError(log.path, log.problem(step), f"restore it, or {way_out}")
+    raise DamagedFileError(log.path, log.problem(), f"restore it, or {way_out}")

@@ -133,7 +133,7 @@ _RESULT = {
             "seed": int,
             "learning_rate": float,
             "diverged_at?": int,
-            "validation": {str: (float, type(None))},
+            "validation": {str: (float, type(None), list)},  # a classifier's has its confusions
             "evaluation": [{"length": int}],
             "parameters_sha256?": str,
         }

@@ -9,12 +9,14 @@ numbers of four bytes::
     activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array
     logits        4 N C
-    evaluation    the largest of 3 N (M + F), 4 N C, 4 N M + 2 H Q K: one layer at a time
+    positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
+    evaluation    the largest of 2 N M + 2.5 N F, 4 N C, 4 N M + H Q K (and one more for each such hook): one layer
+                  at a time
     decoding      keys and values of all layers, for every output that is followed, and 3 C
 
-Measured against XLA:CPU's own plan of its memory (`compiled.memory_analysis`) for models of width 16 to 128, with all
-kinds of attention, the estimate lies between 0.7 and 1.4 times what is planned. What is not in a config is left out:
-the corpus of a task on text, XLA's programs, the interpreter.
+Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 32 to 256 in which now one part is the
+largest and now another, the estimate is 0.7 to 1.4 times as much. What is not in a config is left out: the corpus of a
+task on text, XLA's programs, the interpreter.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from posenc_jax.training.generation import CHUNK, new_tokens
 from posenc_jax.training.step import buckets
 
 _BYTES = 4
-_DRAW = 8
+_DRAW = 6
 """Arrays as long as there are positions that a draw chooses among."""
 
 
@@ -74,7 +76,8 @@ class Memory:
     @property
     def step(self) -> int:
         """What a training step takes besides."""
-        return self.gradients + self.batch + self.activations + self.attention + self.logits + self.positions
+        forward = self.activations + self.attention + self.logits
+        return self.gradients + self.batch + max(forward, self.positions)
 
     @property
     def measuring(self) -> int:
@@ -189,12 +192,15 @@ def _activations(run: Run, batch: _Batch) -> int:
 def _attention(run: Run, batch: _Batch) -> int:
     total = 0
     for stack in STACKS[run.task.model_kind]:
-        slot = getattr(run.slots, stack)
-        period = len(slot) if slot and isinstance(slot[0], tuple) else 1
-        arrays = [3 + sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(period)]
-        of_layers = sum(arrays[layer % period] for layer in range(run.model.num_layers))
-        total += of_layers * run.model.num_heads * batch.attended[stack]
+        arrays = sum(3 + more for more in _more_arrays(run, stack))
+        total += arrays * run.model.num_heads * batch.attended[stack]
     return total
+
+
+def _more_arrays(run: Run, stack: str) -> list[int]:
+    """In each layer, the hooks of its encodings that need an array of the size of the logits."""
+    slot = getattr(run.slots, stack)
+    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.num_layers)]
 
 
 def _drawn(run: Run, rows: int) -> int:
@@ -207,15 +213,18 @@ def _evaluation(run: Run, at_once: int) -> int:
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         width, decoder_width = run.task.width(bucket.max_length), _decoder_width(run, bucket.max_length)
         batch = _Batch(bucket.chunk, width, decoder_width, model.pooling is not None)
-        attended = max(batch.attended[stack] for stack in STACKS[run.task.model_kind])
+        attended = max(
+            (1 + max(_more_arrays(run, stack))) * batch.attended[stack] for stack in STACKS[run.task.model_kind]
+        )
         tokens = bucket.chunk * max(width, decoder_width)
         most = max(
             most,
-            3 * tokens * (model.d_model + hidden_width(model)),
+            tokens * (2 * model.d_model + 5 * hidden_width(model) // 2),
             4 * batch.targets * run.task.num_classes,
-            4 * tokens * model.d_model + 2 * model.num_heads * attended,
+            4 * tokens * model.d_model + model.num_heads * attended,
         )
-    return most + (_drawn(run, 1) if run.evaluation.lengths else 0)
+        most = max(most, _drawn(run, bucket.chunk))
+    return most
 
 
 def _scores(run: Run, at_once: int) -> int:

@@ -47,12 +47,12 @@ def transformation(config: Optimizer) -> optax.GradientTransformation:
     return adam if config.clip_norm is None else optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
 
 
-def updated(config: Optimizer, params: Any, direction: Any, rate: Array) -> Any:
+def updated(config: Optimizer, params: Any, direction: Any, rate: jax.Array) -> Any:
     """``params - rate (direction + weight_decay params)``: decoupled decay (Loshchilov & Hutter 2019), of matrices
     that are not an encoding's own only.
     """
 
-    def update(path: tuple[Any, ...], p: Array, d: Array) -> Array:
+    def update(path: tuple[Any, ...], p: jax.Array, d: jax.Array) -> jax.Array:
         decay = config.weight_decay if decays(path, p) else 0.0
         return p - rate * (d + decay * p) if decay else p - rate * d
 

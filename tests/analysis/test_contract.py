@@ -42,7 +42,10 @@ TOGETHER = [
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape",
     "grape_m | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
     "xpos | grape_a | stick_breaking",
-    "shape | sinusoidal | cape | sinusoidal",
+    "interpolated(factor=4) | pope",
+    "pose(target_length=4096) | rope | shape | sinusoidal | cape | sinusoidal",
+    "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)) | learned | within_segment(separators=(1, 2)) | sinusoidal"
+    " | segment_index(separators=(1, 2)) | rope | within_section | sinusoidal | section_index | learned(4)",
 ]
 # The first row of each class that is not among them; the others are left to the slow tests.
 ALONE = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from posenc_jax.cli import main
 from posenc_jax.config import to_json
 
 RUN = """
@@ -44,6 +45,10 @@ FILES = {
     "syntax.py": "x = 1\nconfig = Run(\n",
     "typo.py": RUN.replace("batch_size", "batchsize"),
     "wrong.py": RUN.replace("steps=100", "steps=0"),
+    "floats.py": RUN.replace("steps=100", "steps=100.0"),
+    "bools.py": RUN.replace("seeds=(0, 1)", "seeds=(True, False)"),
+    "exits.py": "import sys\nsys.exit(0)\n",
+    "escaped.py": RUN + "from posenc_jax import Ablation\nconfig = Ablation(name='../../escaped', runs=(config,))\n",
     "gone.py": "import posenc_jax.nothing\n",
     "notes.txt": "no config\n",
     "plain": "a file\n",
@@ -149,10 +154,105 @@ REFUSED = {
     "nobody's home": (["report", "~nosuchuser/x"], ["~nosuchuser/x: there is no home", "write the path in full"]),
     "nobody's directory": ([*TRAIN, "--directory", "~nosuchuser/x"], ["there is no home", "write the path in full"]),
     "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),
+    "more steps than are counted": (
+        [*TRAIN, "--training.steps", "1" + 18 * "0"],
+        ["Training.steps = 1000", "2147483647"],
+    ),
+    "a number of thousands of digits": ([*TRAIN, "--training.steps", 5000 * "9"], ["--training.steps"]),
+    "a float for a count": ([*TRAIN, "--training.steps", "100.0"], ["--training.steps", "'100.0'"]),
+    "floats for counts in a file": (
+        ["train", "floats.py"],
+        ["floats.py, line 9", "Training.steps = 100.0", "type int"],
+    ),
+    "bools for seeds in a file": (
+        ["train", "bools.py"],
+        ["bools.py, line 6", "Run.seeds[0] = True must be of type int"],
+    ),
+    "a warm-up beyond any step": (
+        [*TRAIN, "--optimizer.warmup-steps", "1" + 12 * "0"],
+        ["Optimizer.warmup_steps", "2147483647"],
+    ),
+    "a task of endless length": (
+        [*TRAIN, "--task.max-length", "1000000000"],
+        ["max_length = 1000000000 must be at most 1048576"],
+    ),
+    "a task of endless symbols": (
+        [*TRAIN, "--task.num-symbols", "1000000000"],
+        ["num_symbols = 1000000000 must be at most 1048576"],
+    ),
+    "an endless width": ([*TRAIN, "--model.d-model", "1000000000"], ["d_model = 1000000000 must be at most 1048576"]),
+    "endless layers": ([*TRAIN, "--model.num-layers", "1000000"], ["num_layers = 1000000 must be at most 1024"]),
+    "an endless hidden width": ([*TRAIN, "--model.mlp-dim", "1" + 12 * "0"], ["mlp_dim = 1000", "2147483647"]),
+    "an endless length": ([*TRAIN, "--evaluation.lengths", "1000000000"], ["length 1000000000 is above 1048576"]),
+    "endless examples": ([*TRAIN, "--evaluation.num-examples", "1" + 12 * "0"], ["num_examples = 1000", "2147483647"]),
+    "too many examples": (
+        [*TRAIN, "--evaluation.num-examples", "1000000000"],
+        ["evaluation.num_examples = 1000000000 must be at most 10000000"],
+    ),
+    "endless validation": (
+        [*TRAIN, "--training.validation-batches", "1000000000"],
+        ["training.validation_batches = 1000000000 must be at most 1000000"],
+    ),
+    "an endless group": (
+        [*TRAIN, "--execution.group-size", "1000000"],
+        ["execution.group_size = 1000000 must be at most 65536"],
+    ),
+    "positions beyond int32": (
+        [*TRAIN, "--posenc", "randomized(max_position=2147483648)|rope"],
+        ["--posenc: ", "Randomized.max_position = 2147483648", "2147483647"],
+    ),
+    "eps without end": ([*TRAIN, "--optimizer.eps", "inf"], ["optimizer.eps = inf must be positive", "3.4e+38"]),
+    "eps that float32 does not hold": ([*TRAIN, "--optimizer.eps", "1e-300"], ["optimizer.eps = 1e-300", "1.2e-38"]),
+    "decay without end": ([*TRAIN, "--optimizer.weight-decay", "inf"], ["optimizer.weight_decay = inf", "3.4e+38"]),
+    "a norm without end": ([*TRAIN, "--optimizer.clip-norm", "inf"], ["clip_norm = inf", "None for no clipping"]),
+    "a moment of 1 in float32": ([*TRAIN, "--optimizer.b2", "0.999999999"], ["optimizer.b2 = 0.999999999", "float32"]),
+    "a rate that float32 does not hold": ([*TRAIN, "--learning-rates", "1e300"], ["learning_rates: 1e+300", "3.4e+38"]),
+    "no place": ([*TRAIN, "--directory", ""], ["--directory: '' names no place", "`.` for this one"]),
+    "no place for an ablation": (["ablate", "ablation.py", "--directory="], ["--directory: '' names no place"]),
+    "no run to evaluate": (["evaluate", ""], ["'' names no place"]),
+    "no ablation to report": (["report", ""], ["'' names no place"]),
+    "no place for data": (["data", "prepare", "help/en-de", "--directory", ""], ["'' names no place"]),
+    "a config that ends the program": (
+        ["train", "exits.py"],
+        ["exits.py, line 2: it ends the program (0)", "assigns `config`"],
+    ),
+    # Its place is one in runs/, where a run lies already.
+    "an ablation that names another place": (
+        ["ablate", "escaped.py"],
+        ["runs/escaped-ea03bc47 holds a single run, not an ablation"],
+    ),
     "list nothing": (["list", "rop"], ["'rop'", "did you mean 'rope'"]),
 }
 # These ask the devices, or run a task: they come last, since a backend starts in the process and stays.
 REFUSED_BY_DEVICES = {
+    "a batch beyond memory": (
+        [*TRAIN, "--training.batch-size", "1000000000"],
+        ["training.batch_size = 1000000000 is too large: rsc rope takes about", "this machine has", "lower it to"],
+    ),
+    "a length of training beyond memory": (
+        [*TRAIN, "--task.max-length", "1048576"],
+        ["task.max_length = 1048576 is too large", "attention: ", "lower it to"],
+    ),
+    "a vocabulary beyond memory": (
+        [*TRAIN, "--task.num-symbols", "1048576", "--model.d-model", "65536"],
+        ["is too large", "lower it to"],
+    ),
+    "a width beyond memory": (
+        [*TRAIN, "--model.d-model", "1048576"],
+        ["model.d_model = 1048576 is too large", "lower it to"],
+    ),
+    "a length beyond memory": (
+        [*TRAIN, "--evaluation.lengths", "4", "1000000"],
+        ["evaluation.lengths = 1000000 is too large", "evaluation: ", "lower it to"],
+    ),
+    "a table beyond memory": (
+        [*TRAIN, "--posenc", "learned(1000000000)"],
+        ["learned.max_len = 1000000000 is too large", "lower it to"],
+    ),
+    "draws beyond memory": (
+        [*TRAIN, "--posenc", "randomized(max_position=2147483647, per='example')|rope"],
+        ["randomized.max_position = 2147483647 is too large", "positions: ", "lower it to"],
+    ),
     "devices": (
         [*TRAIN, "--execution.mode", "vmap", "--execution.data", "64", "--training.batch-size", "64"],
         ["= 64 devices are asked for"],
@@ -174,9 +274,10 @@ def folder(tmp_path_factory):
         "taken": json.dumps(to_json(config_of(folder / "run.py"))),
         "compared": json.dumps(to_json(config_of(folder / "ablation.py"))),
         "broken": "{",
+        "runs/escaped-ea03bc47": json.dumps(to_json(config_of(folder / "run.py"))),
         "elsewhere": '{"type": "gone_away.config:Run"}',
     }.items():
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True)
         (folder / name / "config.json").write_text(text)
     group = folder / "finished" / "group-000"
     shutil.copytree(folder / "taken", group.parent)
@@ -222,6 +323,7 @@ def test_one_clear_message_and_nothing_written(refused, name):
     assert got["code"] == 2
     assert "Traceback" not in message
     assert got["made"] == []
+    assert got["seconds"] < 2, "CPU seconds, imports apart"
     assert not got["backend"] or name in REFUSED_BY_DEVICES
 
 
@@ -231,6 +333,15 @@ def test_as_a_process(folder):
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "posenc: seeds: 1 is given twice; each replica must be different\n"
+
+
+@pytest.mark.parametrize("number", ["100000", "two", "0", "-1", "1e3", "2 "])
+def test_an_impossible_number_of_threads(folder, monkeypatch, capsys, number):
+    monkeypatch.setenv("NPROC", number)
+    monkeypatch.chdir(folder)
+    assert main(["train", "run.py"]) == 2
+    said = f"posenc: NPROC = {number!r} must be a number of threads, from 1 to 1024: set it, or unset it\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_damaged_checkpoint(folder):

@@ -61,14 +61,20 @@ def test_types_follow_the_key_and_no_other_draw():
 
 def test_types_and_queries_start_small(float64):
     config = Transformer(256, 1, 4, token_types=64, pooling="attention")
-    rngs = nnx.Rngs(params=jax.random.key(0), token_types=jax.random.key(1))
-    embedding, pooling = Embedding(config, 300, rngs=rngs), AttentionPooling(config, rngs=rngs)
-    for drawn in (embedding.types, pooling.queries):
-        np.testing.assert_allclose(np.std(drawn[...]), 0.02, rtol=0.03)
-    x = embedding(np.arange(300)[None], np.arange(300)[None] % 64)
+    types = np.arange(300)[None] % 64
+
+    @jax.jit
+    def start():
+        rngs = nnx.Rngs(params=jax.random.key(0), token_types=jax.random.key(1))
+        embedding, pooling = Embedding(config, 300, rngs=rngs), AttentionPooling(config, rngs=rngs)
+        x = embedding(np.arange(300)[None], types)
+        return (embedding.types[...], pooling.queries[...]), x, pooling(x, None, types)[1]
+
+    drawn, x, weights = start()
+    for values in drawn:
+        np.testing.assert_allclose(np.std(values), 0.02, rtol=0.03)
     np.testing.assert_allclose(np.std(x), 1.0, rtol=0.02)
     # So pooling starts close to the mean of a section: 1/4 or 1/5 for each of its tokens.
-    _, weights = pooling(x, None, np.arange(300)[None] % 64)
     np.testing.assert_allclose(np.max(weights), 0.25, atol=0.05)
 
 
@@ -238,7 +244,7 @@ def test_gradients_are_finite_without_sections_and_without_tokens(float64):
     def loss(state, x):
         return jnp.var(nnx.merge(graph, state)(x, types, types)[0])
 
-    grads, of_x = jax.grad(loss, (0, 1))(state, X[:2])
+    grads, of_x = jax.jit(jax.grad(loss, (0, 1)))(state, X[:2])
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((grads, of_x)))
     queries = np.asarray(nnx.merge(graph, grads).queries[...])
     assert (queries[[0, 2]] == 0).all()  # nothing to learn from sections that are not there
@@ -247,7 +253,7 @@ def test_gradients_are_finite_without_sections_and_without_tokens(float64):
 
 
 def test_bfloat16_pools_with_a_float32_softmax():
-    pooling, exact = (pooling_of(dtype=dtype) for dtype in ("bfloat16", "float32"))
+    pooling, exact = (jitted(pooling_of(dtype=dtype).__call__) for dtype in ("bfloat16", "float32"))
     x = X.astype(jnp.bfloat16)
     pooled, weights = pooling(x, REAL, TYPES)
     assert (pooled.dtype, weights.dtype) == (jnp.bfloat16, jnp.float32)

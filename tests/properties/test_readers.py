@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from posenc_jax.checksums import DamagedError, seal, unseal
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.config import Ablation, Run, from_json, to_json
@@ -24,7 +25,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.data.tokenizer import ByteTokenizer, tokenizer_from_bytes, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import read_json, read_rows
+from posenc_jax.runs.files import Log, read_json, sealed_line
 
 MANY = settings(
     max_examples=10_000, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -71,7 +72,7 @@ def read_row_file(data):
     path = FOLDER / "metrics.jsonl"
     path.write_bytes(data)
     with contextlib.suppress(RefusedError):
-        assert all(isinstance(row, dict) for row in read_rows(path))
+        Log(path).cut_back(75)
 
 
 def read_html(text):
@@ -172,7 +173,7 @@ def mutated(data):
 
 
 RESULT = json.dumps({"replicas": [{"seed": 0, "evaluation": [{"exact_match": 0.5}], "diverged_at": None}]}).encode()
-ROWS = b'{"step": 50, "seed": 0, "loss": 0.25}\n{"step": 100, "seed": 0, "loss": 0.125}\n'
+ROWS = "".join(sealed_line({"step": step, "seed": 0, "loss": 0.25}) for step in (50, 75, 100)).encode()
 PAGE = (
     '<h1 id="a">T</h1><div class="relatedtopics"><p id="b">x<span class="WIN">y</span></p></div><meta name="keywords">'
 )
@@ -242,6 +243,24 @@ def test_inputs_that_once_ended_otherwise(name, value):
 def test_whatever_is_read_gives_a_value_or_a_refusal(name):
     reader, inputs = READERS[name]
     MANY(given(inputs)(reader))()
+
+
+@pytest.mark.slow
+def test_every_document_comes_back_and_none_with_a_flipped_bit():
+    @MANY
+    @given(st.dictionaries(st.text(), anything, max_size=4), st.integers(0))
+    def comes_back(document, bit):
+        document = json.loads(json.dumps(document))
+        text = bytearray(json.dumps(seal(document)).encode())
+        if "checksum" not in document:
+            assert repr(unseal(bytes(text))) == repr((document, True))
+        bit %= 8 * len(text)
+        text[bit // 8] ^= 1 << bit % 8
+        with contextlib.suppress(DamagedError):
+            found, sealed = unseal(bytes(text))
+            assert not sealed or repr(found) == repr(document)
+
+    comes_back()
 
 
 @pytest.mark.slow

@@ -184,13 +184,28 @@ def test_lost_rows_are_refused_and_come_back_from_the_step_before(finished):
         run(CONFIG, finished)
     newest = group / "checkpoints" / "20"
     assert str(error.value) == (
-        f"{group / 'metrics.jsonl'} is damaged (it lacks rows up to step 20): restore it, or move {newest} away and "
-        "run the same command again, to go on from step 10"
+        f"{group / 'metrics.jsonl'} is damaged (its rows are not those that were written): restore it, or move "
+        f"{newest} away and run the same command again, to go on from step 10"
     )
     newest.rename(finished.parent / "20")
     run(CONFIG, finished)
     for name in ("metrics.jsonl", "result.json", "environment.json"):
         assert (group / name).read_bytes() == before[f"group-000/{name}"][1]
+
+
+def test_metrics_of_a_finished_group_are_compared(directory):
+    """Flipped, cut, or those of another group; moved away, the results stay."""
+    path, before = directory / CELL / "group-000" / "metrics.jsonl", contents(directory)
+    original = path.read_bytes()
+    lines = original.splitlines(keepends=True)
+    for content in (original.replace(b"1", b"2", 1), original[:-1] + b"X", b"".join(lines[:-1]), b"".join(lines[::-1])):
+        path.write_bytes(content)
+        for work in (lambda: ablate(ABLATION, directory), lambda: run(CONFIG, directory / CELL)):
+            with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged \(.*or move it away, and only the"):
+                work()
+    path.unlink()
+    ablate(ABLATION, directory, reporter=Notes())
+    assert contents(directory) == {name: content for name, content in before.items() if "metrics" not in name}
 
 
 def test_rows_that_are_damaged_everywhere_are_refused_by_line(finished):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from trained_runs import CONFIG, Notes, copy_of_the_run
 
 import posenc_jax
@@ -17,6 +18,7 @@ from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs import environment as environment_module
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.environment import _ELSEWHERE, code, differences, environment, threads
+from posenc_jax.runs.errors import RefusedError
 
 PACKAGE = Path(posenc_jax.__file__).parent
 SHOW = "import json; from posenc_jax.runs.environment import environment; print(json.dumps(environment()))"
@@ -103,6 +105,17 @@ def test_threads_without_affinity(monkeypatch):
     monkeypatch.delenv("NPROC", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on macOS
     assert threads() == os.cpu_count()
+
+
+def test_threads_as_asked_for(monkeypatch):
+    monkeypatch.setenv("NPROC", "3")
+    assert threads() == 3
+    monkeypatch.setenv("NPROC", "")  # as if unset, as XLA reads it
+    assert threads() >= 1
+    for odd in ("two", "0", "-1", "1.0", "100000", "99999999999999999999", "\u0663"):
+        monkeypatch.setenv("NPROC", odd)
+        with pytest.raises(RefusedError, match=r"NPROC = .* must be a number of threads, from 1 to 1024"):
+            threads()
 
 
 def test_new_seeds_under_other_code_are_noted_and_not_called_exact(tmp_path, monkeypatch):

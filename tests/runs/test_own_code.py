@@ -19,6 +19,7 @@ import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
+from posenc_jax.config import Evaluation
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
@@ -60,6 +61,10 @@ def unused(x):
     return x
 """
 
+# A few small programs, for every change of the code has its own.
+MODEL = dataclasses.replace(CONFIG.model, dropout=0.0)
+EVALUATION = Evaluation(lengths=(2,), num_examples=8)
+
 
 class Brought:
     """A folder of the user's, on the path, with an encoding in two files."""
@@ -78,7 +83,9 @@ class Brought:
         self.forget()
         importlib.invalidate_caches()
         cls = importlib.import_module(f"{self.package}.window").Window
-        cell = dataclasses.replace(CONFIG, posenc=(cls(),), seeds=(0,), label="own", table="copies")
+        cell = dataclasses.replace(
+            CONFIG, posenc=(cls(),), model=MODEL, evaluation=EVALUATION, seeds=(0,), label="own", table="copies"
+        )
         return dataclasses.replace(cell, **changes)
 
     def forget(self):

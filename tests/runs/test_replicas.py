@@ -45,19 +45,24 @@ def outcomes(calls, devices, posenc):
     "posenc", ["rope|learned", pytest.param("randomized(max_position=16)|rope", marks=pytest.mark.slow)]
 )
 def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc):
-    """Alone (with a spare), in groups of two, and in a group of four on two devices with a spare in it. So in mode
-    "map": one after the other is what each is alone.
+    """Alone (with a spare), in groups of two, and in a group of four on two devices, two on each one after the other,
+    with a spare in it.
     """
     calls = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
-    mapped = {"map alone": (1, (1,), "map"), "map both": (2, (0, 1), "map")}
-    found = outcomes(calls | mapped, 2, posenc)
+    found = outcomes(calls, 2, posenc)
     assert {name: found[name]["groups"] for name in calls} == {"alone": [2], "two groups": [2, 2], "four": [4]}
-    assert found["map alone"]["1"] == found["map both"]["1"]
     for name in calls:
         assert found[name]["0"] == found["four"]["0"], name
     assert found["two groups"]["1"] == found["four"]["1"]
     assert found["two groups"]["2"] == found["four"]["2"]
     assert len({found["four"][seed][0] for seed in "012"}) == 3
+
+
+@pytest.mark.slow
+def test_in_map_mode_each_is_what_it_is_alone():
+    """What a device does in mode "devices" with the replicas it has, without the devices."""
+    found = outcomes({"alone": (1, (1,), "map"), "both": (2, (0, 1), "map")}, 2, "rope|learned")
+    assert found["alone"]["1"] == found["both"]["1"]
 
 
 def replicas_of(directory):

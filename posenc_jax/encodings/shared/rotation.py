@@ -35,10 +35,14 @@ def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Ar
     x_f = turned.astype(dtype)
     if layout == "interleaved":
         pairs = x_f.reshape(*x_f.shape[:-1], planes, 2)
-        a, b = pairs[..., 0], pairs[..., 1]
-        out = jnp.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x_f.shape)
+        first, second = _turned(pairs[..., 0], pairs[..., 1], sin, cos)
+        out = jnp.stack([first, second], axis=-1).reshape(x_f.shape)
     else:
-        a, b = x_f[..., :planes], x_f[..., planes:]
-        out = jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+        out = jnp.concatenate(_turned(x_f[..., :planes], x_f[..., planes:], sin, cos), axis=-1)
     out = out.astype(x.dtype)
     return jnp.concatenate([out, rest], axis=-1) if rest.shape[-1] else out
+
+
+def _turned(a: Array, b: Array, sin: Array, cos: Array) -> tuple[Array, Array]:
+    """The two coordinates of a plane."""
+    return a * cos - b * sin, a * sin + b * cos

@@ -1,0 +1,81 @@
+"""How much memory there is, and what is said of a run that takes more."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.config import Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks import Copying
+from posenc_jax.runs import machine, preflight
+from posenc_jax.runs.errors import RefusedError
+
+RUN = Run(
+    task=Copying(),
+    training=Training(batch_size=64),
+    evaluation=Evaluation(lengths=(20, 40), memory_budget_mb=2),
+    execution=Execution(mode="map"),
+    seeds=(0,),
+)
+
+
+def groups(folder: Path, files: dict[str, str], of_process: str) -> list[int]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "of_process").write_text(of_process)
+    return machine._limits(folder, folder / "of_process")
+
+
+def test_limits_of_control_groups(tmp_path):
+    of_process = "8:pids:/box\n4:memory:/box/inner\n0::/slice/box\n"
+    files = {
+        "memory/box/memory.limit_in_bytes": "3000\n",
+        "memory/memory.limit_in_bytes": "9223372036854771712\n",
+        "slice/box/memory.max": "max\n",
+        "slice/memory.max": "4000\n",
+        "pids/box/memory.max": "1\n",
+    }
+    assert sorted(groups(tmp_path, files, of_process)) == [3000, 4000, 9223372036854771712]
+
+
+def test_the_root_is_what_a_container_sees(tmp_path):
+    assert groups(tmp_path, {"memory.max": "5000\n"}, "0::/not/seen/here\n") == [5000]
+    assert groups(tmp_path, {}, "0::/../../etc\n") == [5000]
+
+
+def test_no_control_groups(tmp_path):
+    assert machine._limits(tmp_path, tmp_path / "absent") == []
+    assert 2**27 < machine.host_memory() < 2**50
+    assert machine.device_memory() is None
+
+
+def test_a_run_is_refused_where_memory_is_short(monkeypatch):
+    preflight.check_memory(RUN)
+    monkeypatch.setattr(preflight, "host_memory", lambda: None)
+    preflight.check_memory(dataclasses.replace(RUN, training=Training(batch_size=10**9)))  # nobody can tell
+    monkeypatch.setattr(preflight, "host_memory", lambda: 20_000_000)
+    with pytest.raises(RefusedError) as error:
+        preflight.check_memory(RUN)
+    (line,) = str(error.value).splitlines()
+    assert line.startswith("training.batch_size = 64 is too large: rsc nope takes about ")
+    assert ", and this machine has 20 MB; lower it to " in line
+    batch_size = int(line.removesuffix(" or less").rpartition(" ")[2])
+    preflight.check_memory(dataclasses.replace(RUN, training=Training(batch_size=batch_size)))
+    preflight.check_memory(RUN, trained=True)  # to measure it takes less
+    monkeypatch.setattr(preflight, "host_memory", lambda: 1000)
+    with pytest.raises(RefusedError, match="no single setting is to blame: lower several"):
+        preflight.check_memory(RUN, trained=True)
+
+
+def test_an_accelerator_has_a_memory_of_its_own(monkeypatch):
+    monkeypatch.setattr(preflight, "device_memory", lambda: 1_000_000)
+    with pytest.raises(RefusedError, match="its accelerator has 1 MB"):
+        preflight.check_memory(RUN)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(999, "0.999 kB"), (1000, "1 kB"), (12_345_678, "12.3 MB"), (10**24, "1e+06 EB")]
+)
+def test_sizes_as_people_read_them(count, text):
+    assert preflight._size(count) == text

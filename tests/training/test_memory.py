@@ -1,0 +1,206 @@
+"""What a run is said to take of memory, against what XLA plans; what is named when it is too much."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+
+import jax
+import numpy as np
+import pytest
+from registry_slots import slots_of_registry
+from test_configs import CONFIGS
+
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks import Copying, Scan, TokenAt
+from posenc_jax.data.text import Classification, Translation
+from posenc_jax.encodings import ENCODINGS, elements, parse
+from posenc_jax.models.config import Transformer
+from posenc_jax.models.decoding_config import Beam
+from posenc_jax.runs.preflight import check_memory
+from posenc_jax.training.fitting import TooLarge, too_large
+from posenc_jax.training.memory import memory_of, parameters_of
+from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call
+
+BASE = Run(
+    task=Copying(kind="mc", max_length=31, num_symbols=50),
+    model=Transformer(d_model=32, num_layers=1, num_heads=4),
+    training=Training(batch_size=16, steps=4, steps_per_call=1, log_every=1),
+    evaluation=Evaluation(lengths=(31,), num_examples=32),
+)
+
+
+def of_model(**fields) -> Run:
+    return dataclasses.replace(BASE, model=dataclasses.replace(BASE.model, **fields))
+
+
+def with_posenc(text: str, **fields) -> Run:
+    return dataclasses.replace(BASE, posenc=parse(text), label="", **fields)
+
+
+ENCODER_DECODER = Run(task=Scan(model="encoder_decoder"), model=Transformer(d_model=32, num_layers=2))
+MODELS = {
+    "decoder": of_model(num_layers=3),
+    "encoder": Run(task=TokenAt(length=8)),
+    "encoder-decoder": ENCODER_DECODER,
+    "post-norm, tied, RMS, no biases": of_model(
+        norm="post", tie_output=True, norm_type="rms", attention_bias=False, mlp_bias=False, num_kv_heads=2, mlp_dim=24
+    ),
+    "pooling": Run(task=Classification(), model=Transformer(pooling="attention", token_types=4, head_dim=8)),
+    "a set in each layer": with_posenc("cope/nope", model=Transformer(num_layers=3)),
+    "a table behind a mapping": with_posenc("randomized(max_position=500)|learned"),
+    "as many as layers": with_posenc("floater", model=Transformer(num_layers=3)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_model(name):
+    run = MODELS[name]
+    shapes = jax.eval_shape(lambda: init_params(run, 0))
+    assert parameters_of(run) == sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes))
+
+
+# Each makes another part the largest.
+PLANNED = {
+    "attention": of_model(num_heads=16, mlp_dim=8),
+    "activations": of_model(mlp_dim=512),
+    "logits": dataclasses.replace(BASE, task=dataclasses.replace(BASE.task, num_symbols=1000)),
+    "gradients": of_model(d_model=256, mlp_dim=16),
+    "microbatches": dataclasses.replace(BASE, training=dataclasses.replace(BASE.training, microbatches=4)),
+    "encoder-decoder": ENCODER_DECODER,
+    "draws": with_posenc("randomized(max_position=1000000)|rope"),
+}
+
+
+FIRST = ("attention", "activations", "logits", "draws")
+
+
+@pytest.mark.parametrize("name", [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in PLANNED])
+def test_a_step_takes_what_xla_plans(name):
+    run = PLANNED[name]
+    state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 0.0))
+    step = jax.jit(lambda state: train_call(run, None, state), donate_argnums=0)
+    planned, estimate = step.lower(state).compile().memory_analysis(), memory_of(run, 1, 1)
+    assert estimate.state == pytest.approx(planned.argument_size_in_bytes, rel=1e-2)
+    assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
+
+
+@pytest.mark.parametrize("name", ["attention", "activations", "logits"])
+def test_an_evaluation_takes_what_xla_plans(name):
+    run = PLANNED[name]
+    (bucket,) = buckets(run, run.evaluation.lengths)
+    params = jax.eval_shape(lambda: init_params(run, 0))
+    lowered = jax.jit(lambda p, n: evaluate_length(run, bucket, p, np.int32(0), n)).lower(params, np.int32(3))
+    planned = lowered.compile().memory_analysis().temp_size_in_bytes
+    assert 0.7 < memory_of(run, 1, 1).evaluation / planned < 1.4
+
+
+def test_sums_of_all_chunks_are_counted():
+    run = Run(task=TokenAt(length=64), evaluation=Evaluation(lengths=(64,), num_examples=1024, memory_budget_mb=8))
+    (bucket,) = buckets(run, (64,))
+    assert memory_of(run, 1, 1).scores == 4 * (1024 // bucket.chunk) * 3 * 64 * 64
+
+
+def test_each_part_grows_with_what_it_is_of():
+    one = memory_of(BASE, 1, 1)
+    four = memory_of(BASE, 4, 2)
+    assert four.parameters == 4 * one.parameters
+    assert four.checkpoint == 4 * one.checkpoint == 4 * one.state
+    assert four.step == 2 * one.step
+    apart = memory_of(BASE, 1, 1, data=4, model=2)
+    assert apart.attention == one.attention / 4
+    assert apart.parameters == one.parameters // 8 * 4
+    text = Run(task=Translation(), evaluation=Evaluation(lengths=(16,), decoded_examples=4, decoding=Beam(size=8)))
+    greedy = dataclasses.replace(text, evaluation=Evaluation(lengths=(16,), decoded_examples=4))
+    assert memory_of(text, 1, 1).decoding == 8 * memory_of(greedy, 1, 1).decoding > 0
+    assert memory_of(dataclasses.replace(text, evaluation=Evaluation(lengths=(16,))), 1, 1).decoding == 0
+
+
+@pytest.mark.parametrize("path", CONFIGS)
+def test_what_is_here_fits(path):
+    """Small configs a small machine, with two replicas at once; those for accelerators one of them, with all."""
+    config = load_config(path, Run | Ablation, "ablate")
+    for run in getattr(config, "runs", [config]):
+        if path.endswith(("full.py", "accelerator.py")):
+            assert memory_of(run, len(run.replicas), len(run.replicas)).peak < 80e9
+        else:
+            found = memory_of(run, len(run.replicas), 2)
+            assert found.peak + found.checkpoint < 2e9
+
+
+def fits_in(limit: float):
+    return lambda run: memory_of(run, len(run.replicas), run.execution.group_size or len(run.replicas)).peak <= limit
+
+
+LARGE = {
+    "training.batch_size": dataclasses.replace(BASE, training=Training(batch_size=2**16)),
+    "model.d_model": of_model(d_model=2**16),
+    "model.mlp_dim": of_model(mlp_dim=2**20),
+    "model.num_layers": of_model(num_layers=1000),
+    "task.max_length": dataclasses.replace(BASE, task=Copying(max_length=2**16)),
+    "task.num_symbols": dataclasses.replace(BASE, task=Copying(num_symbols=2**20)),
+    "evaluation.lengths": dataclasses.replace(BASE, evaluation=Evaluation(lengths=(4, 2**14, 2**15))),
+    "learned.max_len": with_posenc("rope|learned(100000000)"),
+    "randomized.max_position": with_posenc("randomized(max_position=1000000000)|rope"),
+    "shaw.max_distance": with_posenc("rope/shaw(max_distance=1000000000)"),
+    # No result changes with it, so it is named before what else would do.
+    "execution.group_size": dataclasses.replace(
+        BASE, training=Training(batch_size=2**8), seeds=tuple(range(8)), execution=Execution(group_size=8)
+    ),
+}
+
+
+@pytest.mark.parametrize("field", LARGE)
+def test_the_field_to_lower_and_the_largest_that_fits(field):
+    run = LARGE[field]
+    fits = fits_in(5e8)
+    assert not fits(run)
+    found = too_large(run, fits)
+    assert found.field == field
+    assert fits(lowered(run, found, found.largest))
+    above = found.largest + max(4, found.largest // 32)  # the next round number, a multiple of the heads
+    assert not fits(lowered(run, found, above // 4 * 4 if field == "model.d_model" else above))
+
+
+def lowered(run: Run, found: TooLarge, value: int) -> Run:
+    part, _, field = found.field.partition(".")
+    if field == "lengths":
+        value = tuple(sorted({min(value, length) for length in run.evaluation.lengths}))
+    if part in TEXTS:
+        return with_posenc(TEXTS[part].format(value))
+    return dataclasses.replace(run, **{part: dataclasses.replace(getattr(run, part), **{field: value})})
+
+
+TEXTS = {
+    "learned": "rope|learned({})",
+    "randomized": "randomized(max_position={})|rope",
+    "shaw": "rope/shaw(max_distance={})",
+}
+
+
+def test_nothing_is_named_where_no_single_field_is_enough():
+    assert too_large(BASE, lambda run: False) is None
+
+
+QUICK = ("learned", "dynamic_bias", "randomized", "t5")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ENCODINGS])
+def test_no_number_of_an_encoding_keeps_one_waiting(name):
+    """Taken or refused, every whole number of every encoding is so at once, and without its memory."""
+    slot = slots_of_registry()[name]
+    task = Classification() if any(e.needs_token_types for e in elements(slot)) else Copying(max_length=4)
+    run = Run(task=task, model=Transformer(head_dim=8), posenc=slot)
+    for index, element in enumerate(slot):
+        for field in dataclasses.fields(element):
+            if "int" not in str(field.type) or isinstance(getattr(element, field.name), bool | tuple):
+                continue
+            for number in (2**31 - 1, 10**6):
+                begun = time.process_time()
+                with contextlib.suppress(ValueError):
+                    changed = dataclasses.replace(element, **{field.name: number})
+                    check_memory(dataclasses.replace(run, posenc=(*slot[:index], changed, *slot[index + 1 :])))
+                assert time.process_time() - begun < 2, f"{field.name} = {number}"
