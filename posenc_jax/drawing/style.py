@@ -30,10 +30,10 @@ class Style:
 
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     """label -> style, by order of appearance."""
-    names = short_names(labels)
+    names = {label: plain(name) for label, name in short_names(labels).items()}
     return {
         label: Style(
-            plain(names[label]),
+            names[label],
             COLORS[i % len(COLORS)],
             DASHES[i // len(COLORS) % len(DASHES)],
             MARKERS[i % len(MARKERS)],
