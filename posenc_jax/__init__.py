@@ -25,8 +25,6 @@ TYPE_CHECKING = False
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from posenc_jax import encodings, report
     from posenc_jax.analysis import check_contract
     from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
@@ -86,7 +84,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> object:
     if name not in _FROM:
         raise AttributeError(f"module 'posenc_jax' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
     module, attribute = _FROM[name]

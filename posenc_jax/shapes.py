@@ -24,6 +24,9 @@ def loads(text: str | bytes) -> Any:
     for _ in range(MOST_LEVELS):
         if any(isinstance(v, int) and abs(v) >= 2**63 for v in level):
             raise ValueError("it has a whole number of more than 64 bits")
+        texts = [t for v in level for t in (v if isinstance(v, dict) else (v,)) if isinstance(t, str)]
+        if any("\ud800" <= c <= "\udfff" for t in texts if not t.isascii() for c in t):
+            raise ValueError("it has a text with half a character")
         level = [m for v in level if isinstance(v, dict | list) for m in (v.values() if isinstance(v, dict) else v)]
         if not level:
             return value

@@ -21,11 +21,29 @@ def test_deeper_than_anything_of_ours_is_refused(levels):
 def test_what_is_allowed_is_read():
     for text in (nested(MOST_LEVELS), '{"a": [1, 2.5, null, "x"]}', "3"):
         assert loads(text) == json.loads(text)
+    assert loads(r'{"é": "\ud83d\ude00"}') == {"é": "\N{GRINNING FACE}"}
+    assert loads(str(2**63 - 1)) == 2**63 - 1
     with pytest.raises(ValueError, match="Expecting"):
         loads("{")
 
 
 CELL = {"label": str, "at?": (int, str)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"[1, {2**63}]", "a whole number of more than 64 bits"),
+        (f'{{"a": -{"9" * 400}}}', "a whole number of more than 64 bits"),
+        (r'["\ud800"]', "a text with half a character"),
+        (r'{"a": {"\udfff": 1}}', "a text with half a character"),
+    ],
+)
+def test_numbers_and_texts_that_are_none(text, message):
+    with pytest.raises(ValueError, match=message):
+        loads(text)
+
+
 SHAPE = {"seeds": [int], "rate": float, "note?": str, "metric": {str: str}, "cells?": [CELL]}
 WHOLE = {"seeds": [0, 1], "rate": 1, "metric": {"a": "b"}, "cells": [{"label": "x", "more": []}], "note": None}
 

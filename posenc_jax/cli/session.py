@@ -12,7 +12,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,9 @@ def _imported(path: Path, text: str) -> Any:
     # Classes that a config defines are found again by module name, so it is imported under its dotted path from here.
     here = Path.cwd()
     name = ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
-    if _is_taken(name, path):
+    from posenc_jax.runs.own_code import is_installed
+
+    if "." not in name and is_installed(name):
         raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
     if str(here) not in sys.path:
         sys.path.append(str(here))  # a config may use an experiment's files; installed packages come before them
@@ -94,15 +95,6 @@ def _imported(path: Path, text: str) -> Any:
         where = f"{text}, line {lines[-1]}" if lines else text
         raise UsageError(f"{where}: {_explained(error)}") from error
     return module
-
-
-def _is_taken(name: str, path: Path) -> bool:
-    """Whether the name is that of another module, which would be found without the current folder."""
-    if "." in name:
-        return False
-    found = PathFinder.find_spec(name, [folder for folder in sys.path if folder not in ("", str(Path.cwd()))])
-    other = found is not None and found.origin is not None and Path(found.origin).resolve() != path.resolve()
-    return name in sys.stdlib_module_names or other
 
 
 def _explained(error: Exception | SystemExit) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 
+from posenc_jax.drawing.plain import plain
+
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
@@ -28,10 +30,13 @@ class Style:
 
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     """label -> style, by order of appearance."""
-    names = short_names(labels)
+    names = {label: plain(name) for label, name in short_names(labels).items()}
     return {
         label: Style(
-            names[label], COLORS[i % len(COLORS)], DASHES[i // len(COLORS) % len(DASHES)], MARKERS[i % len(MARKERS)]
+            names[label],
+            COLORS[i % len(COLORS)],
+            DASHES[i // len(COLORS) % len(DASHES)],
+            MARKERS[i % len(MARKERS)],
         )
         for i, label in enumerate(labels)
     }

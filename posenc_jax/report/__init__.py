@@ -32,7 +32,7 @@ def build(directory: Path | str) -> list[Path]:
     absent = {output for _, output in _absent()}
     files: dict[str, bytes] = {}
     if "report.html" not in absent:
-        files["report.html"] = page.page(summary).encode(errors="backslashreplace")
+        files["report.html"] = page.page(summary).encode()
     files["tables.md"] = tables.markdown(summary).encode()
     files["tables.tex"] = tables.latex(summary).encode()
     if "figures" not in absent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import MUTED, SHADE, Style
 from posenc_jax.report.axes import length_axis, score_axis, with_bounds
 from posenc_jax.report.tables import axis_title
@@ -56,9 +57,9 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             linewidth=1.4,
             label=style.name,
         )
-    axes.set_xlabel(task.length_unit or "length")
+    axes.set_xlabel(plain(task.length_unit or "length"))
     axes.set_ylabel(axis_title(task.kind))
-    axes.set_title(task.task_label, fontsize=9, loc="left")
+    axes.set_title(plain(task.task_label), fontsize=9, loc="left")
     axes.set_ylim(axis.low, axis.high)
     axes.set_yticks(axis.ticks, axis.names if axis.logarithmic else None)
     if along:

@@ -224,7 +224,7 @@ class _Files(importlib.abc.MetaPathFinder):
     """Finds modules in given files, and packages that lead to them; of installed packages only what lies there."""
 
     def __init__(self, files: dict[str, Path]) -> None:
-        self._files = {module: path for module, path in files.items() if not _is_installed(module.partition(".")[0])}
+        self._files = {module: path for module, path in files.items() if not is_installed(module.partition(".")[0])}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """What Python asks."""
@@ -246,7 +246,8 @@ class _Source(importlib.machinery.SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
-def _is_installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
+    """Whether a top-level module of this name is of Python, of this package or of an installed one."""
     if name in sys.stdlib_module_names or name == "posenc_jax":
         return True
     paths = sysconfig.get_paths()

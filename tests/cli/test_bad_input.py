@@ -286,7 +286,10 @@ def folder(tmp_path_factory):
     record = {"config": to_json(config_of(folder / "run.py")), "replicas": list(diverged), "group_size": 3}
     (group / "config.json").write_text(json.dumps(record))
     replicas = [{"seed": seed, "learning_rate": rate, "diverged_at": at} for (seed, rate), at in diverged.items()]
-    (group / "result.json").write_text(json.dumps({"replicas": replicas}))
+    texts, counts = ("posenc", "mode", "device_kind"), ("num_parameters", "num_posenc_parameters", "group_size")
+    result = dict.fromkeys(texts, "") | dict.fromkeys((*counts, "device_count", "threads"), 1) | {"bit_exact": True}
+    measured = [replica | {"validation": {}, "evaluation": []} for replica in replicas]
+    (group / "result.json").write_text(json.dumps(result | {"replicas": measured}))
     return folder
 
 

@@ -88,7 +88,7 @@ LINES = {
     "deep document": (["classify", "run", "deep.json"], "deep.json is no document: it is nested deeper than 50"),
     "less deep document": (["classify", "run", "less_deep.json"], "nested deeper than 50 levels"),
     "page into a directory": (["explore", "--output", "directory"], "directory"),
-    "a config that ends Python": (["train", "exits.py"], "exits.py ends Python (exit code 0) instead of making a"),
+    "a config that ends Python": (["train", "exits.py"], "exits.py, line 2"),
     "bytes in a name": (["train", "a\udcff.py"], "there is no config file a\\udcff.py"),
     "commands for a terminal": (["train", "\x1b[2Jx.py"], "there is no config file \\x1b[2Jx.py"),
 }

