@@ -12,6 +12,8 @@ from typing import Any
 
 MOST_LEVELS = 50
 Shape = Any
+Json = dict[str, Any]
+"""An object in JSON: what a document or a row of ours holds."""
 
 
 def loads(text: str | bytes) -> Any:

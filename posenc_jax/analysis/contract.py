@@ -197,7 +197,7 @@ def _hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array
     terms = token_terms(layer.encodings, params, x, queries)
     found: dict[str, Array] = {}
     for e, p, g, t in zip(layer.encodings, params, geometry, terms):
-        inputs: dict[str, tuple] = {
+        inputs: dict[str, tuple[Any, ...]] = {
             "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
             "encode_queries": (p, q, g.q_positions, g.q_length),
             "encode_keys": (p, k, g.k_positions, g.k_length),

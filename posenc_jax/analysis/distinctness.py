@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -72,7 +73,7 @@ def distinctness(layer: Layer, dims: Dims, init: Callable[[], tuple[Params, ...]
     )
 
 
-def _vectors(encodings: Encodings, dims: Dims) -> Callable | None:
+def _vectors(encodings: Encodings, dims: Dims) -> Callable[..., Any] | None:
     """``f(tokens, params, dtype) -> (of queries, of keys)``, each ``[P, F, V]``: F vectors per position."""
     acts_on = frozenset().union(*(e.acts_on for e in encodings))
     if any(e.random for e in encodings):

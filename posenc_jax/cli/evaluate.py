@@ -9,6 +9,7 @@ from typing import Any
 from posenc_jax.cli.errors import UsageError, guarded, place
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.encodings import parse
+from posenc_jax.shapes import Json
 
 DESCRIPTION = (
     "Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one group) with "
@@ -94,7 +95,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
             reporter=reporter,
             stop=stop,
         )
-    replicas: dict[tuple[int, float], list[dict]] = {}
+    replicas: dict[tuple[int, float], list[Json]] = {}
     for row in rows:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)
     print(score_table(changed, [{"seed": s, "learning_rate": r, "evaluation": e} for (s, r), e in replicas.items()]))

@@ -110,7 +110,7 @@ def _value_rule(info: StructTypeInfo, hidden: Sequence[str]) -> StructConstructo
     own_hidden = [field.name for field in dataclasses.fields(cls) if field.name in hidden]
     names = automatic_names(info.default) if isinstance(info.default, Run) else {}
 
-    def field_of(field: dataclasses.Field) -> StructFieldSpec:
+    def field_of(field: dataclasses.Field[Any]) -> StructFieldSpec:
         default = names.get(field.name, getattr(info.default, field.name))
         if isinstance(default, Value):
             # Of several classes, that of the config file: another one is chosen there.
@@ -130,7 +130,7 @@ def _value_rule(info: StructTypeInfo, hidden: Sequence[str]) -> StructConstructo
     return StructConstructorSpec(instantiate, tuple(map(field_of, fields)))
 
 
-def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec:
+def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec[Any]:
     def read(words: list[str]) -> Any:
         if optional and words[0] == "None":
             return None

@@ -193,7 +193,7 @@ class Ablation(Value):
             raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
 
 
-def _check_members(field: str, values: tuple, allowed: Any, rule: str) -> None:
+def _check_members(field: str, values: tuple[Any, ...], allowed: Any, rule: str) -> None:
     if not values:
         raise ValueError(f"{field} is empty: give at least one")
     known = set()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.encodings.value import Value
+from posenc_jax.shapes import Json
 
 # Fields that say which replicas exist, how a cell is called or where it is computed, not what a replica computes.
 _NOT_IDENTITY = ("seeds", "learning_rates", "label", "table", "note", "execution")
@@ -72,7 +73,7 @@ def config_hash(run: Value) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def identity(data: dict) -> dict:
+def identity(data: Json) -> Json:
     """The part of a run's JSON that decides what a replica computes."""
     return {name: value for name, value in data.items() if name not in _NOT_IDENTITY}
 

@@ -52,7 +52,7 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     """
     cells = [cell for cell in task.cells if cell.scores or any(comparable(task, p) for p in cell.published)]
     traces = []
-    published: dict[str, list] = {"x": [], "y": [], "text": []}
+    published: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
     for place, cell in enumerate(cells):
         traces += _score_traces(task.kind, cell, styles[cell.label], -place)
         for value in cell.published:

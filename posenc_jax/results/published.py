@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from posenc_jax.shapes import Json
+
 
 @dataclasses.dataclass(frozen=True)
 class PublishedResult:
@@ -16,7 +18,7 @@ class PublishedResult:
     source: str
 
 
-def read_published(info: dict, task_label: str, label: str) -> tuple[PublishedResult, ...]:
+def read_published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:
     """Those of ``ablation.json`` for one encoding on one task."""
     return tuple(
         PublishedResult(
@@ -28,7 +30,7 @@ def read_published(info: dict, task_label: str, label: str) -> tuple[PublishedRe
     )
 
 
-def published_notes(info: dict, task_label: str, labels: list[str]) -> list[str]:
+def published_notes(info: Json, task_label: str, labels: list[str]) -> list[str]:
     """Where the published column comes from, each source once."""
     notes = []
     sources: dict[str, list[str]] = {}

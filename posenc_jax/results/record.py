@@ -15,7 +15,7 @@ from typing import Any, Literal
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.results.shape import ABLATION, ROW
-from posenc_jax.shapes import problem
+from posenc_jax.shapes import Json, problem
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")
@@ -85,7 +85,7 @@ def read_record(directory: Path | str) -> Record:
     ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
     settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]] = collections.defaultdict(dict)
 
-    grouped: dict[Cell, dict[tuple[int, float], list[dict]]] = collections.defaultdict(
+    grouped: dict[Cell, dict[tuple[int, float], list[Json]]] = collections.defaultdict(
         lambda: collections.defaultdict(list)
     )
     empty: dict[Cell, set[int]] = collections.defaultdict(set)
@@ -176,12 +176,12 @@ def _wrong_fields(row: dict[str, Any]) -> list[str]:
     return [f"no usable {', '.join(wrong)}"] if wrong else []
 
 
-def _range_of(row: dict) -> Range:
+def _range_of(row: Json) -> Range:
     """Records of older versions have ``in_range`` alone."""
     return row["range"] if "range" in row else "within" if row["in_range"] else "beyond"
 
 
-def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
+def _why_not(row: Json, cell: Json | None, info: Json) -> str | None:
     """Why a row has no part in the report, or None."""
     if cell is None:
         return "not a cell of ablation.json"
@@ -195,23 +195,23 @@ def _why_not(row: dict, cell: dict | None, info: dict) -> str | None:
     return None
 
 
-def of_task(info: dict, name: str, task_label: str, default: Any) -> Any:
+def of_task(info: Json, name: str, task_label: str, default: Any) -> Any:
     """What ``ablation.json`` has under ``name`` for a task; older files lack some names."""
     return (info.get(name) or {}).get(task_label, default)
 
 
-def asked_seeds(info: dict, cell: dict) -> tuple[int, ...]:
+def asked_seeds(info: Json, cell: Json) -> tuple[int, ...]:
     """The seeds that a cell should have: its own if it names them, else the ablation's."""
     return tuple(cell.get("seeds") or info["seeds"])
 
 
-def asked_learning_rates(info: dict, cell: dict) -> tuple[float, ...]:
+def asked_learning_rates(info: Json, cell: Json) -> tuple[float, ...]:
     """The learning rates that a cell should have tried: its own if it names them, else the ablation's."""
     return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
 
 
 def _read_replica(
-    seed: int, rate: float, rows: list[dict], expected: set[int], metric: str, writes_text: bool
+    seed: int, rate: float, rows: list[Json], expected: set[int], metric: str, writes_text: bool
 ) -> tuple[ReplicaScores, str]:
     """The replica, and why its scores cannot be used ("" if they can, or if it diverged)."""
     diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
@@ -236,7 +236,7 @@ def _read_replica(
     return finished, ""
 
 
-def _read_every_score(rows: list[dict], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
+def _read_every_score(rows: list[Json], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
     """Name -> length -> value. Where outputs are texts, the loss of single tokens is told as a perplexity."""
     found: dict[str, dict[int, float]] = {}
     for row in rows:

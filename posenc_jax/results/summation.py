@@ -18,6 +18,7 @@ from posenc_jax.results.provenance import read_provenance
 from posenc_jax.results.published import published_notes, read_published
 from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
 from posenc_jax.results.summary import CellSummary, Point, Summary, TaskSummary, Tried, compact
+from posenc_jax.shapes import Json
 from posenc_jax.statistics import mean_interval, select_learning_rate
 
 
@@ -121,7 +122,7 @@ def _shared_lengths(record: Record, task_label: str) -> tuple[set[int], list[str
 
 def _measure(
     record: Record,
-    cell: dict,
+    cell: Json,
     kind: Kind,
     by_range: dict[Range, tuple[int, ...]],
     ranges: dict[int, Range],

@@ -32,11 +32,12 @@ from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.shapes import Json
 
 
 def ablate(
     config: Ablation,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     *,
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
@@ -160,7 +161,7 @@ def write_results(
         write_json(path, record)
 
 
-def _same(path: Path, record: dict) -> bool:
+def _same(path: Path, record: Json) -> bool:
     """Whether a file says what it should, on whatever machine; a damaged one does not."""
     try:
         old, sealed = read_checked(path)
@@ -181,7 +182,7 @@ def varying_fields(config: Ablation) -> list[dict[str, Any]]:
     return [{name: fields.get(name) for name in varying} for fields in flat]
 
 
-def _fields(data: dict, path: str = "") -> list[tuple[str, Any]]:
+def _fields(data: Json, path: str = "") -> list[tuple[str, Any]]:
     """Every field of a config's JSON by its dotted path; a value's class stands under the path of the value."""
     found: list[tuple[str, Any]] = []
     for name, value in data.items():
@@ -199,7 +200,7 @@ def _slots_of(cell: Run) -> dict[str, str | None]:
     return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
 
 
-def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, dict]]) -> dict:
+def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]]) -> Json:
     slots, found = cell.slots, [result for _, result in groups]
     code = _code_of(groups)
     own = digests(cell)
@@ -224,9 +225,9 @@ def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, dict]]) -> dic
     }
 
 
-def _code_of(groups: list[tuple[Path, dict]]) -> list[dict]:
+def _code_of(groups: list[tuple[Path, Json]]) -> list[Json]:
     """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
-    found: dict[str, dict] = {}
+    found: dict[str, Json] = {}
     for directory, result in groups:
         record = read_environments(directory)
         for part in (record["began"], *record["resumed"]):
@@ -245,7 +246,7 @@ def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
     return names
 
 
-def _by_position(cell: Run, found: list[dict]) -> list[dict]:
+def _by_position(cell: Run, found: list[Json]) -> list[Json]:
     """The perplexities by position, which have no place in rows: ``{seed, learning_rate, length, perplexity}``."""
     return [
         {
@@ -262,7 +263,7 @@ def _by_position(cell: Run, found: list[dict]) -> list[dict]:
     ]
 
 
-def _rows(cell: Run, result: dict, varying: dict[str, Any]) -> list[dict]:
+def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:
     asked = set(cell.replicas)
     return [
         {

@@ -43,6 +43,7 @@ from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.state import abstract_state, count_parameters, misfit
 from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.transplant import transplant
+from posenc_jax.shapes import Json
 from posenc_jax.training.generation import CHUNK, decode_chunk
 from posenc_jax.training.replicas import Program, group_size_for, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
@@ -50,12 +51,12 @@ from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_para
 
 def run(
     config: Run,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     *,
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
-) -> list[dict]:
+) -> list[Json]:
     """Trains and measures every replica of a cell that has no result yet.
 
     Args:
@@ -187,7 +188,7 @@ class Engine:
             donate=True,
         )
 
-    def _measure(self, group: Group, state: Any) -> dict:
+    def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
         host = jax.tree.map(np.asarray, state)
         state = place(host, make_mesh(config.execution, group.size))
@@ -227,7 +228,7 @@ class Engine:
 
     def evaluate(
         self, group: Group, state: Any, lengths: tuple[int, ...]
-    ) -> tuple[list[tuple[int, list[dict]]], list[dict]]:
+    ) -> tuple[list[tuple[int, list[Json]]], list[Json]]:
         """(length, the scores of every replica) of a placed group state, for each length; and what was decoded, a row
         for each example and replica (with `Evaluation.decoded_examples`).
         """
@@ -259,14 +260,14 @@ class Engine:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
 
-    def _decode(self, group: Group, replicas: Any, length: int) -> list[list[dict]]:
+    def _decode(self, group: Group, replicas: Any, length: int) -> list[list[Json]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
         assert self.data is not None
         config, mesh = self.config, make_mesh(self.config.execution, group.size)
         wanted = np.arange(config.evaluation.decoded_examples)
         ids = test_ids(self.data.arrays["test_lengths"], np.int32(length), wanted)
         there = [int(i) for i in np.asarray(ids) if i >= 0]
-        written: list[list[dict]] = [[] for _ in group.replicas]
+        written: list[list[Json]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
             shared = (np.int32(start), self.supply.arrays(mesh))
             program = self._program(
@@ -299,7 +300,7 @@ class Engine:
         self,
         group: Group,
         name: str | Bucket,
-        fn: Callable,
+        fn: Callable[..., Any],
         replicas: Any,
         shared: Any,
         *,
@@ -332,7 +333,7 @@ class Engine:
             return params
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
-    def _rows(self, group: Group, step: int, metrics: dict, values: dict) -> list[dict]:
+    def _rows(self, group: Group, step: int, metrics: Json, values: Json) -> list[Json]:
         since = step - self.config.training.steps_at_once
         return [
             {"step": step, "seed": seed, "learning_rate": rate, **{name: value[i] for name, value in values.items()}}
@@ -341,7 +342,7 @@ class Engine:
         ]
 
 
-def _evaluator(config: Run, bucket: Bucket) -> Callable:
+def _evaluator(config: Run, bucket: Bucket) -> Callable[..., Any]:
     return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
 
 
@@ -362,12 +363,12 @@ def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict
     return config.task.results({name: value[replica] for name, value in scores.items()})
 
 
-def write_texts(path: Path, rows: list[dict]) -> None:
+def write_texts(path: Path, rows: list[Json]) -> None:
     """Rows of JSON that people read: in UTF-8, letters as they are."""
     write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def text_scores(config: Run, written: list[dict]) -> dict[str, Any]:
+def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
     """Scores of decoded outputs, and how many there were."""
     task = config.task
     assert isinstance(task, TextTask)

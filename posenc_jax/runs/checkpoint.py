@@ -25,6 +25,7 @@ import numpy as np
 from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
+from posenc_jax.shapes import Json
 from posenc_jax.training.paths import names
 
 KEPT = 2
@@ -48,7 +49,7 @@ class Checkpoints:
         self._directory = directory.absolute()
         self._note = note
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
-        self._pending: concurrent.futures.Future | None = None
+        self._pending: concurrent.futures.Future[Any] | None = None
         self._size = 0
 
     def __enter__(self) -> Checkpoints:
@@ -283,7 +284,7 @@ def _kind(leaf: Any) -> tuple[str, list[int]]:
     return str(np.dtype(leaf.dtype)), list(np.shape(leaf))
 
 
-def _record_digest(record: dict) -> str:
+def _record_digest(record: Json) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
@@ -302,7 +303,7 @@ def digest(tree: Any) -> str:
     return total.hexdigest()
 
 
-def _describe(leaf: tuple | None) -> str:
+def _describe(leaf: tuple[Any, ...] | None) -> str:
     return "absent" if leaf is None else f"{leaf[0]}{leaf[1]}"
 
 

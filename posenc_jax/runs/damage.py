@@ -9,6 +9,7 @@ from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import Group, checkpoint_steps
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import Log, put_aside
+from posenc_jax.shapes import Json
 
 
 def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> None:
@@ -26,7 +27,7 @@ def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> No
     )
 
 
-def refuse_damaged_metrics(group: Path, result: dict) -> None:
+def refuse_damaged_metrics(group: Path, result: Json) -> None:
     """DamagedFileError when the metrics of a finished group are not those that there were when it was finished."""
     log, written = Log(group / "metrics.jsonl"), result.get("metrics_sha256")
     if not log.path.exists() or written in (None, log.digest_of_all()):

@@ -18,7 +18,7 @@ from posenc_jax.files import make_directory
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import numbered, read_checked, read_json, write_json
-from posenc_jax.shapes import problem
+from posenc_jax.shapes import Json, problem
 
 FORMAT = 3
 """Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top; 2 had no checksums."""
@@ -68,7 +68,7 @@ def group_directories(directory: Path) -> list[Path]:
 
 def results(
     directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
-) -> list[dict]:
+) -> list[Json]:
     """The finished groups' results, in order; only those with a replica of ``config`` if given, and then
     RefusedError where a group is of another config.
 
@@ -79,7 +79,7 @@ def results(
 
 def results_by_group(
     directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
-) -> list[tuple[Path, dict]]:
+) -> list[tuple[Path, Json]]:
     """As `results`, each with the directory of its group."""
     found = []
     if config is not None:
@@ -100,14 +100,14 @@ def results_by_group(
     return found
 
 
-def finished(directory: Path) -> dict:
+def finished(directory: Path) -> Json:
     """The result of a group; RefusedError when it has none yet, is damaged, or is of another config or replicas."""
     if not (directory / "result.json").exists():
         raise RefusedError(f"{directory} is not finished: run it to the end first")
     return _result(read_group(directory))
 
 
-def _result(group: Group) -> dict:
+def _result(group: Group) -> Json:
     path, way_out = group.directory / "result.json", _measure_again(group.directory)
     result = read_json(path, sealed=group.config_hash is not None, way_out=way_out)
     if wrong := problem(result, _RESULT):
@@ -154,7 +154,7 @@ def checkpoint_steps(group: Path) -> list[int]:
     return numbered(group / "checkpoints")
 
 
-def replicas_of(result: dict) -> tuple[Replica, ...]:
+def replicas_of(result: Json) -> tuple[Replica, ...]:
     """Seed and learning rate of each replica of a ``result.json``."""
     return tuple((replica["seed"], replica["learning_rate"]) for replica in result["replicas"])
 
@@ -339,7 +339,7 @@ def read_group(directory: Path) -> Group:
         raise RefusedError(f"{path} is no group's ({error}): restore it") from None
 
 
-def _checked(path: Path) -> dict:
+def _checked(path: Path) -> Json:
     if _GROUP.fullmatch(path.parent.name):
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
     else:
@@ -356,7 +356,7 @@ def _checked(path: Path) -> dict:
     return data
 
 
-def _data(config: Any) -> dict:
+def _data(config: Any) -> Json:
     return {"format": FORMAT, "config": to_json(config), "code": own_code.digests(config)}
 
 

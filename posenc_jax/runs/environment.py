@@ -16,6 +16,7 @@ import jax
 
 import posenc_jax
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.shapes import Json
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
 _CPUINFO = Path("/proc/cpuinfo")
@@ -80,18 +81,18 @@ def threads() -> int:
     return int(asked)
 
 
-def deciding(record: dict) -> dict:
+def deciding(record: Json) -> Json:
     """The part of an environment that decides bits."""
     return {name: record.get(name) for name in DECIDING}
 
 
-def differences(old: dict, new: dict) -> list[str]:
+def differences(old: Json, new: Json) -> list[str]:
     """``name: old -> new`` where what decides bits differs."""
     before, now = deciding(old), deciding(new)
     return [f"{name}: {_short(before[name])} -> {_short(now[name])}" for name in DECIDING if before[name] != now[name]]
 
 
-def code_of(record: dict) -> dict[str, Any]:
+def code_of(record: Json) -> dict[str, Any]:
     """Of an environment, which code of this package and of the user's there was."""
     return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}
 

@@ -38,12 +38,13 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state
 from posenc_jax.runs.supply import home_of, read_tokenizer
 from posenc_jax.runs.transplant import partners
+from posenc_jax.shapes import Json
 from posenc_jax.training.replicas import make_mesh, place
 from posenc_jax.training.step import init_encodings
 
 
 def evaluate(
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     lengths: tuple[int, ...] | None = None,
     posenc: Slot | None = None,
     *,
@@ -52,7 +53,7 @@ def evaluate(
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
-) -> tuple[Path, list[dict]]:
+) -> tuple[Path, list[Json]]:
     """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of
     the trained one, and for tasks on text on another corpus ``data`` or with the words of every input shuffled.
 
@@ -90,8 +91,8 @@ def evaluate(
     if isinstance(task, TextTask):
         loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
     engine = Engine(changed, reporter, stop, loaded)
-    rows: list[dict] = []
-    decoded: list[dict] = []
+    rows: list[Json] = []
+    decoded: list[Json] = []
     for group_directory in groups:
         group, state = load_group_state(config, group_directory, reporter.note)
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
@@ -173,7 +174,7 @@ def changed_config(
 
 def _fit(old: Run, new: Run, params: Any) -> Any:
     """The trained encodings' parameters (leading replica axis) arranged for the new slots."""
-    fitted: dict[str, tuple] = {}
+    fitted: dict[str, tuple[Any, ...]] = {}
     shapes = jax.eval_shape(
         lambda: init_encodings(
             np.int32(0),

@@ -14,6 +14,7 @@ from typing import Any
 from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
 from posenc_jax.files import HeldError, LockingError, append, held, read_regular, sync, write_atomically, write_changed
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
+from posenc_jax.shapes import Json
 
 
 @contextlib.contextmanager
@@ -28,7 +29,7 @@ def locked(directory: Path) -> Iterator[None]:
         raise RefusedError(f"cannot write in {directory} ({error}): choose another directory") from None
 
 
-def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> dict:
+def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> Json:
     """The object in a JSON file of ours, without its checksum.
 
     Args:
@@ -44,7 +45,7 @@ def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> dict:
     return data
 
 
-def read_checked(path: Path, way_out: str = "") -> tuple[dict, bool]:
+def read_checked(path: Path, way_out: str = "") -> tuple[Json, bool]:
     """The object in a JSON file without its checksum, and whether it had one; DamagedFileError as `read_json`."""
     try:
         return unseal(read_regular(path))
@@ -55,7 +56,7 @@ def read_checked(path: Path, way_out: str = "") -> tuple[dict, bool]:
 _START_OVER = "restore it, or move {} away to start that part over"
 
 
-def write_json(path: Path, data: dict) -> None:
+def write_json(path: Path, data: Json) -> None:
     """An object and its checksum as JSON that people read, unless the file holds it already."""
     write_changed(path, json.dumps(seal(json.loads(json.dumps(data))), indent=1) + "\n")
 
@@ -65,7 +66,7 @@ def dumps(value: Any) -> str:
     return json.dumps(_clean(value), allow_nan=False)
 
 
-def sealed_line(row: dict) -> str:
+def sealed_line(row: Json) -> str:
     """An object as one line of `dumps`, with its checksum."""
     return json.dumps(seal(json.loads(dumps(row)))) + "\n"
 
@@ -84,7 +85,7 @@ def put_aside(path: Path) -> Path:
     return bad
 
 
-def append_rows(path: Path, rows: Iterable[dict]) -> None:
+def append_rows(path: Path, rows: Iterable[Json]) -> None:
     """Appends a line with a checksum for each row and returns when they are on disk."""
     append(path, "".join(map(sealed_line, rows)))
 
@@ -105,7 +106,7 @@ class Log:
         """Of the rows so far."""
         return self._total.hexdigest()
 
-    def append(self, rows: Iterable[dict]) -> None:
+    def append(self, rows: Iterable[Json]) -> None:
         """Returns when the rows are on disk."""
         text = "".join(map(sealed_line, rows))
         append(self.path, text)
@@ -155,7 +156,7 @@ def _with_step(line: Line) -> Line:
     return Line(line.number, None, "it has no step", line.sealed)
 
 
-def _whole(path: Path, lines: list[Line]) -> list[dict]:
+def _whole(path: Path, lines: list[Line]) -> list[Json]:
     for line in lines:
         if line.row is None:
             way_out = f"restore it, or move {path.parent} away to train that group again"

@@ -74,7 +74,7 @@ class Output:
     finished: bool
 
 
-def load_run(directory: str | os.PathLike, seed: int | None = None, *, reporter: Reporter | None = None) -> Loaded:
+def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, reporter: Reporter | None = None) -> Loaded:
     """One replica of the run in ``directory`` (of a run, of a cell of an ablation, or of one group).
 
     Args:

@@ -45,7 +45,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     }
     kept = []
 
-    def take(path: tuple, leaf: Any) -> Any:
+    def take(path: tuple[Any, ...], leaf: Any) -> Any:
         name = "/".join(names(path))
         found = old.get(name)
         if found is not None and found.shape == np.shape(leaf):

@@ -108,7 +108,7 @@ def run_metadata(run: Run, *, seed: int, learning_rate: float) -> Metadata:
 
 
 def save_weights(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     params: Params,
     metadata: Metadata,
     *,
@@ -141,7 +141,7 @@ def save_weights(
 
 
 def load_weights(
-    path: str | os.PathLike, *, own: Sequence[type] = (), note: Callable[[str], None] = silent
+    path: str | os.PathLike[str], *, own: Sequence[type] = (), note: Callable[[str], None] = silent
 ) -> tuple[Params, Metadata]:
     """The parameters of a file that `save_weights` wrote, bit for bit, in the tree that runs have, and its metadata.
 
@@ -168,7 +168,9 @@ def load_weights(
     return _filled(expected, tensors), metadata
 
 
-def load_model(path: str | os.PathLike, *, own: Sequence[type] = (), note: Callable[[str], None] = silent) -> Model:
+def load_model(
+    path: str | os.PathLike[str], *, own: Sequence[type] = (), note: Callable[[str], None] = silent
+) -> Model:
     """The model of a file that `save_weights` wrote, with its parameters; arguments and errors as of `load_weights`."""
     params, metadata = load_weights(path, own=own, note=note)
     model, key = describe(Path(path), metadata, own), jax.random.key(0)
@@ -190,8 +192,8 @@ def load_model(path: str | os.PathLike, *, own: Sequence[type] = (), note: Calla
 
 
 def export_weights(
-    run_directory: str | os.PathLike,
-    path: str | os.PathLike,
+    run_directory: str | os.PathLike[str],
+    path: str | os.PathLike[str],
     seed: int | None = None,
     *,
     torch: bool = False,
@@ -231,12 +233,12 @@ def export_weights(
     return metadata
 
 
-def read_tensors(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """All tensors of any safetensors file by name, and its metadata; RefusedError when it is none."""
     return _read(path, lambda file, name: file.get_tensor(name))
 
 
-def read_shapes(path: str | os.PathLike) -> tuple[dict[str, tuple[list[int], str]], dict[str, str]]:
+def read_shapes(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[list[int], str]], dict[str, str]]:
     """Shape and dtype ("F32") of every tensor of any safetensors file, and its metadata, without reading values."""
 
     def shape_and_dtype(file: Any, name: str) -> tuple[list[int], str]:
@@ -311,7 +313,7 @@ def _check_for_torch(config: Run) -> None:
                 )
 
 
-def _read(path: str | os.PathLike, read: Callable[[Any, str], Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _read(path: str | os.PathLike[str], read: Callable[[Any, str], Any]) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     path = Path(path).expanduser()
