@@ -16,9 +16,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Bits repeat with the same threads; set before jax is imported.
-os.environ |= {"NPROC": "2", "JAX_PLATFORMS": "cpu"}
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -43,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.page:
         PAGE.write_text(filled(PAGE.read_text(), json.loads(RESULTS.read_text())))
         return 0
+    os.environ |= {"NPROC": "2", "JAX_PLATFORMS": "cpu"}  # bits repeat with the same threads; before jax is imported
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(Path(folder))
