@@ -25,7 +25,7 @@ LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
     "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
-    "config": ({"encodings", "models", "data", "file_names"}, set(), set()),
+    "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
     "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),

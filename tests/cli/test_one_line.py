@@ -253,6 +253,7 @@ sys.exit(main(["train", "config.py", "--directory", "full"]))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_a_run_that_goes_on(folder, tmp_path):
     (tmp_path / "config.py").write_text(RUN)
     environment = processes.environment() | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}

@@ -25,6 +25,7 @@ def made(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_figures_a_page_and_properties_twice_the_same(home, capsys):
     views = ["--view", "heatmap", "kernel"]
     for folder in ("one", "two"):

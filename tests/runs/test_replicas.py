@@ -69,6 +69,7 @@ def replicas_of(directory):
     return json.loads((directory / "group-000" / "result.json").read_text())["replicas"]
 
 
+@pytest.mark.slow
 def test_vmap_is_near_a_single_run(tmp_path):
     """It differs by rounding, which Adam magnifies.
 
