@@ -66,7 +66,7 @@ class Scene:
         assert found.keys() == self.expected.keys()
         for path, content in self.expected.items():
             assert found[path] == content, path
-        assert not list((self.directory / name).glob("**/*.tmp*")), "something unfinished is left"
+        assert not list((self.directory / name).glob("**/*unfinished*")), "something unfinished is left"
 
 
 def exists(directory: Path, pattern: str):
@@ -175,14 +175,14 @@ def test_twenty_five_kills(tmp_path):
     whole = time.monotonic() - begun
     rng = random.Random(0)
     patterns = [
-        "config.json.tmp",
+        "config.json.*unfinished",
         "*/group-00*/config.json",
-        "*/group-00*/environment.json.tmp",
+        "*/group-00*/environment.json.*unfinished",
         "*/group-00*/checkpoints/*orbax-checkpoint-tmp*",
         "*/group-00*/checkpoints/80",
-        "*/group-00*/result.json.tmp",
-        "results.jsonl.tmp",
-        "ablation.json.tmp",
+        "*/group-00*/result.json.*unfinished",
+        "results.jsonl.*unfinished",
+        "ablation.json.*unfinished",
         "report.html",
     ]
     landed = 0

@@ -20,7 +20,12 @@ from posenc_jax import parse
 from posenc_jax.config import Evaluation, Execution
 from posenc_jax.runs.cell import run
 
-config = dataclasses.replace(CONFIG, posenc=parse(POSENC), evaluation=Evaluation(lengths=(2, 3), num_examples=8))
+config = dataclasses.replace(
+    CONFIG,
+    posenc=parse(POSENC),
+    model=dataclasses.replace(CONFIG.model, dropout=DROPOUT),
+    evaluation=Evaluation(lengths=(2, 3), num_examples=8),
+)
 
 def outcome(size, seeds, mode="devices"):
     changed = dataclasses.replace(config, seeds=seeds, execution=Execution(mode=mode, group_size=size))
@@ -35,21 +40,22 @@ print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
 """
 
 
-def outcomes(calls, devices, posenc):
+def outcomes(calls, devices, posenc, dropout=0.1):
     """Compiled as users compile: what bits depend on, XLA's flags decide too."""
-    code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc))
+    code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc)).replace("DROPOUT", repr(dropout))
     return processes.python(code, devices=devices, as_users=True)
 
 
 @pytest.mark.parametrize(
-    "posenc", ["rope|learned", pytest.param("randomized(max_position=16)|rope", marks=pytest.mark.slow)]
+    ("posenc", "dropout"),
+    [("rope|learned", 0.0), pytest.param("randomized(max_position=16)|rope", 0.1, marks=pytest.mark.slow)],
 )
-def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc):
+def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc, dropout):
     """Alone (with a spare), in groups of two, and in a group of four on two devices, two on each one after the other,
     with a spare in it.
     """
     calls = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
-    found = outcomes(calls, 2, posenc)
+    found = outcomes(calls, 2, posenc, dropout)
     assert {name: found[name]["groups"] for name in calls} == {"alone": [2], "two groups": [2, 2], "four": [4]}
     for name in calls:
         assert found[name]["0"] == found["four"]["0"], name
