@@ -6,6 +6,7 @@ last. All carry checksums; what was written before there were any is read as it 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import Ablation, Run, UnknownTypeError, config_hash, difference, from_json, identity, to_json
-from posenc_jax.files import make_directory
+from posenc_jax.files import make_directory, remove_unfinished
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import numbered, read_checked, read_json, write_json
@@ -242,6 +243,7 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
     there = groups_of(directory, config)
     taken = {replica for group in there for replica in group.replicas}
     groups = [group for group in there if set(group.replicas) & set(config.replicas)]
+    _remove_half_made(directory)
     # Never a number that is in use, under whatever name: a group may have been renamed.
     used = [int(found[1]) for found in map(_GROUP.match, (path.name for path in directory.glob("group-*"))) if found]
     number = max(used, default=-1) + 1
@@ -255,6 +257,15 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
         groups.append(group)
         number += 1
     return groups
+
+
+def _remove_half_made(directory: Path) -> None:
+    """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
+    for path in directory.glob("group-*"):
+        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            remove_unfinished(path)
+            with contextlib.suppress(OSError):  # it has files
+                path.rmdir()
 
 
 def groups_of(directory: Path, config: Run) -> list[Group]:

@@ -245,7 +245,7 @@ def test_the_same_question_gives_the_same_answer(finished):
     ("text", "lengths", "trained"),
     [
         ("rope(base=50)|learned", (2, 5), (None, 1)),
-        pytest.param("learned(12, beyond='clamp')", (2, 9), (1,), marks=pytest.mark.slow),
+        pytest.param("learned(14, beyond='clamp')", (2, 9), (1,), marks=pytest.mark.slow),
         pytest.param("rope", (2, 9), (None,), marks=pytest.mark.slow),
         pytest.param("nope", (2, 9), (), marks=pytest.mark.slow),
         pytest.param("alibi|learned", (2, 5), (None, 1), marks=pytest.mark.slow),

@@ -49,6 +49,18 @@ def test_an_empty_group_is_none(halves):
     assert complete(halves, CONFIG)
 
 
+@pytest.mark.parametrize("left", [(), ("config.json.1-ab.unfinished",)])
+def test_a_group_whose_maker_was_killed_gets_its_number_again(halves, left):
+    """So that the results are in the same places as undisturbed."""
+    shutil.rmtree(halves / "group-001")
+    (halves / "group-001").mkdir()
+    for name in left:
+        (halves / "group-001" / name).write_text("{")
+    groups = plan(halves, CONFIG, 1)
+    assert [group.directory.name for group in groups] == ["group-000", "group-001"]
+    assert [path.name for path in (halves / "group-001").iterdir()] == ["config.json"]
+
+
 def test_a_result_of_other_replicas_than_its_group_is_refused(halves):
     path = halves / "group-001" / "config.json"
     sealed_files.rewrite(path, lambda data: data.update(replicas=[[7, data["replicas"][0][1]]]))
