@@ -185,8 +185,9 @@ def test_twenty_five_kills(tmp_path):
         "ablation.json.*unfinished",
         "report.html",
     ]
-    landed = 0
-    for series in range(5):
+    landed = series = 0
+    while landed < 25:
+        assert series < 25, "too few kills come before the end"
         name = f"series{series}"
         place = tmp_path / name
         for attempt in range(6):
@@ -199,5 +200,7 @@ def test_twenty_five_kills(tmp_path):
             sent, code = scene.kill(name, reached, cache=cache)
             assert code == (-signal.SIGKILL if sent else 0), scene.log.read_text()
             landed += sent
+            if not sent:  # it has come to its end
+                break
         scene.check(name)
-    assert landed >= 15
+        series += 1
