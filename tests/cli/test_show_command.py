@@ -8,6 +8,7 @@ from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.file_names import file_name
+from posenc_jax.file_names import file_name
 
 SMALL = ["--d-model", "8", "--length", "16"]
 
@@ -107,7 +108,7 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
     assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
     text = capsys.readouterr().out
     assert "trained rope|learned" in text
-    assert "trained-rope-learned-attention-of-the-decoder.png" in made(home / "pictures")
+    assert f"{file_name('trained rope|learned')}-attention-of-the-decoder.png" in made(home / "pictures")
     assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
     assert "is outside the learned table of" in capsys.readouterr().err
     assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
