@@ -150,7 +150,7 @@ def attention_maps(encodings: Encodings, style: Styles, positions: Positions) ->
             name = f" {attention.name}" if attention.name else ""
             found.append(
                 HeatMap(
-                    f"{file_name(one.label)}-attention{'-' + file_name(attention.name) if attention.name else ''}",
+                    f"{file_name(one.label)}-attention{name.replace(' ', '-')}",
                     "attention",
                     f"Attention{name}, {style[one.label].name}",
                     attention.about,
