@@ -73,25 +73,3 @@ def python(code: str, *, devices: int = 2, timeout: float = 280, as_users: bool 
     )
     assert found.returncode == 0, found.stderr[-4000:]
     return json.loads(found.stdout.splitlines()[-1])
-
-
-def outcome(directory: Path) -> dict[str, str | dict]:
-    """Everything that must not depend on interruptions: metrics, results, and the checksums of every final state.
-
-    Paths are relative to ``directory``; a group's newest checkpoint stands for its parameters, moments and steps.
-    """
-    found: dict[str, str | dict] = {}
-    for pattern in ("**/metrics.jsonl", "**/result.json", "results.jsonl"):
-        for path in sorted(directory.glob(pattern)):
-            found[str(path.relative_to(directory))] = path.read_text()
-    for checkpoints in sorted(directory.glob("**/checkpoints")):
-        newest = max((p for p in checkpoints.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
-        found[str(newest.relative_to(directory))] = checksums(newest)
-    return found
-
-
-def checksums(checkpoint: Path) -> dict:
-    """The recorded checksum of every leaf of one checkpoint."""
-    from orbax.checkpoint import v1 as ocp
-
-    return ocp.metadata(checkpoint).custom_metadata["leaves"]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, at_home, check_file, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, check_file, guarded, place
 from posenc_jax.cli.names import named
 from posenc_jax.files import write_atomically
 
@@ -76,9 +76,9 @@ def _audit(options: argparse.Namespace) -> int:
     text = audit_markdown(document)
     print(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if options.json:
-        write_atomically(at_home(options.json), to_text(document))
+        write_atomically(options.json, to_text(document))
     if options.markdown:
-        write_atomically(at_home(options.markdown), text)
+        write_atomically(options.markdown, text)
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, at_home, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.drawing.plain import plain
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
@@ -119,7 +119,6 @@ def load(options: argparse.Namespace, reporter: Any) -> Any:
 
 def read_file(path: Path) -> str:
     """The text of a file; UsageError when it is none."""
-    path = at_home(path)
     if path.is_dir():
         raise UsageError(f"{path} is a directory: name one file")
     try:

@@ -33,8 +33,9 @@ def cell(posenc):
         learning_rates=(1e-2,),
     )
 
-config = Ablation(name="tiny", runs=(cell("randomized(max_position=32)|learned"),))
+config = Ablation(name="tiny", runs=tuple(cell(posenc) for posenc in POSENC))
 """
+"""Of the file; POSENC stands for its encodings, a tuple of strings."""
 
 SILENT, REFUSED, IDENTICAL, TRACEBACK = "silent", "refused", "identical", "traceback"
 OUTCOMES = (SILENT, TRACEBACK, REFUSED, IDENTICAL)
@@ -55,7 +56,7 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config = folder / "tiny.py"
-        self.config.write_text(CONFIG)
+        self.config.write_text(CONFIG.replace("POSENC", '("randomized(max_position=32)|learned",)'))
         self.whole = folder / "undisturbed"
         ended = self.ablate(self.whole)
         if ended.code:

@@ -8,7 +8,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from fault_battery.scene import IDENTICAL, OUTCOMES, SILENT, TRACEBACK, Ended, Scene, command, each, finish
@@ -281,9 +281,3 @@ def _mount(disk: Path, size: int, again: bool = False) -> None:
 def _libc(name: str, *arguments: object) -> None:
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
         raise PermissionError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
-
-
-def parts(names: list[str]) -> Iterator[tuple[str, Callable[[Scene, int], Counts], int, str]]:
-    """The chosen trials, or all."""
-    for name in names or TRIALS:
-        yield name, *TRIALS[name]

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -14,28 +15,8 @@ import pytest
 
 from posenc_jax.runs.files import locked
 
-CONFIG = """
-from posenc_jax.config import Ablation, Evaluation, Run, Training
-from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.encodings import parse
-from posenc_jax.models.config import Transformer
-
-def cell(posenc):
-    return Run(
-        task=Copying(kind="cmc", max_length=3, num_symbols=4),
-        model=Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.1),
-        posenc=parse(posenc),
-        training=Training(
-            steps=80, batch_size=4, steps_per_call=4, log_every=4,
-            checkpoint_every=8, validate_every=16, validation_batches=2,
-        ),
-        evaluation=Evaluation(lengths=(2, 3), num_examples=8, draws=2),
-        seeds=(0, 1, 2),
-        learning_rates=(1e-2,),
-    )
-
-config = Ablation(name="tiny", runs=tuple(cell(posenc) for posenc in POSENC))
-"""
+sys.path.insert(0, str(processes.ROOT / "scripts"))
+from fault_battery.scene import CONFIG, outcome
 
 
 class Scene:
@@ -47,7 +28,7 @@ class Scene:
         self.config.write_text(CONFIG.replace("POSENC", repr(posenc)))
         self.log = directory / "log"
         assert processes.finish(self.start("undisturbed"), self.log) == 0, self.log.read_text()
-        self.expected = processes.outcome(directory / "undisturbed")
+        self.expected = outcome(directory / "undisturbed")
 
     def start(self, name: str, cache: Path | None = None, log: Path | None = None):
         arguments = ["ablate", str(self.config), "--directory", str(self.directory / name)]
@@ -62,7 +43,7 @@ class Scene:
     def check(self, name: str) -> None:
         """Runs to the end and compares."""
         assert processes.finish(self.start(name), self.log) == 0, self.log.read_text()
-        found = processes.outcome(self.directory / name)
+        found = outcome(self.directory / name)
         assert found.keys() == self.expected.keys()
         for path, content in self.expected.items():
             assert found[path] == content, path
