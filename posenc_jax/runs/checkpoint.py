@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import errno
+import gc
 import hashlib
 import json
 import os
@@ -128,6 +129,7 @@ class Checkpoints:
                 if set_aside:
                     problem += f"; kept as {put_aside(path).name}"
                 self._note(f"{problem}, trying the one before")
+            gc.collect()  # of Orbax's tasks that failed: they complain when they go, and that should be here
         if problems or any(self._directory.glob("*.bad*")):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(

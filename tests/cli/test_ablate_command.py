@@ -19,7 +19,6 @@ config = Ablation(name="small", runs=(Run(task=tasks.Copying(max_length=8)),))
 def home(tmp_path, monkeypatch):
     """A place where the cells of `CONFIG` have the results of the synthetic ablation."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("posenc_jax.cli.ablate.prepare_jax", lambda: None)
     (tmp_path / "config.py").write_text(CONFIG)
     monkeypatch.setattr(ablation, "ablate", lambda config, directory, **_: write_ablation(directory))
     return tmp_path

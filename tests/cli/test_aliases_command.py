@@ -7,11 +7,6 @@ import pytest
 from posenc_jax.cli import main
 
 
-@pytest.fixture(autouse=True)
-def _backend_as_it_is(monkeypatch):
-    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
-
-
 def shown(capsys, *arguments):
     """What the command prints: the lines as they are, and each as its words."""
     assert main(["aliases", *arguments]) == 0

@@ -56,7 +56,6 @@ def test_a_random_seed_that_is_none_is_refused_in_one_line(capsys, command, seed
     assert f"--random-seed: {seed} is no whole number from 0 to 2147483647: choose one" in err
 
 
-def test_the_largest_random_seed_is_one(capsys, monkeypatch):
-    monkeypatch.setattr("posenc_jax.cli.texts.prepare_jax", lambda: None)  # JAX is set up already in this process
+def test_the_largest_random_seed_is_one(capsys):
     assert main(["translate", "nowhere", "text", f"--random-seed={LARGEST_SEED}"]) == 2
     assert "--random-seed" not in capsys.readouterr().err  # there is no run in nowhere

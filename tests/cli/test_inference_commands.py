@@ -10,7 +10,7 @@ import pytest
 from session import compilation_cache
 from text_runs import LABELS, trained
 
-from posenc_jax.cli import main, texts
+from posenc_jax.cli import main
 from posenc_jax.cli.classify import document_of_text
 from posenc_jax.models import Beam, Sampling
 from posenc_jax.runs.inference import classify, load_run, summarize, translate
@@ -21,8 +21,7 @@ LONG = "owl sun ice. " * 4
 
 @pytest.fixture(autouse=True)
 def _prepared(monkeypatch, tmp_path):
-    """JAX is set up already in this process; and there is no corpus."""
-    monkeypatch.setattr(texts, "prepare_jax", lambda: None)
+    """There is no corpus here."""
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nowhere"))
     monkeypatch.chdir(tmp_path)
     for name, content in {"a.txt": TEXT, "long.txt": LONG, "empty": " \n", "bad": "aé".encode("latin-1")}.items():

@@ -49,10 +49,6 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def here(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("posenc_jax.cli.train.prepare_jax", lambda: None)
-    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
-    monkeypatch.setattr("posenc_jax.cli.evaluate.prepare_jax", lambda: None)
-    monkeypatch.setattr("posenc_jax.cli.texts.prepare_jax", lambda: None)
     return folder
 
 

@@ -16,8 +16,6 @@ SMALL = ["--d-model", "8", "--length", "16"]
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    # Many tests share this process, whose backend has started.
-    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
     return tmp_path
 
 

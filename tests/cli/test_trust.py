@@ -95,8 +95,6 @@ def run(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setattr("posenc_jax.cli.session.prepare_jax", lambda: None)
-    monkeypatch.setattr("posenc_jax.cli.texts.prepare_jax", lambda: None)
     yield tmp_path / "run"
     sys.modules.pop("own_run", None)
 
@@ -111,7 +109,6 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_class_of_a_run_is_run_only_when_the_run_is_trusted(run, capsys, monkeypatch, command):
-    monkeypatch.setattr("posenc_jax.cli.show.prepare_jax", lambda: None, raising=False)
     arguments = [str(run) if word == "RUN" else word for word in command]
     assert main(arguments) == 2
     err = capsys.readouterr().err
