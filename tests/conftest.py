@@ -10,8 +10,8 @@ import session
 import posenc_jax.cli.session
 from posenc_jax.runs.environment import threads
 
-# A command sets up JAX for a process of its own. This one is set up already, perhaps with other devices: commands, which
-# import the function later, get one that only refuses what it would refuse.
+# A command sets up JAX for a process of its own. This one is set up already, perhaps with other devices: commands
+# (they import this later) get one that only refuses what it would refuse.
 posenc_jax.cli.session.prepare_jax = threads
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
