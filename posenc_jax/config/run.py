@@ -83,6 +83,7 @@ class Run(Value):
                         f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
         self._check_token_types()
+        self.task.check_strata(self.training.length_strata)
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")

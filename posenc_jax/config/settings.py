@@ -82,6 +82,9 @@ class Training(Value):
 
     steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
       added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
+    length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
+      together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
+      without; the program has a part for each, so it takes longer to compile.
     steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
       largest number that divides all cadences (`steps_at_once`).
     log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
@@ -92,6 +95,7 @@ class Training(Value):
     steps: int = 1000
     batch_size: int = 32
     microbatches: int = 1
+    length_strata: int = 1
     steps_per_call: int = 50
     log_every: int = 50
     checkpoint_every: int = 0
@@ -100,14 +104,21 @@ class Training(Value):
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
-        for field in ("steps", "batch_size", "microbatches", "steps_per_call", "log_every", "validation_batches"):
+        positive = ("steps", "batch_size", "microbatches", "length_strata", "steps_per_call", "log_every")
+        for field in (*positive, "validation_batches"):
             if getattr(self, field) < 1:
                 raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
         check_at_most(self, dict.fromkeys(("steps_per_call", "validation_batches"), 10**6), "training.")
+        check_at_most(self, {"length_strata": 64}, "training.")
         if self.batch_size % self.microbatches:
             raise ValueError(
                 f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
                 "the parts of a batch are equal"
+            )
+        if self.microbatches % self.length_strata:
+            raise ValueError(
+                f"training.length_strata = {self.length_strata} does not divide training.microbatches = "
+                f"{self.microbatches}: every share of the lengths has equally many parts of the batch"
             )
         for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
             value = getattr(self, field)

@@ -150,15 +150,8 @@ def train_step(
     """
     params, seed, step = state["params"], state["seed"], state["step"]
     training = run.training
-    batch = run.task.train_batch(data, fed, at_step(seed, "data", step), training.batch_size)
-    size = batch.inputs.shape[0]
+    batches = _training_batches(run, data, fed, at_step(seed, "data", step))
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
-    parts = jax.tree.map(
-        lambda x: x.reshape(training.microbatches, -1, *x.shape[1:]),
-        (batch, jnp.arange(size, dtype=jnp.int32)),
-    )
-    if mesh is not None:
-        parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
 
     def loss(params: Params, example: Example, ids: Array) -> tuple[Array, dict[str, Array]]:
         sums = scores(forward(run, params, example, streams=streams, example_ids=ids, train=True), example)
@@ -168,14 +161,25 @@ def train_step(
         (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *part)
         return jax.tree.map(jnp.add, total, (gradients, sums)), None
 
-    if training.microbatches == 1:
-        (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
-    else:
+    def summed(batch: Example, first: int) -> tuple[Params, dict[str, Array]]:
+        """Gradients and scores, added over the equal parts of a batch whose examples are numbered from ``first``."""
+        count = training.microbatches // training.length_strata
+        ids = first + jnp.arange(batch.inputs.shape[0], dtype=jnp.int32)
+        parts = jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), (batch, ids))
+        if mesh is not None:
+            parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
+        if count == 1:
+            (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
+            return gradients, sums
         shapes = jax.eval_shape(
             lambda: jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
         )
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (shapes[1], shapes[0][1]))
-        (gradients, sums), _ = jax.lax.scan(add_part, zeros, parts)
+        total: tuple[Params, dict[str, Array]] = jax.lax.scan(add_part, zeros, parts)[0]
+        return total
+
+    totals = [summed(batch, index * batch.inputs.shape[0]) for index, batch in enumerate(batches)]
+    gradients, sums = functools.reduce(functools.partial(jax.tree.map, jnp.add), totals)
 
     weight = jnp.maximum(sums["weight_sum"], 1.0)
     gradients = jax.tree.map(
@@ -200,9 +204,22 @@ def train_step(
         "step": step + 1,
         "diverged_at": jnp.where(alive & ~finite, step, state["diverged_at"]),
     }
-    largest = jnp.maximum(jnp.max(batch.inputs), 0 if batch.decoder_inputs is None else jnp.max(batch.decoder_inputs))
-    metrics = {"sums": sums, "gradient_norm": norm, "largest_token": largest, "largest_target": jnp.max(batch.targets)}
+    tokens = [x for batch in batches for x in (batch.inputs, batch.decoder_inputs) if x is not None]
+    metrics = {
+        "sums": sums,
+        "gradient_norm": norm,
+        "largest_token": functools.reduce(jnp.maximum, map(jnp.max, tokens)),
+        "largest_target": functools.reduce(jnp.maximum, [jnp.max(batch.targets) for batch in batches]),
+    }
     return new_state, metrics
+
+
+def _training_batches(run: Run, data: Any, fed: Any, key: Array) -> tuple[Example, ...]:
+    """The batch of a step, a part for each of ``length_strata``."""
+    size, strata = run.training.batch_size, run.training.length_strata
+    if strata == 1:
+        return (run.task.train_batch(data, fed, key, size),)
+    return run.task.stratified_batch(key, size, strata)
 
 
 def train_call(

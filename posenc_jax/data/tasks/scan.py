@@ -201,11 +201,11 @@ class Scan(Task):
         """BOS and actions."""
         return max_length + 1
 
-    def sample_lengths(self, key: Array, shape: tuple[int, ...]) -> Array:
-        """The lengths of training commands drawn uniformly."""
-        part = self.part("train")
-        number = integers(key, shape, len(part.order))
-        return jnp.searchsorted(jnp.asarray(part.starts[1:]), number, side="right").astype(jnp.int32)
+    @property
+    def drawn_lengths(self) -> np.ndarray:
+        """The lengths of all training commands, which are drawn uniformly."""
+        counts = self.part("train").counts
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One of the commands of this length, drawn uniformly; weights 0 if there is none."""

@@ -162,6 +162,14 @@ class TextTask(Task):
         """The shortest and the longest that training has."""
         return (1, self.max_length)
 
+    def check_strata(self, count: int) -> None:
+        """Only 1: the plan of the batches knows the lengths of the texts."""
+        if count > 1:
+            raise ValueError(
+                f"training.length_strata = {count} is for generated tasks: set it to 1; {self.name!r} has "
+                "task.batching = 'buckets' and 'packed' against padding"
+            )
+
     def lengths_of(self, length: int) -> tuple[int, int]:
         """The upper half of ``1 .. length``."""
         return (length // 2 + 1, length)

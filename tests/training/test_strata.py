@@ -1,0 +1,138 @@
+"""Batches whose lengths are stratified: the same distribution, narrower rows, the same sums."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc_jax.config import Execution, Run, Training
+from posenc_jax.data.tasks import Copying, EvenPairs, Scan, base
+from posenc_jax.data.tasks.base import Task
+from posenc_jax.data.text import Classification
+from posenc_jax.encodings import RoPE
+from posenc_jax.models import Transformer
+from posenc_jax.training.replicas import over_replicas, stack
+from posenc_jax.training.step import init_params, init_state, train_call
+
+TASK = Copying(kind="cmc", min_length=2, max_length=8, num_symbols=5)
+TRAINING = Training(steps=2, batch_size=12, microbatches=6, steps_per_call=1, log_every=1)
+RUN = Run(task=TASK, model=Transformer(d_model=16, num_layers=1, num_heads=2), posenc=(RoPE(),), training=TRAINING)
+
+
+def at_full_width(task, key, size, strata):
+    """The examples of a stratified batch as one batch, padded to the longest length of training."""
+    drawn, (length_key, example_key) = task.drawn_lengths, jax.random.split(key)
+    count = 1 if task.length_per == "step" else size // strata
+    within = jnp.broadcast_to(base.integers(length_key, (strata, count), len(drawn)), (strata, size // strata))
+    shares = [jnp.asarray(drawn)[(s * len(drawn) + v) // strata] for s, v in enumerate(within)]
+    keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(size))
+    make = functools.partial(task.example, max_length=task.train_lengths[-1], split="train")
+    return jax.vmap(make)(keys, jnp.concatenate(shares))
+
+
+@pytest.mark.parametrize("strata", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize("task", [TASK, Copying(kind="rsc", max_length=64), Scan()], ids=["7", "64", "scan"])
+def test_every_length_is_drawn_as_often_as_without(task, strata):
+    """Over all draws, counted: also where a share ends within a length, and where lengths are not equally frequent."""
+    drawn = task.drawn_lengths
+    draws = np.arange(len(drawn))
+    found = np.concatenate([drawn[(share * len(drawn) + draws) // strata] for share in range(strata)])
+    np.testing.assert_array_equal(np.bincount(found), strata * np.bincount(drawn))
+    longest = [drawn[(share * len(drawn) + draws) // strata].max() for share in range(strata)]
+    assert task.strata(strata) == tuple(longest)
+
+
+def test_drawn_lengths_of_scan_are_those_of_its_commands():
+    lengths = np.asarray(Scan().sample_lengths(jax.random.key(0), (4000,)))
+    counts = Scan().part("train").counts
+    assert set(lengths) <= set(Scan().train_lengths)
+    expected = counts / counts.sum()
+    share = np.bincount(lengths, minlength=len(counts)) / 4000
+    assert np.abs(share - expected).max() < 5 * np.sqrt(expected.max() / 4000)
+
+
+@pytest.mark.parametrize(
+    ("task", "strata"), [(TASK, 3), pytest.param(TASK, 2, marks=pytest.mark.slow), (EvenPairs(max_length=10), 3)]
+)
+def test_examples_are_the_same_and_the_rows_narrower(task, strata):
+    key = jax.random.key(3)
+    wide = at_full_width(task, key, 12, strata)
+    batches = task.stratified_batch(key, 12, strata)
+    assert [batch.inputs.shape for batch in batches] == [
+        (12 // strata, task.width(longest)) for longest in task.strata(strata)
+    ]
+    one_length = [len(set(np.asarray(batch.length).tolist())) == 1 for batch in batches]
+    assert one_length == [task.length_per == "step"] * strata
+    for share, batch in enumerate(batches):
+        rows = slice(share * 12 // strata, (share + 1) * 12 // strata)
+        for name in ("inputs", "targets", "weights", "length", "segment_ids"):
+            narrow, full = np.asarray(getattr(batch, name)), np.asarray(getattr(wide, name))[rows]
+            if narrow.ndim > 1:
+                assert not np.asarray(wide.segment_ids)[rows, narrow.shape[1] :].any(), "something is cut off"
+                full = full[:, : narrow.shape[1]]
+            np.testing.assert_array_equal(narrow, full, err_msg=name)
+
+
+def test_means_over_batches_vary_less():
+    def spread(strata):
+        keys = jax.random.split(jax.random.key(0), 200)
+        means = jax.vmap(lambda key: sum(b.length.sum() for b in TASK.stratified_batch(key, 12, strata)) / 12)(keys)
+        return float(jnp.std(means))
+
+    assert spread(3) < 0.6 * spread(1)
+
+
+def called(run):
+    call = jax.jit(over_replicas(lambda state, *_: train_call(run, None, state), Execution(mode="map"), None))
+    start = stack([init_state(run, init_params(run, 0), 0, 1e-2)])
+    return jax.tree.map(np.asarray, call(start, None, None))
+
+
+@pytest.mark.parametrize("strata", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_step_is_that_of_the_same_examples_at_full_width(monkeypatch, strata):
+    """Scores and gradient; the numbers of the examples too, by which positions and dropout are drawn."""
+    run = dataclasses.replace(RUN, model=dataclasses.replace(RUN.model, dropout=0.3))
+    state, metrics = called(dataclasses.replace(run, training=dataclasses.replace(TRAINING, length_strata=strata)))
+    monkeypatch.setattr(Task, "train_batch", lambda task, data, fed, key, size: at_full_width(task, key, size, strata))
+    wanted_state, wanted = called(run)
+    assert metrics["count"] == wanted["count"] == 12
+    for name in ("loss", "accuracy", "gradient_norm", "largest_token", "largest_target"):
+        np.testing.assert_allclose(metrics[name], wanted[name], rtol=2e-5, err_msg=name)
+    for a, b in zip(jax.tree.leaves(state["opt"]), jax.tree.leaves(wanted_state["opt"]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("task", "strata", "microbatches", "message"),
+    [
+        (TASK, 4, 6, "training.length_strata = 4 does not divide training.microbatches = 6: every share"),
+        (TASK, 0, 6, "training.length_strata = 0 must be at least 1"),
+        (TASK, 65, 65, "training.length_strata = 65"),
+        (
+            Copying(kind="cmc", min_length=2, max_length=3),
+            3,
+            3,
+            "length_strata = 3 is more than the 2 training lengths",
+        ),
+        (
+            Classification(),
+            2,
+            2,
+            "training.length_strata = 2 is for generated tasks: set it to 1; 'classification' has",
+        ),
+    ],
+)
+def test_what_cannot_be_stratified_is_refused(task, strata, microbatches, message):
+    pooling = "mean" if isinstance(task, Classification) else None
+    with pytest.raises(ValueError, match=r".") as refused:
+        Run(
+            task=task,
+            model=Transformer(d_model=16, num_layers=1, num_heads=2, pooling=pooling),
+            training=Training(batch_size=12 * microbatches, microbatches=microbatches, length_strata=strata),
+        )
+    assert message in str(refused.value)
