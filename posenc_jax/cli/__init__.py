@@ -23,6 +23,7 @@ COMMANDS = {
         "posenc_jax.cli.evaluate",
         "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
     ),
+    "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),

@@ -20,7 +20,7 @@ from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
 
 
-def load_config(text: str, kind: type, command: str) -> Any:
+def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
     if text.startswith("-"):
         raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
@@ -31,8 +31,9 @@ def load_config(text: str, kind: type, command: str) -> Any:
     if not isinstance(config, kind):
         what = "has no variable called config" if config is None else f"holds {_a(type(config).__name__)}"
         other = {"Run": "train", "Ablation": "ablate"}.get(type(config).__name__)
-        way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kind.__name__}) to it"
-        raise UsageError(f"{text} {what}, and posenc {command} needs {_a(kind.__name__)}: {way_out}")
+        kinds = [one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,))]
+        way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kinds[0]}) to it"
+        raise UsageError(f"{text} {what}, and posenc {command} needs {' or '.join(map(_a, kinds))}: {way_out}")
     return config
 
 

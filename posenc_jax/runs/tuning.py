@@ -1,0 +1,194 @@
+"""How fast a run trains here when its batches are cut up otherwise: settings timed side by side.
+
+Nothing is written, and nothing is chosen: the settings are part of a result's identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import statistics
+import time
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.config import Run, Training
+from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.loading import load
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.preflight import check_memory, check_run
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.supply import Supply
+from posenc_jax.training.replicas import Program, group_size_for, make_mesh, place, stack
+from posenc_jax.training.step import init_params, init_state, train_call
+
+GAIN = 0.03
+"""A smaller one is not told from noise."""
+
+SEARCHES = (("microbatches", 2), ("length_strata", 2), ("steps_per_call", 4))
+"""The settings, and the factor from one value to the next."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """One setting: seconds to compile its programs, median milliseconds of a step of one replica, and its speed over
+    the config's own, both timed at the same time (or each beside a third).
+    """
+
+    training: Training
+    compile_seconds: float
+    milliseconds: float
+    speed: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """What was found: the config's own setting, the others in the order of trial, and the fastest of all, timed beside
+    the own one in the end.
+    """
+
+    own: Timed
+    others: tuple[Timed, ...]
+    best: Timed
+
+
+def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -> Tuned:
+    """Times the run's own setting and others around it.
+
+    One setting after the other is doubled (steps per call: times four), or else halved, for as long as that makes a
+    step at least `GAIN` faster than the best before it. Both take turns, so that a busy machine slows both.
+
+    Args:
+      seconds: how long each pair is timed, besides compiling.
+
+    Raises:
+      RefusedError: this machine cannot train the run as it is.
+    """
+    reporter = reporter or Reporter()
+    check_run(config)
+    data = load(config.task, reporter.note) if isinstance(config.task, TextTask) else None
+
+    def trial(training: Training) -> _Trial:
+        reporter.phase(f"{config.table} {config.label}: {settings(training)}")
+        return _Trial(dataclasses.replace(config, training=training), data)
+
+    own = best = trial(config.training)
+    others = []
+    for (field, factor), up in itertools.product(SEARCHES, (True, False)):
+        if not up and getattr(best.training, field) != getattr(own.training, field):
+            continue  # more of it was faster
+        while (training := _changed(best.run, field, factor, up)) is not None:
+            other = trial(training)
+            _take_turns(best, other, seconds)
+            others.append(other.timed(best.speed * best.milliseconds / other.milliseconds))
+            if other.milliseconds > (1 - GAIN) * best.milliseconds:
+                other.close()
+                break
+            if best is not own:
+                best.close()
+            best = other
+    reporter.phase(f"{config.table} {config.label}: the first beside the fastest")
+    _take_turns(own, best, seconds)
+    fastest = best.timed(own.milliseconds / best.milliseconds)
+    own.close()
+    best.close()
+    return Tuned(own.timed(1.0), tuple(t for t in others if t.training != fastest.training), fastest)
+
+
+def settings(training: Training) -> str:
+    """The settings in words."""
+    return ", ".join(f"{field} {getattr(training, field)}" for field, _ in SEARCHES)
+
+
+def _changed(run: Run, field: str, factor: int, up: bool) -> Training | None:
+    """The next setting in a direction, or None where there is none that this run and this machine allow."""
+    training, value = run.training, getattr(run.training, field)
+    if field == "steps_per_call":
+        value = training.steps_at_once  # what there is of it
+    if not up and value < factor:
+        return None
+    new = value * factor if up else value // factor
+    changed = {field: new}
+    if field == "length_strata":
+        changed["microbatches"] = math.lcm(training.microbatches, new)
+    try:
+        other = dataclasses.replace(run, training=dataclasses.replace(training, **changed))
+        check_memory(other)
+    except (ValueError, RefusedError):
+        return None
+    if field == "steps_per_call" and other.training.steps_at_once == training.steps_at_once:
+        return None
+    return other.training
+
+
+class _Trial:
+    """A group of the run in training, and the times of its calls."""
+
+    def __init__(self, run: Run, data: Any) -> None:
+        self.run, self.training = run, run.training
+        size = group_size_for(run.execution, len(run.replicas))
+        group = list(itertools.islice(itertools.cycle(run.replicas), size))
+        self.seeds = [seed for seed, _ in group]
+        self.mesh = make_mesh(run.execution, size)
+        states = [init_state(run, init_params(run, seed), seed, rate) for seed, rate in group]
+        self.state = place(stack(states), self.mesh)
+        self.supply = Supply(run, data)
+        self.programs: dict[Any, Program] = {}
+        self.step, self.compile_seconds, self.speed = 0, 0.0, 1.0
+        self.times: list[float] = []
+
+    def call(self) -> None:
+        """One call; the first of each program, which compiles, is not timed."""
+        begun = time.perf_counter()
+        fed = self.supply.feed(self.seeds, self.step)
+        width = None if fed is None else jax.tree.leaves(fed)[0].shape[2]
+        new = width not in self.programs
+        if new:
+            self.programs[width] = self._program(fed)
+        self.state, metrics = self.programs[width](self.state, self.supply.arrays(self.mesh), fed)
+        np.asarray(metrics["loss"])
+        passed, steps = time.perf_counter() - begun, self.training.steps_at_once
+        self.step += steps
+        if new:
+            self.compile_seconds += passed
+        else:
+            self.times.append(1e3 * passed / steps / len(self.seeds))
+
+    def _program(self, fed: Any) -> Program:
+        run, execution = self.run, self.run.execution
+        sharded = self.mesh if execution.data * execution.model > 1 else None
+        arrays = self.supply.arrays(self.mesh)
+        call = lambda state, fed, data: train_call(run, sharded, state, fed, data)  # noqa: E731
+        return Program("train", call, execution, self.mesh, self.state, arrays, fed=fed, donate=True)
+
+    @property
+    def milliseconds(self) -> float:
+        """Of a step of one replica: the median."""
+        return statistics.median(self.times)
+
+    def timed(self, speed: float) -> Timed:
+        """What was found."""
+        self.speed = speed
+        return Timed(self.training, self.compile_seconds, self.milliseconds, speed)
+
+    def close(self) -> None:
+        """Ends what reads ahead, and lets go of programs and state."""
+        self.supply.close()
+        self.programs.clear()
+        self.state = None
+
+
+def _take_turns(a: _Trial, b: _Trial, seconds: float) -> None:
+    """Times both anew, call by call, three calls of each at least."""
+    for each in (a, b):
+        each.times.clear()
+        while not each.times:  # compiled, and warm
+            each.call()
+        each.times.clear()
+    begun = time.monotonic()
+    while min(len(a.times), len(b.times)) < 3 or time.monotonic() - begun < seconds:
+        a.call()
+        b.call()
