@@ -82,6 +82,7 @@ def rows(lines):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1:]]
 
 
+@pytest.mark.slow
 def test_throughput(size):
     from benchmarks.throughput import throughput
 

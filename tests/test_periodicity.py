@@ -119,6 +119,7 @@ def miniature(tmp_path_factory):
     return ablate(dataclasses.replace(small.config, runs=tuple(runs)), directory).directory
 
 
+@pytest.mark.slow
 def test_the_reduced_version_runs_in_miniature(miniature):
     cells = excess.read(miniature)
     assert [cell.run.label for cell in cells] == ["sinusoidal", "4 steps", "sinusoidal"]
@@ -132,6 +133,7 @@ def test_the_reduced_version_runs_in_miniature(miniature):
     assert confusion.sum() == 64
 
 
+@pytest.mark.slow
 def test_its_tables_and_figures(miniature, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     assert excess.main([str(miniature), "--figures", str(tmp_path / "a")]) == 0

@@ -27,7 +27,9 @@ def parameters(model):
     return {"/".join(map(str, path)): leaf[...] for path, leaf in nnx.to_flat_state(nnx.state(model))}
 
 
-@pytest.mark.parametrize("kind", STACKS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "encoder_decoder" else pytest.param(kind, marks=pytest.mark.slow) for kind in STACKS]
+)
 def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
     plain = parameters(small(kind, fresh=True))
     for slot in SLOTS:
@@ -60,7 +62,7 @@ def test_every_stack_draws_encoding_parameters_of_its_own():
     assert len(set(map(float, slopes))) == 6
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_decoder"])
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_decoder"])
 def test_abstract_build_and_merge_inside_jit(kind):
     slots = Slots((Learned(), RoPE()), ((LayerBias(),), ()), (RoPE(),))
     make = lambda: small(kind, slots, fresh=True, num_layers=1)  # noqa: E731

@@ -162,7 +162,7 @@ def test_exact_match_is_what_greedy_decoding_scores(copier):
     [
         (Copying(kind="rsc", max_length=3, num_symbols=5), 2, 5),
         pytest.param(Scan(), 2, None, marks=pytest.mark.slow),
-        (Scan(model="encoder_decoder"), 1, None),
+        pytest.param(Scan(model="encoder_decoder"), 1, None, marks=pytest.mark.slow),
     ],
 )
 def test_a_finite_test_set_is_scored_once(task, length, existing):
@@ -265,7 +265,7 @@ def test_other_positions_with_the_same_parameters(finished, text, lengths, train
     assert row["loss"] != evaluate(finished, (5,))[1][-1]["loss"]
 
 
-@pytest.mark.parametrize("lengths", [(2,), (3, 4)])
+@pytest.mark.parametrize("lengths", [pytest.param((2,), marks=pytest.mark.slow), (3, 4)])
 def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finished, lengths):
     """The learned table is as long as the longest length of the run: what is asked for does not change it."""
     together = {(row["seed"], row["length"]): row for row in evaluate(finished, (2, 3, 4, 5))[1]}
