@@ -44,6 +44,7 @@ def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
     assert "wrote in" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_report_cut_short_is_written_again(home):
     assert main(["ablate", "config.py", "--directory", "out"]) == 0
     (home / "out" / ".reported").unlink()

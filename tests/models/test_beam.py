@@ -159,7 +159,7 @@ class Counting(PositionalEncoding):
         return np.zeros((1, 1, 1, 1))
 
 
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(2)])
+@pytest.mark.parametrize("decoding", [pytest.param(Greedy(), marks=pytest.mark.slow), Beam(2)])
 def test_decoding_ends_with_its_last_row(decoding):
     """A row that ends at its second token gives the same alone, in fewer steps."""
     model = small("decoder_only", Slots(decoder=(Counting(),)), num_layers=1, num_heads=2)

@@ -275,11 +275,11 @@ def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finis
 
 def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
     """Trained with two devices for each replica, measured on one: the same numbers, and a word about it."""
-    rows = evaluate(finished)[1]
+    rows = evaluate(finished, (2,))[1]
     for path in (finished / "config.json", finished / "group-000" / "config.json"):
         sealed_files.rewrite(path, lambda data: data["config"]["execution"].update(mode="vmap", data=2))
     reporter = Notes()
-    sharded = evaluate(finished, reporter=reporter)[1]
+    sharded = evaluate(finished, (2,), reporter=reporter)[1]
     assert any("trained on 2 devices for each replica, measured on one" in note for note in reporter.notes)
     for row, other in zip(rows, sharded, strict=True):
         close(row, other)

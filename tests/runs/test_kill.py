@@ -96,9 +96,9 @@ def killed(scene, name, point):
     return scene.kill(name, exists(scene.directory / name, POINTS[point]), cache=cache)
 
 
-def test_sigterm_and_sigint_save_and_say_how_to_go_on_and_sigkill_changes_nothing(scene):
-    """One after the other: asked to stop while training, killed in a save, interrupted."""
-    name, place = "stopped", scene.directory / "stopped"
+def stop(scene, name):
+    """SIGTERM while it trains: it saves what it has, and says how to go on."""
+    place = scene.directory / name
     assert scene.kill(name, rows(place, "*/group-000/metrics.jsonl", 6), signal.SIGTERM) == (True, 143)
     (group,) = place.glob("*/group-000")
     last_row = group.joinpath("metrics.jsonl").read_text().splitlines()[-1]
@@ -107,9 +107,22 @@ def test_sigterm_and_sigint_save_and_say_how_to_go_on_and_sigkill_changes_nothin
     assert newest < 80
     assert f"stopped at step {newest} of 80" in scene.log.read_text()
     assert "Run the same command again" in scene.log.read_text()
-    assert killed(scene, name, "checkpoint") == (True, -signal.SIGKILL)
-    assert scene.kill(name, rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
-    scene.check(name)
+
+
+def test_sigterm_saves_and_says_how_to_go_on_and_sigkill_changes_nothing(scene):
+    """One after the other: asked to stop while training, killed in a save."""
+    stop(scene, "stopped")
+    assert killed(scene, "stopped", "checkpoint") == (True, -signal.SIGKILL)
+    scene.check("stopped")
+
+
+@pytest.mark.slow
+def test_sigint_changes_nothing(scene):
+    """Interrupted in the second group, after a first that was stopped."""
+    stop(scene, "interrupted")
+    place = scene.directory / "interrupted"
+    assert scene.kill("interrupted", rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
+    scene.check("interrupted")
 
 
 @pytest.mark.slow
@@ -119,6 +132,7 @@ def test_sigkill_changes_nothing(scene):
     scene.check("killed")
 
 
+@pytest.mark.slow
 def test_refusals_exit_with_two_and_a_finished_directory_with_zero(scene):
     """Processes side by side: a directory in use, a run without a good checkpoint, and one with nothing to do."""
     busy = shutil.copytree(scene.directory / "undisturbed", scene.directory / "busy")

@@ -73,12 +73,12 @@ def test_a_run_starts_from_the_parameters_of_its_seed(started, source):
 @pytest.mark.parametrize(
     ("posenc", "table", "fresh"),
     [
-        ("rope|learned", 1, None),
-        ("rope", None, None),
+        pytest.param("rope|learned", 1, None, marks=pytest.mark.slow),
+        pytest.param("rope", None, None, marks=pytest.mark.slow),
         ("nope", None, None),
         ("rope(base=50)|learned(init_scale=0.5)|t5", 1, "posenc/decoder/2/table"),
-        ("learned", 0, None),
-        ("t5|learned|rope", 1, "posenc/decoder/0/table"),
+        pytest.param("learned", 0, None, marks=pytest.mark.slow),
+        pytest.param("t5|learned|rope", 1, "posenc/decoder/0/table", marks=pytest.mark.slow),
         ("rope|learned(40)", None, "posenc/decoder/1/table"),
     ],
 )
