@@ -77,6 +77,7 @@ def test_rank_correlation_leaves_the_right_answer_and_unasked_offsets_out():
     assert math.isnan(measures.rank_correlation(values, np.array([9.0, 1.0, 1.0, 1.0, 1.0])))
 
 
+@pytest.mark.slow
 def test_trained_frequencies_keep_the_contract():
     """`check_contract` raises if not; only what the encoding does not claim is skipped."""
     assert {clause.status for clause in check_contract(grid.TrainedFrequencies())} == {"passed", "skipped"}

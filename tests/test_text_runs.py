@@ -73,7 +73,7 @@ def test_a_result_has_the_scores_of_its_task(kind, names):
 def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
     """Greedy outputs equal the reference exactly as often as every token is right given the ones before it."""
     directory = finished(kind)
-    path, rows = evaluate(directory, (12,), posenc=(Sinusoidal(),), data=text_runs.CONFIGS[kind].task.data.name)
+    path, rows = evaluate(directory, posenc=(Sinusoidal(),), data=text_runs.CONFIGS[kind].task.data.name)
     lines = [json.loads(line) for line in path.with_name(f"{path.stem}-decoded.jsonl").open(encoding="utf-8")]
     column = "de" if kind == "translation" else "summary"
     for row in rows:

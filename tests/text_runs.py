@@ -75,7 +75,7 @@ CONFIGS = {
         posenc=(Sinusoidal(), LogScaling(8, count="length")),
         training=Training(steps=60, batch_size=16, steps_per_call=20, log_every=20, validation_batches=1),
         evaluation=Evaluation(
-            lengths=(12, 47) if kind == "translation" else (47,),
+            lengths=(12, 47),
             num_examples=16,
             decoded_examples=16 if task.writes_text else 0,
         ),

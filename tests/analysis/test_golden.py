@@ -35,12 +35,7 @@ def test_the_file_has_every_row_of_the_catalogue():
     assert all(row["outputs"] for row in FILE["rows"])
 
 
-@pytest.mark.parametrize(
-    "method",
-    # FLOATER's solver takes its time.
-    [pytest.param(m, marks=pytest.mark.slow) if m.name == "FLOATER" else m for _, m in METHODS],
-    ids=lambda m: m.name,
-)
+@pytest.mark.parametrize("method", [m for _, m in METHODS], ids=lambda m: m.name)
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_values(method, dtype):
     assert (method.name, method.spec) in ROWS, REGENERATE

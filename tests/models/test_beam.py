@@ -128,6 +128,7 @@ def test_a_beam_of_all_outputs_finds_the_best(beam):
     assert not decoded.tokens[:, 15:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beam", [Beam(1), pytest.param(Beam(1, "none", early_stopping=False), marks=pytest.mark.slow)], ids=str
 )

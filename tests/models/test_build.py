@@ -164,6 +164,7 @@ def test_bfloat16_keeps_norms_and_softmax_in_float32():
     assert ("dot_general", "bfloat16") in seen
 
 
+@pytest.mark.slow
 def test_tied_output_is_the_table():
     model = small("decoder_only", tie_output=True)
     paths = parameters(model)

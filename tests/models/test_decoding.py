@@ -179,6 +179,7 @@ def test_greedy_is_a_loop_of_argmax(kind, slot):
     assert 0 <= endless.min() <= endless.max() < VOCAB
 
 
+@pytest.mark.slow
 def test_greedy_without_padding_or_eos():
     model = small("decoder_only", Slots(decoder=(RoPE(),)), num_layers=1)
     graph, state = nnx.split(model)

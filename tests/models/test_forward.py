@@ -105,6 +105,7 @@ def grouped_as_full(model):
     return nnx.merge(graph, nnx.from_flat_state(flat))
 
 
+@pytest.mark.slow
 def test_grouped_heads_are_repeated_heads():
     model = small("decoder_only", Slots(decoder=(RoPE(), Relations())), num_kv_heads=2)
     tokens = random_tokens(2, 6)

@@ -96,9 +96,15 @@ def killed(scene, name, point):
     return scene.kill(name, exists(scene.directory / name, POINTS[point]), cache=cache)
 
 
-def stop(scene, name):
-    """SIGTERM while it trains: it saves what it has, and says how to go on."""
-    place = scene.directory / name
+def test_sigkill_in_a_save_changes_nothing(scene):
+    assert killed(scene, "saving", "checkpoint") == (True, -signal.SIGKILL)
+    scene.check("saving")
+
+
+@pytest.mark.slow
+def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
+    """One after the other: asked to stop while training, killed in a save, interrupted."""
+    name, place = "stopped", scene.directory / "stopped"
     assert scene.kill(name, rows(place, "*/group-000/metrics.jsonl", 6), signal.SIGTERM) == (True, 143)
     (group,) = place.glob("*/group-000")
     last_row = group.joinpath("metrics.jsonl").read_text().splitlines()[-1]
@@ -107,22 +113,9 @@ def stop(scene, name):
     assert newest < 80
     assert f"stopped at step {newest} of 80" in scene.log.read_text()
     assert "Run the same command again" in scene.log.read_text()
-
-
-def test_sigterm_saves_and_says_how_to_go_on_and_sigkill_changes_nothing(scene):
-    """One after the other: asked to stop while training, killed in a save."""
-    stop(scene, "stopped")
-    assert killed(scene, "stopped", "checkpoint") == (True, -signal.SIGKILL)
-    scene.check("stopped")
-
-
-@pytest.mark.slow
-def test_sigint_changes_nothing(scene):
-    """Interrupted in the second group, after a first that was stopped."""
-    stop(scene, "interrupted")
-    place = scene.directory / "interrupted"
-    assert scene.kill("interrupted", rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
-    scene.check("interrupted")
+    assert killed(scene, name, "checkpoint") == (True, -signal.SIGKILL)
+    assert scene.kill(name, rows(place, "*/group-001/metrics.jsonl", 4), signal.SIGINT) == (True, 130)
+    scene.check(name)
 
 
 @pytest.mark.slow
