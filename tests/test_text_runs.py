@@ -125,6 +125,7 @@ def test_every_input_of_an_example_is_shuffled_by_itself():
                     assert (np.argsort(first) != np.argsort(second)).any(), (sides[a], sides[b], moved)
 
 
+@pytest.mark.slow
 def test_a_length_scores_the_same_whatever_else_is_asked_for(data, finished):
     """Decoded too: the room for the output of an encoder-decoder, which its encoding sees, is that of the length."""
     directory = finished("translation")
