@@ -82,6 +82,7 @@ def rows(lines):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1:]]
 
 
+@pytest.mark.slow
 def test_throughput(size):
     from benchmarks.throughput import throughput
 
@@ -136,6 +137,7 @@ def test_a_step_with_an_encoding(size):
     assert float(cold.removesuffix(" s")) > 0 < float(warm.removesuffix(" s"))
 
 
+@pytest.mark.slow
 def test_the_programs_of_an_ablation():
     from benchmarks.compilation import programs
 

@@ -77,6 +77,7 @@ def test_rank_correlation_leaves_the_right_answer_and_unasked_offsets_out():
     assert math.isnan(measures.rank_correlation(values, np.array([9.0, 1.0, 1.0, 1.0, 1.0])))
 
 
+@pytest.mark.slow
 def test_trained_frequencies_keep_the_contract():
     """`check_contract` raises if not; only what the encoding does not claim is skipped."""
     assert {clause.status for clause in check_contract(grid.TrainedFrequencies())} == {"passed", "skipped"}
@@ -119,6 +120,7 @@ def miniature(tmp_path_factory):
     return ablate(dataclasses.replace(small.config, runs=tuple(runs)), directory).directory
 
 
+@pytest.mark.slow
 def test_the_reduced_version_runs_in_miniature(miniature):
     cells = excess.read(miniature)
     assert [cell.run.label for cell in cells] == ["sinusoidal", "4 steps", "sinusoidal"]
@@ -132,6 +134,7 @@ def test_the_reduced_version_runs_in_miniature(miniature):
     assert confusion.sum() == 64
 
 
+@pytest.mark.slow
 def test_its_tables_and_figures(miniature, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     assert excess.main([str(miniature), "--figures", str(tmp_path / "a")]) == 0

@@ -75,7 +75,7 @@ def test_blocks_are_found():
 
 
 def test_a_comparison_from_python(tmp_path, monkeypatch):
-    """The block's ablation, made small before it runs: a cell, a layer, a seed, a call."""
+    """The block's ablation, made small before it runs: a cell, a layer, a seed, a call, a length."""
     ablate, given = posenc_jax.ablate, []
 
     def small(ablation, directory):
@@ -83,7 +83,9 @@ def test_a_comparison_from_python(tmp_path, monkeypatch):
         (first, *_) = ablation.runs
         training = dataclasses.replace(first.training, steps=first.training.steps_per_call, validation_batches=1)
         model = dataclasses.replace(first.model, num_layers=1)
-        first = dataclasses.replace(first, training=training, model=model, seeds=(0,))
+        evaluation = dataclasses.replace(first.evaluation, lengths=first.evaluation.lengths[:1], num_examples=8)
+        small = {"training": training, "model": model, "evaluation": evaluation, "seeds": (0,)}
+        first = dataclasses.replace(first, **small)
         return ablate(dataclasses.replace(ablation, runs=(first,)), directory)
 
     monkeypatch.setattr(posenc_jax, "ablate", small)

@@ -34,7 +34,9 @@ def oracle(position, d):
     return np.array(angle_vector(position, [2 * k / d for k in range(d // 2)]))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("eagles", "claims") else name for name in PAGES]
+)
 def test_a_page_is_what_its_script_prints(name):
     assert load(name).page() + "\n" == (FOLDER / f"{name}.md").read_text()
 

@@ -27,16 +27,16 @@ def _scan(frequencies, max_offset):
 @pytest.mark.parametrize(
     ("frequencies", "max_offset", "levels"),
     [
-        (vaswani_frequencies(4), 200000, (0.999, 0.9, 0.3)),
+        pytest.param(vaswani_frequencies(4), 200000, (0.999, 0.9, 0.3), marks=pytest.mark.slow),
         (vaswani_frequencies(8), 200000, (0.99, 0.95, 0.6)),
-        (vaswani_frequencies(8, 100.0), 200000, (0.99, 0.8)),
-        (vaswani_frequencies(8, 1e6), 200000, (0.99, 0.8)),
-        (vaswani_frequencies(16), 200000, (0.9, 0.7)),
-        (vaswani_frequencies(32, 1e5), 100000, (0.8, 0.5, -1.0)),
-        (tensor2tensor_frequencies(8), 200000, (0.99, 0.8)),
+        pytest.param(vaswani_frequencies(8, 100.0), 200000, (0.99, 0.8), marks=pytest.mark.slow),
+        pytest.param(vaswani_frequencies(8, 1e6), 200000, (0.99, 0.8), marks=pytest.mark.slow),
+        pytest.param(vaswani_frequencies(16), 200000, (0.9, 0.7), marks=pytest.mark.slow),
+        pytest.param(vaswani_frequencies(32, 1e5), 100000, (0.8, 0.5, -1.0), marks=pytest.mark.slow),
+        pytest.param(tensor2tensor_frequencies(8), 200000, (0.99, 0.8), marks=pytest.mark.slow),
         (Resonance().frequencies(10000.0, 4), 200000, (1.0, 0.99, 0.2)),
         (np.array([math.pi, 0.0, 2 * math.pi / 12]), 2000, (1.0, 0.5)),
-        (np.array([1.0, (1 + 5**0.5) / 2, 2**0.5, 3.5]), 200000, (0.95, 0.5)),
+        pytest.param(np.array([1.0, (1 + 5**0.5) / 2, 2**0.5, 3.5]), 200000, (0.95, 0.5), marks=pytest.mark.slow),
     ],
     ids=lambda value: f"{len(value)} frequencies" if isinstance(value, np.ndarray) else str(value),
 )

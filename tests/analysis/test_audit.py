@@ -250,6 +250,7 @@ def test_a_leak_is_found_and_named():
     assert "timing" not in found
 
 
+@pytest.mark.slow
 def test_a_wrong_claim_is_found():
     found = audit.audit((Absolute(),))
     assert found["verdict"] == "fails shift"
@@ -286,6 +287,7 @@ def test_record_of_a_kept_contract():
     assert found["problems"] == []
 
 
+@pytest.mark.slow
 def test_nope_has_nothing_to_keep():
     found = audit.audit(())
     assert found["verdict"] == "nothing to keep"

@@ -46,6 +46,7 @@ def test_best_base_has_no_better_one():
     assert min(others) > best
 
 
+@pytest.mark.slow
 def test_of_equally_good_bases_the_largest():
     chosen = designs.best_base(64, 12)
     assert level(plain(64, chosen), 6, 12) <= designs.ENOUGH < level(plain(64, chosen + 1), 6, 12)
@@ -82,9 +83,10 @@ def test_fejer_sums_are_no_smaller_than_the_bound_takes_them():
             assert math.fsum(values) >= length * moments[n] - 1e-12
 
 
-def test_no_design_is_below_the_bound():
+@pytest.mark.parametrize("d_models", [(8, 16), pytest.param((64, 512), marks=pytest.mark.slow)])
+def test_no_design_is_below_the_bound(d_models):
     for length in LENGTHS:
-        for d_model in (8, 16, 64, 512):
+        for d_model in d_models:
             frequencies = [int(u) * 1e-5 for u in MINIMAX[length, d_model].split()]
             first = designs.resolution(d_model).main_lobe
             assert designs.lower_bound(d_model, length) < designs.side_lobe_level(frequencies, length, first)

@@ -36,26 +36,27 @@ def test_the_file_has_every_row_of_the_catalogue():
 
 
 @pytest.mark.parametrize("method", [m for _, m in METHODS], ids=lambda m: m.name)
-def test_values(method):
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+def test_values(method, dtype):
     assert (method.name, method.spec) in ROWS, REGENERATE
     wanted = ROWS[method.name, method.spec]
     meant = (
         f"a changed golden value is a changed encoding; if it is meant: scripts/regenerate --changed {method.name!r}"
     )
-    for dtype, tolerance in ((np.float64, 1e-9), (np.float32, FLOAT32.get(method.name, 2e-5))):
-        with jax.enable_x64(dtype == np.float64):
-            found = golden.record(parse(method.spec), dtype)
-        assert found["parameters"] == wanted["parameters"], meant
-        assert found["outputs"].keys() == wanted["outputs"].keys(), meant
-        if wanted["positions_seen"] is None:
-            assert found["positions_seen"] is None
-        else:
-            for a, b in zip(found["positions_seen"], wanted["positions_seen"], strict=True):
-                np.testing.assert_allclose(a, b, rtol=0, atol=tolerance, err_msg=meant)
-        for name, values in wanted["outputs"].items():
-            a, b = flat(found["outputs"][name]), flat(values)
-            scale = max(1.0, np.nanmax(np.abs(b)))
-            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale, err_msg=f"{name}: {meant}")
+    tolerance = 1e-9 if dtype == "float64" else FLOAT32.get(method.name, 2e-5)
+    with jax.enable_x64(dtype == "float64"):
+        found = golden.record(parse(method.spec), np.dtype(dtype))
+    assert found["parameters"] == wanted["parameters"], meant
+    assert found["outputs"].keys() == wanted["outputs"].keys(), meant
+    if wanted["positions_seen"] is None:
+        assert found["positions_seen"] is None
+    else:
+        for a, b in zip(found["positions_seen"], wanted["positions_seen"], strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance, err_msg=meant)
+    for name, values in wanted["outputs"].items():
+        a, b = flat(found["outputs"][name]), flat(values)
+        scale = max(1.0, np.nanmax(np.abs(b)))
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale, err_msg=f"{name}: {meant}")
 
 
 # Read as another implementation would: from the file alone, in plain NumPy.

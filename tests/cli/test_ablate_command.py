@@ -1,12 +1,14 @@
 """``posenc ablate``: results first, then the report; whatever happens to it, what became of the cells is told."""
 
+import signal
+
 import pytest
 from synthetic_ablation import write_ablation
 
 from posenc_jax import report
 from posenc_jax.cli import main
 from posenc_jax.runs import ablation
-from posenc_jax.runs.errors import FailedCellsError
+from posenc_jax.runs.errors import FailedCellsError, StoppedError
 
 CONFIG = """
 from posenc_jax import Ablation, Run, tasks
@@ -29,6 +31,10 @@ def _some_fail(config, directory, **_):
     raise FailedCellsError("1 of 2 cells failed (run the same command again):\n  copying rope: this cell is broken")
 
 
+def _stopped(config, directory, **_):
+    raise StoppedError(signal.SIGTERM, "stopped at step 4 of 80, saved in here")
+
+
 def _no_space(directory):
     raise OSError(28, "No space left on device")
 
@@ -44,6 +50,7 @@ def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
     assert "wrote in" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_report_cut_short_is_written_again(home):
     assert main(["ablate", "config.py", "--directory", "out"]) == 0
     (home / "out" / ".reported").unlink()
@@ -61,6 +68,15 @@ def test_failed_cells_come_after_their_report(home, capsys, monkeypatch):
     assert err.index("wrote in") < err.index("posenc: 1 of 2 cells failed")
     assert err.endswith("this cell is broken\n")
     assert "complete" not in out
+
+
+def test_a_signal_is_told_with_the_way_on(home, capsys, monkeypatch):
+    monkeypatch.setattr(ablation, "ablate", _stopped)
+    assert main(["ablate", "config.py", "--directory", "out"]) == 128 + signal.SIGTERM
+    assert (
+        capsys.readouterr().err
+        == "posenc: stopped at step 4 of 80, saved in here. Run the same command again to go on.\n"
+    )
 
 
 def test_an_error_in_the_report_hides_no_failed_cell(home, capsys, monkeypatch):

@@ -72,7 +72,10 @@ def test_longer_than_what_can_be_measured(capsys, monkeypatch):
     assert re.search(r"and \d+ weaker side lobes; 40 are listed\.", text)
 
 
-@pytest.mark.parametrize("spec", ["sinusoidal(frequencies=(1.0, 0.1, 0.01, 0.001))", "sinusoidal(base=1e-3)"])
+@pytest.mark.parametrize(
+    "spec",
+    ["sinusoidal(frequencies=(1.0, 0.1, 0.01, 0.001))", pytest.param("sinusoidal(base=1e-3)", marks=pytest.mark.slow)],
+)
 def test_what_other_bases_and_designs_cannot_have_is_left_out(capsys, monkeypatch, spec):
     monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8,))
     text, rows = shown(capsys, spec, "--length", "70")

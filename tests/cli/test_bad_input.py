@@ -347,6 +347,7 @@ def test_an_impossible_number_of_threads(folder, monkeypatch, capsys, number):
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint(folder):
     """The only good step is set aside, named, and nothing is trained anew without being asked."""
     config = config_of(folder / "run.py")

@@ -17,7 +17,14 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"posenc_jax {posenc_jax.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["list", "rope"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--help"], marks=pytest.mark.slow),
+        ["list"],
+        pytest.param(["list", "rope"], marks=pytest.mark.slow),
+    ],
+)
 def test_an_output_that_nobody_reads_ends_quietly(arguments):
     reading, writing = os.pipe()
     os.close(reading)

@@ -49,6 +49,23 @@ def posenc(capsys, *arguments):
     return out, err
 
 
+# First what test_inference.py needs last: each of the two trains what the other does not wait for.
+
+
+def test_classify(capsys):
+    run = trained("classification")
+    loaded = load_run(run)
+    for name, document in {
+        "a.txt": {"header": "sun ice", "body": "red sun\nice\nice", "footer": "end"},
+        "a.json": {"header": "sun ice", "body": "red"},
+    }.items():
+        (found,) = classify(loaded, [document])
+        best = max(found, key=found.get)
+        other = LABELS[1 - LABELS.index(best)]
+        wanted = f"{best}  {found[best]:.4f}\n{other}  {found[other]:.4f}\n"
+        assert posenc(capsys, "classify", run, name) == (wanted, "")
+
+
 def test_translate(capsys, monkeypatch):
     run = trained("translation")
     loaded = load_run(run)
@@ -84,20 +101,6 @@ def test_summarize(capsys):
 def test_an_output_that_was_cut_off_is_noted(capsys):
     _, err = posenc(capsys, "summarize", trained("summarization"), "a.txt", "--sample", "--temperature", 1e4)
     assert err == "cut off at the largest number of tokens: output 1\n"
-
-
-def test_classify(capsys):
-    run = trained("classification")
-    loaded = load_run(run)
-    for name, document in {
-        "a.txt": {"header": "sun ice", "body": "red sun\nice\nice", "footer": "end"},
-        "a.json": {"header": "sun ice", "body": "red"},
-    }.items():
-        (found,) = classify(loaded, [document])
-        best = max(found, key=found.get)
-        other = LABELS[1 - LABELS.index(best)]
-        wanted = f"{best}  {found[best]:.4f}\n{other}  {found[other]:.4f}\n"
-        assert posenc(capsys, "classify", run, name) == (wanted, "")
 
 
 def test_plain_text_as_a_document():
@@ -170,6 +173,7 @@ def test_standard_input_refused(capsys, monkeypatch, data, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_as_a_process():
     """Where the backend is set up by the command itself."""
     command = [sys.executable, "-m", "posenc_jax", "translate", str(trained("translation"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,14 @@ def planted(folder: Path, names=NAMES) -> Path:
     return folder / "ran"
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["evaluate", "."], ["weights", "export", ".", "x.safetensors"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--version"], marks=pytest.mark.slow),
+        ["evaluate", "."],
+        pytest.param(["weights", "export", ".", "x.safetensors"], marks=pytest.mark.slow),
+    ],
+)
 def test_modules_in_the_folder_of_a_run_are_not_imported(tmp_path, arguments):
     ran = planted(tmp_path)
     done = posenc(*arguments, cwd=tmp_path)
@@ -82,9 +90,10 @@ def test_a_config_called_like_an_installed_module_is_refused(tmp_path, monkeypat
     )
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """The directory of a run with an encoding of its own, as its config was claimed, in a process that never saw it."""
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """The directory of a run with an encoding of its own, as its config was claimed, by another process."""
+    tmp_path = tmp_path_factory.mktemp("trust")
     (tmp_path / "own_run.py").write_text(CONFIG)
     code = (
         "import own_run; from pathlib import Path; from posenc_jax.runs.directory import claim; Path('run').mkdir(); "
@@ -93,9 +102,14 @@ def run(tmp_path, monkeypatch):
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    yield tmp_path / "run"
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def run(claimed, tmp_path, monkeypatch):
+    """A copy of it, in a process that never saw its class."""
+    monkeypatch.chdir(tmp_path)
+    yield Path(shutil.copytree(claimed, tmp_path / "copied" / "run"))
     sys.modules.pop("own_run", None)
 
 

@@ -239,8 +239,9 @@ def buckets(seeds):
         yield Buckets(lengths, widths, 1 + seed % 3, seed)
 
 
-def test_an_epoch_of_buckets_has_every_example_once_but_for_less_than_a_call():
-    for plan in buckets(range(40)):
+@pytest.mark.parametrize("seeds", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_an_epoch_of_buckets_has_every_example_once_but_for_less_than_a_call(seeds):
+    for plan in buckets(range(seeds)):
         n = len(plan.lengths)
         longest = plan.lengths.reshape(n, -1).max(axis=1)
         for count in (1, 3):

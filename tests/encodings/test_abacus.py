@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +12,15 @@ KEY = jax.random.key(0)
 DIGITS = tuple(range(2, 12))
 
 
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def positions_of(encoding, sequence, key, train):
+    return encoding.map_positions(sequence, key=key, train=train)
+
+
 def mapped(encoding, tokens, *, key=None, train=False, **fields):
     tokens = np.asarray(tokens)
     sequence = Sequence.of_length(tokens.shape[1], tokens=tokens, **fields)
-    return np.asarray(encoding.map_positions(sequence, key=key, train=train))
+    return np.asarray(positions_of(encoding, sequence, key, train))
 
 
 def test_places_of_digits():

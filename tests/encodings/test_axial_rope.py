@@ -46,7 +46,7 @@ def check(encoding, params, x, positions, angles_at, layout):
                 np.testing.assert_allclose(got, want, atol=tolerance)
 
 
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 def test_axial_planes_belong_to_one_axis(random, axes, layout):
     """The authors' code: 100^(-4k/D) for k < D/4, columns first."""
@@ -105,7 +105,7 @@ def test_sections_are_those_of_the_models(encoding, head_dim, axes):
     assert encoding.axes(head_dim).tolist() == axes
 
 
-@pytest.mark.parametrize("order", ["blocks", "interleaved"])
+@pytest.mark.parametrize("order", [pytest.param("blocks", marks=pytest.mark.slow), "interleaved"])
 def test_mrope_deals_out_the_planes_of_one_rope(random, order):
     encoding = MRoPE(sections=(3, 2, 1), order=order, base=100.0)
     positions = random.integers(0, 20, (2, TOKENS, 3)).astype(np.int32)

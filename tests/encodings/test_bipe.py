@@ -41,6 +41,7 @@ def test_agrees_with_a_count_by_hand():
     assert index.max() > 4
 
 
+@pytest.mark.slow
 def test_packed_sequences_start_anew():
     tokens = np.array([[5, 13, 5, 6, 13, 5, 5, 13]])
     within, index = levels(tokens, segment_ids=np.array([[0, 0, 1, 1, 1, 1, 2, 2]]))

@@ -42,7 +42,7 @@ def logits(params):
     return logit
 
 
-@pytest.mark.parametrize("encoding", [PaTH(), PaTH(rank=None, kernel_size=4)])
+@pytest.mark.parametrize("encoding", [pytest.param(PaTH(), marks=pytest.mark.slow), PaTH(rank=None, kernel_size=4)])
 def test_logits_are_the_papers(encoding):
     params = params_of(encoding)
     check((encoding,), (params,), logits(params))

@@ -21,7 +21,7 @@ def mapped(encoding, positions, length, rows, key=KEY):
     return np.asarray(_map(encoding, sequence, key))
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 6])
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow), 5, pytest.param(6, marks=pytest.mark.slow)])
 def test_all_cuts_and_skips_are_equally_likely(n):
     # First chunk 1 .. (n+1)//2 long, skip 0 .. target - n, both ends included.
     target, rows = n + 2, 6000

@@ -45,7 +45,7 @@ def turned(x, angles):
     [
         SelectiveRoPE(rank=3, base=20.0),
         SelectiveRoPE(kernel_size=2, silu=True, offset=True, gate=True),
-        SelectiveRoPE(silu=True),
+        pytest.param(SelectiveRoPE(silu=True), marks=pytest.mark.slow),
     ],
 )
 def test_logits_are_those_of_the_authors_code(encoding):

@@ -128,6 +128,7 @@ def test_a_beam_of_all_outputs_finds_the_best(beam):
     assert not decoded.tokens[:, 15:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beam", [Beam(1), pytest.param(Beam(1, "none", early_stopping=False), marks=pytest.mark.slow)], ids=str
 )
@@ -159,7 +160,7 @@ class Counting(PositionalEncoding):
         return np.zeros((1, 1, 1, 1))
 
 
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(2)])
+@pytest.mark.parametrize("decoding", [pytest.param(Greedy(), marks=pytest.mark.slow), Beam(2)])
 def test_decoding_ends_with_its_last_row(decoding):
     """A row that ends at its second token gives the same alone, in fewer steps."""
     model = small("decoder_only", Slots(decoder=(Counting(),)), num_layers=1, num_heads=2)

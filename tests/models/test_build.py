@@ -27,7 +27,9 @@ def parameters(model):
     return {"/".join(map(str, path)): leaf[...] for path, leaf in nnx.to_flat_state(nnx.state(model))}
 
 
-@pytest.mark.parametrize("kind", STACKS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "encoder_decoder" else pytest.param(kind, marks=pytest.mark.slow) for kind in STACKS]
+)
 def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
     plain = parameters(small(kind, fresh=True))
     for slot in SLOTS:
@@ -60,7 +62,7 @@ def test_every_stack_draws_encoding_parameters_of_its_own():
     assert len(set(map(float, slopes))) == 6
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_decoder"])
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_decoder"])
 def test_abstract_build_and_merge_inside_jit(kind):
     slots = Slots((Learned(), RoPE()), ((LayerBias(),), ()), (RoPE(),))
     make = lambda: small(kind, slots, fresh=True, num_layers=1)  # noqa: E731
@@ -83,9 +85,18 @@ def test_abstract_build_and_merge_inside_jit(kind):
     assert all(bool(jnp.isfinite(leaf[...]).all()) for _, leaf in grads)
 
 
-def test_initial_scales():
+@pytest.mark.parametrize(
+    ("changes", "embedded"),
+    [
+        ({}, 1.0),
+        pytest.param({"tie_output": True}, 1.0, marks=pytest.mark.slow),
+        pytest.param({"scale_embeddings": False}, 1.0, marks=pytest.mark.slow),
+        ({"scale_embeddings": False, "tie_output": True}, 1 / 16),
+    ],
+)
+def test_initial_scales(changes, embedded):
     """Embeddings enter with unit variance, logits leave with unit variance, kernels have variance 1 / fan_in."""
-    make = lambda **changes: build(  # noqa: E731
+    model = build(
         "decoder_only",
         Transformer(256, 1, 4, **changes),
         Slots(),
@@ -96,21 +107,14 @@ def test_initial_scales():
         posenc_key=jax.random.key(1),
     )
     tokens = np.arange(300, dtype=np.int32).reshape(3, 100)
-    for changes, embedded in (
-        ({}, 1.0),
-        ({"tie_output": True}, 1.0),
-        ({"scale_embeddings": False}, 1.0),
-        ({"scale_embeddings": False, "tie_output": True}, 1 / 16),
-    ):
-        model = make(**changes)
-        logits, captured = model(tokens, capture=True)
-        np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), embedded, rtol=0.02)
-        # A tied output gives every token a large logit for itself, which says nothing of the scale.
-        others = tokens[..., None] != np.arange(300)
-        np.testing.assert_allclose(np.std(logits[others]), 1.0, rtol=0.05)
-        block = model.decoder.blocks[0]
-        np.testing.assert_allclose(np.std(block.self_attention.query.kernel[...]), 256**-0.5, rtol=0.02)
-        np.testing.assert_allclose(np.std(block.mlp.output.kernel[...]), 1024**-0.5, rtol=0.02)
+    logits, captured = model(tokens, capture=True)
+    np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), embedded, rtol=0.02)
+    # A tied output gives every token a large logit for itself, which says nothing of the scale.
+    others = tokens[..., None] != np.arange(300)
+    np.testing.assert_allclose(np.std(logits[others]), 1.0, rtol=0.05)
+    block = model.decoder.blocks[0]
+    np.testing.assert_allclose(np.std(block.self_attention.query.kernel[...]), 256**-0.5, rtol=0.02)
+    np.testing.assert_allclose(np.std(block.mlp.output.kernel[...]), 1024**-0.5, rtol=0.02)
 
 
 def in_training(kind, dtype, **static):
@@ -160,6 +164,7 @@ def test_bfloat16_keeps_norms_and_softmax_in_float32():
     assert ("dot_general", "bfloat16") in seen
 
 
+@pytest.mark.slow
 def test_tied_output_is_the_table():
     model = small("decoder_only", tie_output=True)
     paths = parameters(model)

@@ -60,7 +60,8 @@ def chunks(model, tokens, sizes, **arguments):
     ("kind", "slot"),
     [
         pytest.param("decoder_only", SLOTS[0], marks=pytest.mark.slow),
-        *(("decoder_only", slot) for slot in SLOTS[1:]),
+        pytest.param("decoder_only", SLOTS[2], marks=pytest.mark.slow),
+        *(("decoder_only", slot) for slot in (SLOTS[1], *SLOTS[3:])),
         ("encoder_decoder", SLOTS[2]),
         pytest.param("encoder_decoder", SLOTS[4][0], marks=pytest.mark.slow),
     ],
@@ -137,7 +138,10 @@ def argmax_loop(run, prompt, eos):
 
 @pytest.mark.parametrize(
     ("kind", "slot"),
-    [("decoder_only", SLOTS[1]), ("encoder_decoder", (Randomized(40), RoPE(), LengthBias()))],
+    [
+        ("decoder_only", SLOTS[1]),
+        pytest.param("encoder_decoder", (Randomized(40), RoPE(), LengthBias()), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_greedy_is_a_loop_of_argmax(kind, slot):
@@ -175,6 +179,7 @@ def test_greedy_is_a_loop_of_argmax(kind, slot):
     assert 0 <= endless.min() <= endless.max() < VOCAB
 
 
+@pytest.mark.slow
 def test_greedy_without_padding_or_eos():
     model = small("decoder_only", Slots(decoder=(RoPE(),)), num_layers=1)
     graph, state = nnx.split(model)
@@ -189,10 +194,8 @@ def test_greedy_without_padding_or_eos():
 REGISTRY = {"nope": (), **slots_of_registry(), "learned": (Learned(),)}
 TYPED = {name for name in REGISTRY if "section" in name}
 KINDS = ("decoder_only", "encoder_decoder")
-# Positions in embeddings, keys, values and gates, and drawn ones; prompts without padding and with it.
+# Positions in keys, values and gates, drawn ones, and those of types; prompts without padding and with it.
 HANDFUL = [
-    ("sinusoidal", "decoder_only"),
-    ("rope", "encoder_decoder"),
     ("shaw", "encoder_decoder"),
     ("fox", "decoder_only"),
     ("randomized", "decoder_only"),

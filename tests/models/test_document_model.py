@@ -27,7 +27,7 @@ def parameters(model):
 # Parameters.
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_only"])
 def test_all_other_parameters_are_the_same_with_and_without_types(kind):
     slots = Slots((Learned(),), (Learned(),))
     plain, typed = (parameters(small(kind, slots, fresh=True, token_types=n)) for n in (0, 4))
@@ -81,8 +81,8 @@ def test_types_and_queries_start_small(float64):
 # Embeddings of types.
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])
+@pytest.mark.parametrize("scaled", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_only"])
 def test_a_token_is_embedded_with_its_type(float64, kind, scaled):
     model = small(kind, token_types=4, scale_embeddings=scaled)
     table, types = (parameters(model)[f"embedding/{name}"] for name in ("table", "types"))
@@ -107,7 +107,7 @@ def test_types_of_the_model_are_section_indices_of_a_slot(float64):
     np.testing.assert_allclose(typed(TOKENS, **DOCUMENT), slot(TOKENS, **DOCUMENT), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_only"])
 def test_types_that_are_missing_are_refused_when_traced(kind):
     model = small(kind, token_types=4)
     with pytest.raises(
@@ -179,9 +179,9 @@ def pooled_by_hand(model, x, sections):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"token_types": 4},
+        pytest.param({"token_types": 4}, marks=pytest.mark.slow),
         {"token_types": 4, "num_kv_heads": 2, "attention_bias": False, "norm": "post"},
-        {"token_types": 6, "head_dim": 6},
+        pytest.param({"token_types": 6, "head_dim": 6}, marks=pytest.mark.slow),
         {},
     ],
 )
@@ -197,7 +197,7 @@ def test_pooling_equals_plain_numpy(float64, changes):
     np.testing.assert_allclose(logits, wanted, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("token_types", [0, 4])
+@pytest.mark.parametrize("token_types", [pytest.param(0, marks=pytest.mark.slow), 4])
 def test_padding_never_counts(float64, token_types):
     """Other tokens and other types as padding, on the right or on the left, with positions that say so."""
     slot = (Sinusoidal(), WithinSection(), Sinusoidal(), RoPE())

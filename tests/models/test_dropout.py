@@ -52,6 +52,7 @@ def test_two_halves_draw_what_the_whole_batch_draws(kind):
         assert np.abs(run(*(t[part] for t in tokens), streams=STREAMS, example_ids=ids[part] + 9) - half).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["encoder_only", "encoder_decoder"])
 def test_draws_follow_the_numbers_of_the_examples(kind):
     """Wherever they stand in the batch; by one program a model, where two halves take another."""

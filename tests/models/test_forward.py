@@ -105,13 +105,21 @@ def grouped_as_full(model):
     return nnx.merge(graph, nnx.from_flat_state(flat))
 
 
+@pytest.mark.slow
 def test_grouped_heads_are_repeated_heads():
     model = small("decoder_only", Slots(decoder=(RoPE(), Relations())), num_kv_heads=2)
     tokens = random_tokens(2, 6)
     np.testing.assert_allclose(model(tokens), grouped_as_full(model)(tokens), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only", "encoder_decoder"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("decoder_only", marks=pytest.mark.slow),
+        pytest.param("encoder_only", marks=pytest.mark.slow),
+        "encoder_decoder",
+    ],
+)
 def test_padding_changes_nothing(kind):
     """Padded on the right, and on the left with positions that say so; with random positions, tables and lengths."""
     cross = (Randomized(40), RoPE(), LengthBias())
@@ -132,7 +140,14 @@ def test_padding_changes_nothing(kind):
         np.testing.assert_allclose(logits[:, left : left + 5], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_only", "encoder_decoder"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("decoder_only", marks=pytest.mark.slow),
+        pytest.param("encoder_only", marks=pytest.mark.slow),
+        "encoder_decoder",
+    ],
+)
 def test_packed_sequences_are_separate_sequences(kind):
     """Rows of 4 and 3 tokens in one row of 8; lengths are explicit, as a row has only one."""
     slot = (Learned(), RoPE(), LengthBias(), Relations())

@@ -31,7 +31,7 @@ def allowed(sampling, logits):
     return {v: probs[v] / sum(probs[u] for u in nucleus) for v in nucleus}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_candidates_are_the_most_probable(dtype):
     with jax.enable_x64(dtype == "float64"):
         logits = np.random.default_rng(0).normal(0, 2, (40, 30)).astype(dtype)
@@ -66,7 +66,7 @@ def test_a_nucleus_is_never_empty_and_takes_equals_together():
     ("kind", "sampling"),
     [
         ("decoder_only", Sampling(top_k=1)),
-        ("decoder_only", Sampling(temperature=1e-6)),
+        pytest.param("decoder_only", Sampling(temperature=1e-6), marks=pytest.mark.slow),
         pytest.param("encoder_decoder", Sampling(top_k=1), marks=pytest.mark.slow),
         pytest.param("encoder_decoder", Sampling(temperature=1e-6), marks=pytest.mark.slow),
     ],

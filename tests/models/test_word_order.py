@@ -22,7 +22,7 @@ NAMES, MIRROR, ANIMALS = "<s> john loves mary", "john loves mary", "the cat sat 
 # (M-RoPE: columns turn its slowest angles, by 3e-5 a token), the next least 7e-4 (KERPLE): nothing lies in between.
 EQUAL, VISIBLE = 1e-12, 1e-6
 
-BY_DEFAULT = {"sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "fox"}
+BY_DEFAULT = {"sinusoidal", "rope", "t5", "shaw", "fox"}
 
 SLOTS = slots_of_registry() | {
     "learned": parse("learned"),

@@ -129,7 +129,15 @@ def test_html_escapes_what_others_wrote(ablation):
     assert "nope: x &lt; y &amp; z" in page
 
 
-@pytest.mark.parametrize("label", ["<!--<script>", "</script><script>", "a\u2028b", "\x1b[2J"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "<!--<script>",
+        pytest.param("</script><script>", marks=pytest.mark.slow),
+        pytest.param("a\u2028b", marks=pytest.mark.slow),
+        "\x1b[2J",
+    ],
+)
 def test_no_label_ends_the_script_or_commands_a_terminal(ablation, label):
     """A comment and a tag opened in a script keep it from ending where it should: no figure would be drawn."""
     for name in ("ablation.json", "results.jsonl"):

@@ -139,7 +139,7 @@ def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
         graph_objects.Figure(drawn)  # refuses unknown properties
 
 
-@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+@pytest.mark.parametrize("seeds", [pytest.param((0,), marks=pytest.mark.slow), (0, 1)])
 def test_all_files_are_written_for_every_task_on_text(tmp_path, seeds):
     tasks = {"en-de": (32, BUCKETS), "summaries": (16, BUCKETS), "modules": (64, BUCKETS), "lm": (64, (64,))}
     directory = write_text_ablation(tmp_path / "a", tasks, seeds=seeds)

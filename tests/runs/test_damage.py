@@ -26,7 +26,7 @@ from posenc_jax.runs.state import abstract_state, load_group_state, misfit
 # Orbax leaves a coroutine or a thread behind where a damaged file ended it.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
-FLIPS = 20
+FLIPS = 10
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned")
 CELL = CONFIG.directory_name
 

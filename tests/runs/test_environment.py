@@ -118,6 +118,7 @@ def test_threads_as_asked_for(monkeypatch):
             threads()
 
 
+@pytest.mark.slow
 def test_new_seeds_under_other_code_are_noted_and_not_called_exact(tmp_path, monkeypatch):
     directory = copy_of_the_run(tmp_path / "run")
     before = (directory / "group-000" / "result.json").read_bytes()

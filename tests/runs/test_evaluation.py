@@ -162,7 +162,7 @@ def test_exact_match_is_what_greedy_decoding_scores(copier):
     [
         (Copying(kind="rsc", max_length=3, num_symbols=5), 2, 5),
         pytest.param(Scan(), 2, None, marks=pytest.mark.slow),
-        (Scan(model="encoder_decoder"), 1, None),
+        pytest.param(Scan(model="encoder_decoder"), 1, None, marks=pytest.mark.slow),
     ],
 )
 def test_a_finite_test_set_is_scored_once(task, length, existing):
@@ -236,9 +236,9 @@ def test_the_same_question_gives_the_same_answer(finished):
     changed = {name for name in before if after[name] != before[name]}
     assert changed == {"group-000/timing.jsonl"}, "a run is not changed by being measured"
     # A group of the run can be named, too; its answer lies there.
-    path, of_group = evaluate(finished / "group-000")
+    path, of_group = evaluate(finished / "group-000", (2,))
     assert path.parent == finished / "group-000" / "evaluations"
-    assert of_group == rows
+    assert of_group == [row for row in rows if row["length"] == 2]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_other_positions_with_the_same_parameters(finished, text, lengths, train
     assert row["loss"] != evaluate(finished, (5,))[1][-1]["loss"]
 
 
-@pytest.mark.parametrize("lengths", [(2,), (3, 4)])
+@pytest.mark.parametrize("lengths", [pytest.param((2,), marks=pytest.mark.slow), (3, 4)])
 def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finished, lengths):
     """The learned table is as long as the longest length of the run: what is asked for does not change it."""
     together = {(row["seed"], row["length"]): row for row in evaluate(finished, (2, 3, 4, 5))[1]}
@@ -275,11 +275,11 @@ def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finis
 
 def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
     """Trained with two devices for each replica, measured on one: the same numbers, and a word about it."""
-    rows = evaluate(finished)[1]
+    rows = evaluate(finished, (2,))[1]
     for path in (finished / "config.json", finished / "group-000" / "config.json"):
         sealed_files.rewrite(path, lambda data: data["config"]["execution"].update(mode="vmap", data=2))
     reporter = Notes()
-    sharded = evaluate(finished, reporter=reporter)[1]
+    sharded = evaluate(finished, (2,), reporter=reporter)[1]
     assert any("trained on 2 devices for each replica, measured on one" in note for note in reporter.notes)
     for row, other in zip(rows, sharded, strict=True):
         close(row, other)

@@ -76,6 +76,7 @@ def test_a_replica_in_two_groups_is_refused(halves):
         plan(halves, CONFIG, 1)
 
 
+@pytest.mark.slow
 def test_a_group_that_was_moved_away_is_trained_anew(tmp_path):
     directory = copy_of_the_run(tmp_path / "run")
     (before,) = results(directory)

@@ -96,7 +96,13 @@ def killed(scene, name, point):
     return scene.kill(name, exists(scene.directory / name, POINTS[point]), cache=cache)
 
 
-def test_sigterm_and_sigint_save_and_say_how_to_go_on_and_sigkill_changes_nothing(scene):
+def test_sigkill_in_a_save_changes_nothing(scene):
+    assert killed(scene, "saving", "checkpoint") == (True, -signal.SIGKILL)
+    scene.check("saving")
+
+
+@pytest.mark.slow
+def test_sigterm_and_sigint_save_and_say_how_to_go_on(scene):
     """One after the other: asked to stop while training, killed in a save, interrupted."""
     name, place = "stopped", scene.directory / "stopped"
     assert scene.kill(name, rows(place, "*/group-000/metrics.jsonl", 6), signal.SIGTERM) == (True, 143)
@@ -119,6 +125,7 @@ def test_sigkill_changes_nothing(scene):
     scene.check("killed")
 
 
+@pytest.mark.slow
 def test_refusals_exit_with_two_and_a_finished_directory_with_zero(scene):
     """Processes side by side: a directory in use, a run without a good checkpoint, and one with nothing to do."""
     busy = shutil.copytree(scene.directory / "undisturbed", scene.directory / "busy")

@@ -36,7 +36,10 @@ def files(folder: Path) -> dict[str, bytes]:
 MORE = dataclasses.replace(CONFIG, seeds=(0, 1, 2))
 
 
-@pytest.mark.parametrize("name", ["group-001/checkpoints", "group-001", "group-001/timing.jsonl", "lock"])
+@pytest.mark.parametrize(
+    "name",
+    ["group-001/checkpoints", "group-001", pytest.param("group-001/timing.jsonl", marks=pytest.mark.slow), "lock"],
+)
 def test_a_run_is_not_trained_into_another_place(tmp_path, outside, name):
     directory = copy_of_the_run(tmp_path / "run")
     link = directory / name

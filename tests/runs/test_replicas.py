@@ -24,7 +24,7 @@ config = dataclasses.replace(
     CONFIG,
     posenc=parse(POSENC),
     model=dataclasses.replace(CONFIG.model, dropout=DROPOUT),
-    evaluation=Evaluation(lengths=(2, 3), num_examples=8),
+    evaluation=Evaluation(lengths=LENGTHS, num_examples=8),
 )
 
 def outcome(size, seeds, mode="devices"):
@@ -40,21 +40,29 @@ print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
 """
 
 
-def outcomes(calls, devices, posenc, dropout=0.1):
+def outcomes(calls, devices, posenc, dropout=0.1, lengths=(2, 3)):
     """Compiled as users compile: what bits depend on, XLA's flags decide too."""
     code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc)).replace("DROPOUT", repr(dropout))
+    code = code.replace("LENGTHS", repr(lengths))
     return processes.python(code, devices=devices, as_users=True)
 
 
-@pytest.mark.parametrize(
-    ("posenc", "dropout"),
-    [("rope|learned", 0.0), pytest.param("randomized(max_position=16)|rope", 0.1, marks=pytest.mark.slow)],
-)
+GROUPINGS = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
+
+
+def test_in_devices_mode_a_replica_is_what_it_is_alone():
+    """Alone (with a spare), and in a group of four on two devices, two on each one after the other, with a spare."""
+    found = outcomes({name: GROUPINGS[name] for name in ("alone", "four")}, 2, "rope|learned", 0.0, (3,))
+    assert {name: found[name]["groups"] for name in found} == {"alone": [2], "four": [4]}
+    assert found["alone"]["0"] == found["four"]["0"]
+    assert len({found["four"][seed][0] for seed in "012"}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("posenc", "dropout"), [("rope|learned", 0.0), ("randomized(max_position=16)|rope", 0.1)])
 def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc, dropout):
-    """Alone (with a spare), in groups of two, and in a group of four on two devices, two on each one after the other,
-    with a spare in it.
-    """
-    calls = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
+    """Alone, in groups of two, and in a group of four."""
+    calls = GROUPINGS
     found = outcomes(calls, 2, posenc, dropout)
     assert {name: found[name]["groups"] for name in calls} == {"alone": [2], "two groups": [2, 2], "four": [4]}
     for name in calls:

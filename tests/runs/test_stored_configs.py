@@ -186,21 +186,28 @@ def test_nothing_that_a_file_names_is_imported(finished, tmp_path, monkeypatch, 
     assert "payload" not in sys.modules
 
 
-def test_a_directory_of_the_first_format_goes_on(finished):
-    """Finished groups stay as they are, new seeds are trained beside them."""
+def test_a_directory_of_the_first_format_is_complete(finished):
     of_the_first_format(finished)
     before = contents(finished / "group-000")
     assert load_config(finished) == CONFIG
     reporter = Notes()
     run(CONFIG, finished, reporter=reporter)
     assert any("already complete" in note for note in reporter.notes)
-    results = run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), finished)
-    assert [[replica["seed"] for replica in result["replicas"]] for result in results] == [[0, 1], [2]]
     assert contents(finished / "group-000") == before
     changed = dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, steps=40))
     of_the_first_format(finished)
     with pytest.raises(RefusedError, match=r"training\.steps: 20 -> 40"):
         run(changed, finished)
+
+
+@pytest.mark.slow
+def test_a_directory_of_the_first_format_goes_on(finished):
+    """Finished groups stay as they are, new seeds are trained beside them."""
+    of_the_first_format(finished)
+    before = contents(finished / "group-000")
+    results = run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), finished)
+    assert [[replica["seed"] for replica in result["replicas"]] for result in results] == [[0, 1], [2]]
+    assert contents(finished / "group-000") == before
 
 
 def test_an_ablation_of_the_first_format_finds_its_cells(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -41,23 +42,29 @@ def equal(a, b):
     )
 
 
-def test_a_run_starts_from_the_parameters_of_its_seed(source, tmp_path):
-    """Both seeds, with the same encodings: all parameters are taken, moments and steps start anew."""
-    config = dataclasses.replace(CONFIG, init_from=str(source))
-    started = []
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """The config of a run that starts from another, its directory, the states that it began with and its notes."""
+    folder, states, reporter = tmp_path_factory.mktemp("started"), [], Notes()
+    config = dataclasses.replace(CONFIG, init_from=str(copy_of_the_run(folder / "source")))
     patch = pytest.MonkeyPatch()
     original = cell_module.place
-    patch.setattr(cell_module, "place", lambda state, mesh: started.append(state) or original(state, mesh))
-    reporter = Notes()
-    run(config, tmp_path / "run", reporter=reporter)
+    patch.setattr(cell_module, "place", lambda state, mesh: states.append(state) or original(state, mesh))
+    run(config, folder / "run", reporter=reporter)
     patch.undo()
+    return config, folder / "run", states, reporter.notes
+
+
+def test_a_run_starts_from_the_parameters_of_its_seed(started, source):
+    """Both seeds, with the same encodings: all parameters are taken, moments and steps start anew."""
+    _, directory, states, notes = started
     for seed in (0, 1):
-        assert equal(jax.tree.map(lambda leaf: leaf[seed], started[0]["params"]), trained(source, seed))  # noqa: B023
-    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(started[0]["opt"]))
-    assert not started[0]["step"].any()
-    assert reporter.notes == []
+        assert equal(jax.tree.map(lambda leaf: leaf[seed], states[0]["params"]), trained(source, seed))  # noqa: B023
+    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(states[0]["opt"]))
+    assert not states[0]["step"].any()
+    assert notes == []
     # It goes on from there: better than where it began, and not the run that it began from.
-    result = json.loads((tmp_path / "run" / "group-000" / "result.json").read_text())
+    result = json.loads((directory / "group-000" / "result.json").read_text())
     before = json.loads((source / "group-000" / "result.json").read_text())
     for new, old in zip(result["replicas"], before["replicas"], strict=True):
         assert new["validation"]["loss"] < old["validation"]["loss"]
@@ -66,12 +73,12 @@ def test_a_run_starts_from_the_parameters_of_its_seed(source, tmp_path):
 @pytest.mark.parametrize(
     ("posenc", "table", "fresh"),
     [
-        ("rope|learned", 1, None),
-        ("rope", None, None),
+        pytest.param("rope|learned", 1, None, marks=pytest.mark.slow),
+        pytest.param("rope", None, None, marks=pytest.mark.slow),
         ("nope", None, None),
         ("rope(base=50)|learned(init_scale=0.5)|t5", 1, "posenc/decoder/2/table"),
-        ("learned", 0, None),
-        ("t5|learned|rope", 1, "posenc/decoder/0/table"),
+        pytest.param("learned", 0, None, marks=pytest.mark.slow),
+        pytest.param("t5|learned|rope", 1, "posenc/decoder/0/table", marks=pytest.mark.slow),
         ("rope|learned(40)", None, "posenc/decoder/1/table"),
     ],
 )
@@ -142,13 +149,13 @@ def test_another_model_is_refused_by_parameter(source):
         transplant(init_params(deeper, 0), deeper, source, 0, print)
 
 
-def test_a_resumed_run_does_not_start_over_from_its_source(source, tmp_path, monkeypatch):
+def test_a_resumed_run_does_not_start_over_from_its_source(started, tmp_path, monkeypatch):
     """Parameters are taken once; later the run's own checkpoint counts."""
-    config = dataclasses.replace(CONFIG, init_from=str(source))
-    run(config, tmp_path / "run")
-    result = tmp_path / "run" / "group-000" / "result.json"
+    config, directory, *_ = started
+    copied = shutil.copytree(directory, tmp_path / "run")
+    result = copied / "group-000" / "result.json"
     before = result.read_bytes()
     result.unlink()
     monkeypatch.setattr(cell_module, "transplant", None)
-    run(config, tmp_path / "run")
+    run(config, copied)
     assert result.read_bytes() == before

@@ -285,6 +285,7 @@ def test_every_seed_starts_from_a_file(source, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_file(source, tmp_path):
     path = tmp_path / "a.safetensors"
     export_weights(source, path)

@@ -75,7 +75,7 @@ PLANNED = {
 }
 
 
-FIRST = ("attention", "activations", "logits", "draws")
+FIRST = ("attention", "draws")
 
 
 @pytest.mark.parametrize("name", [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in PLANNED])
@@ -88,7 +88,10 @@ def test_a_step_takes_what_xla_plans(name):
     assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
 
 
-@pytest.mark.parametrize("name", ["attention", "activations", "logits"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("attention", marks=pytest.mark.slow), pytest.param("activations", marks=pytest.mark.slow), "logits"],
+)
 def test_an_evaluation_takes_what_xla_plans(name):
     run = PLANNED[name]
     (bucket,) = buckets(run, run.evaluation.lengths)
@@ -119,7 +122,9 @@ def test_each_part_grows_with_what_it_is_of():
     assert memory_of(dataclasses.replace(text, evaluation=Evaluation(lengths=(16,))), 1, 1).decoding == 0
 
 
-@pytest.mark.parametrize("path", CONFIGS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=pytest.mark.slow) if "periodicity/full" in path else path for path in CONFIGS]
+)
 def test_what_is_here_fits(path):
     """Small configs a small machine, with two replicas at once; those for accelerators one of them, with all."""
     config = load_config(path, Run | Ablation, "ablate")

@@ -35,6 +35,7 @@ print(int(peak.split()[1]) // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells how much memory there was")
 def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_has(tmp_path):
     """3 GB in 450 kB."""

@@ -174,7 +174,7 @@ def every_place(task):
 @pytest.mark.parametrize("rate", [0.0, 0.25])
 @pytest.mark.parametrize(
     "task",
-    [TokenAt(96, 96), PositionOf(96, 96), TokenBack(96, 96, back=70)],
+    [pytest.param(TokenAt(96, 96), marks=pytest.mark.slow), PositionOf(96, 96), TokenBack(96, 96, back=70)],
     ids=NAMES,
 )
 def test_a_planted_confusion_is_found_at_its_rate_and_nowhere_else(task, rate):
