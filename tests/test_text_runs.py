@@ -84,6 +84,7 @@ def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
     assert 0 < np.mean([row["exact_match"] for row in rows]) < 1, "too easy or too hard to show anything"
 
 
+@pytest.mark.slow
 def test_shuffled_words_and_other_data_are_other_questions(data, finished):
     directory = finished("translation")
     before = (directory / "group-000" / "result.json").read_bytes()
@@ -160,6 +161,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
     config = text_runs.CONFIGS["classification"]
     with pytest.raises(StoppedError):

@@ -22,6 +22,7 @@ def audit(folder, *arguments):
     return done
 
 
+@pytest.mark.slow
 def test_two_encodings_by_name_and_by_spec(tmp_path):
     done = audit(tmp_path, "t5 BIAS", "alibi(0.5)", "--json", "a.json", "--markdown", "a.md")
     assert "audit: 2 encodings" in done.stderr

@@ -273,6 +273,7 @@ def test_shorter_lengths_are_measured_with_the_tables_as_they_were_trained(finis
         assert row == together[row["seed"], row["length"]]
 
 
+@pytest.mark.slow
 def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
     """Trained with two devices for each replica, measured on one: the same numbers, and a word about it."""
     rows = evaluate(finished, (2,))[1]

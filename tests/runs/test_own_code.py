@@ -286,6 +286,7 @@ def test_a_digest_is_of_what_the_class_stands_on(brought, file, old, new, same):
     assert (before == now) == same
 
 
+@pytest.mark.slow
 def test_the_config_file_may_hold_the_class_and_other_seeds(brought):
     """A class in the config file itself: what the config says besides is no part of the class."""
     path = brought.folder / "single.py"

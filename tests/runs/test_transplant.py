@@ -149,6 +149,7 @@ def test_another_model_is_refused_by_parameter(source):
         transplant(init_params(deeper, 0), deeper, source, 0, print)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_does_not_start_over_from_its_source(started, tmp_path, monkeypatch):
     """Parameters are taken once; later the run's own checkpoint counts."""
     config, directory, *_ = started
