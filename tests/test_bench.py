@@ -76,10 +76,9 @@ def script():
     return module
 
 
-def rows(lines):
-    """The cells of the table among the lines, without its head."""
-    table = [line for line in "\n".join(lines).splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1:]]
+def rows(tables):
+    """The rows of some tables, by name."""
+    return {name: values for table in tables for name, values in table.rows.items()}
 
 
 @pytest.mark.slow
@@ -87,8 +86,8 @@ def test_throughput(size):
     from benchmarks.throughput import throughput
 
     found = rows(throughput(1, None, ("map",), {"tiny": size}, Here))
-    assert [name for name, _, _ in found] == ["posenc_jax map", "posenc_jax devices, no microbatches"]
-    assert all(float(ms) > 0 and speed == "torch is not there" for _, ms, speed in found)
+    assert list(found) == ["posenc_jax map", "posenc_jax devices, no microbatches"]
+    assert all(ms > 0 and speed is None for ms, speed in found.values())
 
 
 def test_throughput_beside_torch(size):
@@ -103,24 +102,25 @@ def test_throughput_beside_torch(size):
     if python is None:
         pytest.skip("torch is not importable, and TORCH_PYTHON names no Python that has it")
     found = rows(throughput(1, python, (), {"tiny": size}, here_but_torch))
-    assert found[0][0] == "torch eager, all cores"
-    assert all(float(ms) > 0 < float(speed) for _, ms, speed in found)
+    assert next(iter(found)) == "torch eager, all cores"
+    assert all(ms > 0 < speed for ms, speed in found.values())
 
 
 def test_encodings_beside_none(size, slower):
     from benchmarks.throughput import ENCODINGS, encodings
 
     assert all(parse(name) is not None for name in ENCODINGS)
-    found = rows(encodings(1, ("nope", "rope", "randomized|rope"), {"tiny": size}, slower))
-    assert found[:2] == [["nope", "1.00"], ["rope", "2.00"]]
-    assert found[2] == ["randomized\\", "rope", "3.00"]  # a bar of the spec ends a cell
+    (table,) = encodings(1, ("nope", "rope", "randomized|rope"), {"tiny": size}, slower)
+    assert table.rows == {"nope": (1.0,), "rope": (2.0,), "randomized|rope": (3.0,)}
+    assert list(table.lines())[-1] == r"| randomized\|rope | 3.00 |"  # a bar of the spec would end a cell
     assert [posenc for _, posenc, _ in slower.started] == ["nope", "rope", "randomized|rope"]
 
 
 def test_the_second_first_step_has_the_cache_of_the_first(size, slower):
     from benchmarks.compilation import compilation
 
-    assert rows(compilation({"tiny": size}, slower)) == [["tiny", "1.0 s", "2.0 s"]]
+    (table,) = compilation({"tiny": size}, slower)
+    assert "\n".join(table.lines()).endswith("| tiny | 1.0 s | 2.0 s |")
     cold, warm = slower.started
     assert cold == warm
     assert Path(cold[-1]).is_absolute()
@@ -132,47 +132,71 @@ def test_a_step_with_an_encoding(size):
     from benchmarks.throughput import encodings
 
     found = rows(encodings(1, ("nope", "randomized|rope"), {"tiny": size}, Here))
-    assert float(found[1][-1]) > 0
-    ((_, cold, warm),) = rows(compilation({"tiny": size}, Here))
-    assert float(cold.removesuffix(" s")) > 0 < float(warm.removesuffix(" s"))
+    assert found["randomized|rope"][-1] > 0
+    ((cold, warm),) = rows(compilation({"tiny": size}, Here)).values()
+    assert cold > 0 < warm
 
 
 @pytest.mark.slow
 def test_the_programs_of_an_ablation():
     from benchmarks.compilation import programs
 
-    (line,) = programs(("rope",), seeds=1, lengths=(3,), start=Here)
-    assert "with 1 encodings, 1 seeds in 1 groups each, and 1 lengths: 3 = 1 encodings x 3 programs" in line
+    (table,) = programs(("rope",), seeds=1, lengths=(3,), start=Here)
+    assert table.rows == {"all cells": (3, 1, 3)}
+    assert table.about.startswith("With 1 encodings, 1 seeds in 1 groups each, and 1 lengths: ")
 
 
 def test_tables():
     from benchmarks.tables import tables
 
     found = rows(tables(1, lengths=(8,), limits=(2,), batch=2, width=4))
-    assert [row[0] for row in found] == ["L = 8", "products [8, 4, 4, 2k+1] by distance", "k = 2"]
-    assert all(float(ms) > 0 for row in (found[0], found[2]) for ms in row[1:])
+    assert [len(times) for times in found.values()] == [3, 2]
+    assert list(found) == ["L = 8", "k = 2"]
+    assert all(ms > 0 for times in found.values() for ms in times)
 
 
-def test_the_script_prints_its_parts(script, capsys):
-    script.main(["precision"])
-    found = rows(capsys.readouterr().out.splitlines())
-    assert [int(row[0]) for row in found] == [10**3, 10**6, 2**31 - 1]
-    for _, constant, traced, plain in found:
+def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
+    kept = tmp_path / "kept.json"
+    script.main(["precision", "--save", str(kept)])
+    lines = capsys.readouterr().out.splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][1:]
+    assert [int(row[0]) for row in table] == [10**3, 10**6, 2**31 - 1]
+    for _, constant, traced, plain in table:
         assert max(float(constant), float(traced)) < 5e-7 < float(plain)
+    record = json.loads(kept.read_text())
+    assert record["machine"]["processor"]
+    assert {"jax", "device_kind"} <= record["environment"].keys()
+    ((of_part,),) = record["parts"].values()
+    of_part["rows"]["1000"][2] *= 2
+    kept.write_text(json.dumps(record))
+    script.main(["precision", "--compare", str(kept)])
+    compared = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| precision | ")]
+    assert len(compared) == 9
+    assert [line.split("|")[-2].strip() for line in compared[:4]] == ["1.00", "1.00", "0.50", "1.00"]
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}"])
+def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_path, content):
+    file = tmp_path / "kept.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(SystemExit):
+        script.main(["precision", "--compare", str(file)])
+    assert f"--compare {file} is no file that --save wrote" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         script.main(["throughputs"])
 
 
 def test_a_process_answers_round_by_round():
-    from benchmarks.precision import precision
     from benchmarks.processes import Process
 
-    process, answers = Process("precision.precision", {"d_model": 8, "positions": [1000]}), []
+    table = {"title": "t", "about": "", "first": "f", "columns": ["a", "b", "c"], "rows": {"row": [1, 2, 3]}}
+    process, answers = Process("results.numbers", {"tables": [table]}), []
     for _ in range(2):
         process.begin()
         answers.append(process.end())
     process.close()
-    assert [process.first, *answers] == list(precision(8, (1000,)))
+    assert [process.first, *answers] == [["t  f", "row", column] for column in "abc"]
 
 
 @pytest.mark.slow
@@ -196,6 +220,8 @@ def test_a_process_that_fails_is_named():
 
 def test_every_part_is_known_to_the_script(script, monkeypatch):
     """All parts stand behind a name, with their full sizes and one process each for what is measured in turns."""
+    from benchmarks.results import Table
+
     reached = []
     for module, name in (
         ("throughput", "throughput"),
@@ -206,6 +232,6 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("precision", "precision"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
-        monkeypatch.setattr(module, name, lambda *arguments, name=name: reached.append(name) or iter([name]))
+        monkeypatch.setattr(module, name, lambda *_, name=name: reached.append(name) or iter([Table(name, "", {}, {})]))
     script.main([])
     assert sorted(reached) == sorted(["throughput", "encodings", "compilation", "programs", "tables", "precision"])

@@ -1,1 +1,1 @@
-"""The parts of scripts/bench: each is a generator of lines of Markdown, its sizes are arguments."""
+"""The parts of scripts/bench: each is a generator of tables, its sizes are arguments."""

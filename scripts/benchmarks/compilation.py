@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.processes import Process, Start
+from benchmarks.results import Table
 from benchmarks.sizes import SIZES, Size
 from benchmarks.throughput import ours
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer, ablate, parse
 from posenc_jax.data.tasks import Copying
 
 
-def compilation(sizes: Mapping[str, Size] = SIZES, start: Start = Process) -> Iterator[str]:
+def compilation(sizes: Mapping[str, Size] = SIZES, start: Start = Process) -> Iterator[Table]:
     """The first step of a run in two processes that share a cache."""
-    yield "\n## Compilation\n\n| size | first step, cold | first step, warm cache |\n|---|---|---|"
+    rows = {}
     for name, size in sizes.items():
         with tempfile.TemporaryDirectory() as cache:
             env = {
@@ -30,7 +31,9 @@ def compilation(sizes: Mapping[str, Size] = SIZES, start: Start = Process) -> It
                 process = ours(start, size, posenc="rope", **env)
                 seconds.append(process.first)
                 process.close()
-        yield f"| {name} | {seconds[0]:.1f} s | {seconds[1]:.1f} s |"
+        rows[name] = tuple(seconds)
+    columns = dict.fromkeys(("first step, cold", "first step, warm cache"), "{:.1f} s")
+    yield Table("Compilation", "size", columns, rows)
 
 
 def programs(
@@ -38,16 +41,19 @@ def programs(
     seeds: int = 3,
     lengths: tuple[int, ...] = (4, 8, 12, 40),
     start: Start = Process,
-) -> Iterator[str]:
+) -> Iterator[Table]:
     """What a small ablation compiles, on two devices."""
     arguments = {"names": names, "seeds": seeds, "lengths": lengths}
     process = start("compilation.compiled", arguments, env={"JAX_NUM_CPU_DEVICES": "2"})
     count, kinds, groups = process.first
     process.close()
-    yield (
-        f"\nCompiled programs of an ablation with {len(names)} encodings, {seeds} seeds in {groups} groups each, and "
-        f"{len(lengths)} lengths: {count} = {len(names)} encodings x {len(kinds)} programs ({', '.join(kinds)}), "
-        "besides one initialisation of the model for all and one per encoding."
+    yield Table(
+        title="Programs of an ablation",
+        about=f"With {len(names)} encodings, {seeds} seeds in {groups} groups each, and {len(lengths)} lengths: "
+        f"{', '.join(kinds)} for each encoding, besides one initialisation of the model for all and one per encoding",
+        first="of",
+        columns={"compiled": "{:.0f}", "encodings": "{:.0f}", "programs of each": "{:.0f}"},
+        rows={"all cells": (count, len(names), len(kinds))},
     )
 
 

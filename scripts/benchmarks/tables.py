@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.results import Table
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.shaw import pick
 
@@ -64,12 +65,10 @@ def tables(
     limits: tuple[int, ...] = (16, 127),
     batch: int = 32,
     width: int = 128,
-) -> Iterator[str]:
+) -> Iterator[Table]:
     """Tables of these lengths at ``batch x width`` positions, then products of 2 limit + 1 distances."""
     rng = np.random.default_rng(0)
-    yield f"\n## Learned tables, value and gradient, float32 (ms), on {jax.devices()[0].device_kind}\n"
-    yield f"| rows of [L, 128] at {batch} x {width} positions | contiguous, known | gather | one-hot |"
-    yield "|---|---|---|---|"
+    rows: dict[str, tuple[float, ...]] = {}
     for length in lengths:
         table = jnp.asarray(rng.normal(size=(length, 128)), jnp.float32)
         contiguous = np.arange(width, dtype=np.int32)[None]
@@ -77,11 +76,22 @@ def tables(
         shape = (batch, width, 128)
         found = milliseconds((read_rows,), table, contiguous, shape, rounds, known=True)
         found += milliseconds((read_rows, one_hot_rows), table, spread, shape, rounds)
-        yield f"| L = {length} | " + " | ".join(f"{ms:.2f}" for ms in found) + " |"
-    yield f"\n| products [8, 4, {width}, 2k+1] by distance | gather | one-hot |\n|---|---|---|"
+        rows[f"L = {length}"] = tuple(found)
+    yield Table(
+        title=f"Learned tables, value and gradient, float32 (ms), on {jax.devices()[0].device_kind}",
+        first=f"rows of [L, 128] at {batch} x {width} positions",
+        columns=dict.fromkeys(("contiguous, known", "gather", "one-hot"), "{:.2f}"),
+        rows=rows,
+    )
+    rows = {}
     for limit in limits:
         products = jnp.asarray(rng.normal(size=(8, 4, width, 2 * limit + 1)), jnp.float32)
         distance = np.arange(width)[None, :] - np.arange(width)[:, None]
-        rows = np.clip(distance, -limit, limit)[None].astype(np.int32) + limit
-        found = milliseconds((pick, one_hot_pick), products, rows, (8, 4, width, width), rounds)
-        yield f"| k = {limit} | " + " | ".join(f"{ms:.2f}" for ms in found) + " |"
+        index = np.clip(distance, -limit, limit)[None].astype(np.int32) + limit
+        rows[f"k = {limit}"] = tuple(milliseconds((pick, one_hot_pick), products, index, (8, 4, width, width), rounds))
+    yield Table(
+        title="",
+        first=f"products [8, 4, {width}, 2k+1] by distance",
+        columns=dict.fromkeys(("gather", "one-hot"), "{:.2f}"),
+        rows=rows,
+    )

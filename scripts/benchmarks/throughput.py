@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from benchmarks.processes import Measured, Process, Start, cores, take_turns
+from benchmarks.results import Table
 from benchmarks.sizes import SIZES, Size
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "randomized|rope")
@@ -32,11 +33,9 @@ def throughput(
     modes: tuple[str, ...] = ("devices", "map", "vmap"),
     sizes: Mapping[str, Size] = SIZES,
     start: Start = Process,
-) -> Iterator[str]:
+) -> Iterator[Table]:
     """These modes, devices without microbatches, and torch run by ``python`` (None: not there)."""
     every = cores()
-    yield f"\n## Training throughput on {len(every)} cores"
-    yield "\nms per optimizer step of one model; more is faster in 'speed'\n"
     for name, size in sizes.items():
         members: dict[str, list[Measured]] = {}
         if python:
@@ -51,14 +50,14 @@ def throughput(
         members["posenc_jax devices, no microbatches"] = [ours(start, whole)]
         found = take_turns(members, rounds)
         base = found.get("torch eager, all cores")
-        yield (
-            f"{name}: d_model {size.d_model}, {size.num_layers} layers, {size.tokens} tokens, batch {size.batch}, "
-            f"{size.microbatches} microbatches"
+        yield Table(
+            title=f"Training throughput on {len(every)} cores, {name}",
+            about=f"Milliseconds per optimizer step of one model, d_model {size.d_model}, {size.num_layers} layers, "
+            f"{size.tokens} tokens, batch {size.batch}, {size.microbatches} microbatches; speed is over torch's",
+            first="implementation",
+            columns={"ms": "{:.2f}", "speed": "{:.2f}"},
+            rows={label: (ms, base / ms if base else None) for label, ms in found.items()},
         )
-        yield "| implementation | ms | speed over torch |\n|---|---|---|"
-        for label, ms in found.items():
-            yield f"| {label} | {ms:.2f} | {f'{base / ms:.2f}' if base else 'torch is not there'} |"
-        yield ""
 
 
 def encodings(
@@ -66,14 +65,15 @@ def encodings(
     names: tuple[str, ...] = ENCODINGS,
     sizes: Mapping[str, Size] = SIZES,
     start: Start = Process,
-) -> Iterator[str]:
+) -> Iterator[Table]:
     """A training step with each encoding, over the first one."""
-    yield f"\n## A training step with each encoding, over {names[0]} (devices mode)\n"
     columns = []
     for size in sizes.values():
         found = take_turns({name: [ours(start, size, posenc=name)] for name in names}, rounds)
         columns.append([found[name] / found[names[0]] for name in names])
-    yield "| encoding | " + " | ".join(sizes) + " |\n|---|" + "---|" * len(sizes)
-    for name, *ratios in zip(names, *columns, strict=True):
-        cell = name.replace("|", r"\|")
-        yield f"| {cell} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |"
+    yield Table(
+        title=f"A training step with each encoding, over {names[0]} (devices mode)",
+        first="encoding",
+        columns=dict.fromkeys(sizes, "{:.2f}"),
+        rows=dict(zip(names, zip(*columns, strict=True), strict=True)),
+    )
