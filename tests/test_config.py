@@ -142,6 +142,7 @@ CHANGES = {
         "steps": 40,
         "batch_size": 16,
         "microbatches": 4,
+        "length_strata": 2,
         "steps_per_call": 5,
         "log_every": 20,
         "checkpoint_every": 20,
