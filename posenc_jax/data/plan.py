@@ -189,12 +189,52 @@ class Plain:
         return ids[..., None].astype(np.int32)
 
 
+def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 8) -> tuple[int, ...]:
+    """The widths, ``most`` of them at most, that leave the fewest places empty when every example stands in the
+    narrowest that holds it: a function of the lengths' histogram, found by dynamic programming.
+
+    Args:
+      lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1; the longer side counts.
+      row, batch_size: a batch has as many rows of a width as fit ``batch_size`` rows of ``row`` places. Widths that
+        leave room in each of these rows are not considered: they could be wider at no cost.
+
+    ValueError: an example is longer than ``row``; no example.
+    """
+    lengths = _by_side(lengths)
+    if not len(lengths):
+        raise ValueError("there is no example to fit widths to: use more text")
+    _check_lengths(lengths, (row,) * lengths.shape[1], "row")
+    held = np.bincount(lengths.max(axis=1), minlength=row + 1)
+    places = batch_size * row
+    widths = np.asarray(sorted({places // (places // width) for width in range(1, row + 1)}))
+    widths = widths[: np.searchsorted(widths, held.nonzero()[0][-1]) + 1]  # the last holds the longest
+    below = np.concatenate([[0], np.cumsum(held)[widths]])  # below[k + 1] examples are not longer than widths[k]
+    # cost[k]: places of all examples up to widths[k - 1] in the widths chosen so far, of which it is the last.
+    cost, chosen = np.full(len(widths) + 1, np.inf), []
+    cost[0] = 0
+    for _ in range(min(most, len(widths))):
+        added = (below[None, 1:] - below[:, None]) * widths.astype(float)
+        added[np.tri(len(widths) + 1, len(widths), -1, dtype=bool)] = np.inf  # widths grow
+        total = cost[:, None] + added
+        before = total.argmin(axis=0)
+        chosen.append(before)
+        cost = np.concatenate([[0], total[before, np.arange(len(widths))]])
+    found, last = [], len(widths)
+    for before in reversed(chosen):
+        if last == 0:
+            break
+        found.append(int(widths[last - 1]))
+        last = int(before[last - 1])
+    return tuple(reversed(found))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Buckets:
     """Batches of examples of about one length, one example a row: less padding without packing.
 
     An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
-    ``batch_size * max(widths) // w`` rows, so that all have about the same number of places. The steps of one call
+    ``batch_size * row // w`` rows (``row``: by default the widest), so that all have about the same number of places.
+    The steps of one call
     (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
     so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
 
@@ -209,6 +249,7 @@ class Buckets:
     widths: Sequence[int]
     batch_size: int
     seed: int
+    row: int | None = None
     bucket_of: np.ndarray = dataclasses.field(init=False, repr=False)
     _calls: Callable[[int, int], tuple[np.ndarray, list[np.ndarray]]] = dataclasses.field(init=False, repr=False)
 
@@ -226,7 +267,7 @@ class Buckets:
 
     def rows(self, width: int) -> int:
         """Rows in a batch of this width."""
-        return self.batch_size * max(self.widths) // width
+        return self.batch_size * (self.row or max(self.widths)) // width
 
     def calls_per_epoch(self, count: int) -> dict[int, int]:
         """{width: calls of ``count`` steps} in an epoch.

@@ -40,6 +40,7 @@ TASKS_AND_ROWS = {
     "translation": (PAIRS, ROWS["translation"]),
     "plain translation": (dataclasses.replace(PAIRS, batching="plain"), ROWS["translation"]),
     "translation in buckets": (dataclasses.replace(PAIRS, batching="buckets"), ROWS["translation"]),
+    "translation in fitted widths": (dataclasses.replace(PAIRS, batching="fitted"), ROWS["translation"]),
     "translation of mixed words": (
         dataclasses.replace(PAIRS, data=dataclasses.replace(PAIRS.data, shuffle_words="always", max_examples=70)),
         ROWS["translation"],

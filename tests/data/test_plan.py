@@ -1,12 +1,13 @@
 """Plans of batches: what every plan promises, checked on many random corpora, and first fit against plain loops."""
 
+import itertools
 import time
 
 import numpy as np
 import pytest
 
 from posenc_jax.data import plan as plans
-from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
+from posenc_jax.data.plan import Buckets, Packing, Plain, fitted_widths, order, packed
 
 
 def corpora(seeds):
@@ -321,3 +322,47 @@ def test_what_buckets_cannot_hold_is_refused():
     message = r"3 examples do not fill a call of 2 steps, which takes 4 at width 16: lower batch_size or the steps"
     with pytest.raises(ValueError, match=message):
         few.batches(0, 2)
+
+
+# --- fitted widths ---
+
+
+def empty_places(lengths, widths):
+    """When each example stands in the narrowest width that holds it."""
+    return sum(min(w for w in widths if w >= n) - n for n in lengths)
+
+
+def test_fitted_widths_are_the_best_of_all():
+    for seed, (lengths, _) in corpora(range(8)):
+        by_side = lengths.reshape(len(lengths), -1)
+        longest, batch_size = by_side.max(axis=1), 1 + seed % 4
+        row = int(longest.max()) + seed % 5
+        found = fitted_widths(lengths, row, batch_size, most=3)
+        assert len(found) <= 3
+        places = batch_size * row
+        possible = sorted({places // (places // width) for width in range(1, row + 1)})
+        choices = itertools.chain.from_iterable(itertools.combinations(possible, k) for k in (1, 2, 3))
+        best = min(empty_places(longest, c) for c in choices if c[-1] >= longest.max())
+        assert empty_places(longest, found) == best
+        plan = Buckets(lengths, found, batch_size, seed, row)
+        for width in found:  # the width follows from the rows of a batch
+            assert row * batch_size // plan.rows(width) == width
+
+
+def test_fitted_widths_leave_less_empty_than_halves_and_quarters():
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(3, 0.6, 26_000), 2, 100).astype(int)
+    fitted = Buckets(lengths, fitted_widths(lengths, 128, 64), 64, 0, 128)
+    assert len(fitted.widths) == 8
+    assert max(fitted.widths) == 101  # 8192 places are 81 rows of 100, and as many of 101
+    assert fitted.padding_fraction(1) < 0.15
+    assert Buckets(lengths, (32, 64, 128), 64, 0).padding_fraction(1) > 0.4
+    assert sorted(fitted_widths(np.asarray([5, 5, 5]), 9, 2)) == [6]  # of 18 places, 3 rows of 6
+    assert fitted_widths(np.asarray([1, 9]), 9, 1) == (1, 9)
+
+
+def test_what_widths_cannot_be_fitted_to_is_refused():
+    with pytest.raises(ValueError, match="there is no example to fit widths to"):
+        fitted_widths(np.zeros(0, int), 8, 2)
+    with pytest.raises(ValueError, match="1 examples are longer than the row 8"):
+        fitted_widths(np.asarray([3, 9]), 8, 2)

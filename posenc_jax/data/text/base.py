@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.plan import Buckets, Packing, Plain, order, packed
+from posenc_jax.data.plan import Buckets, Packing, Plain, fitted_widths, order, packed
 from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import LONGEST, Example, Task
 from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
@@ -107,7 +107,8 @@ class TextTask(Task):
     data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: places of a
     row of a training batch. Both up to 1048576.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
-    example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "plain" has one
+    example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
+    with up to eight widths that leave the fewest places of this corpus empty (each takes a program); "plain" has one
     example in each row.
 
     An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
@@ -117,7 +118,7 @@ class TextTask(Task):
     data: Data = Data()
     max_length: int = 64
     row: int = 128
-    batching: Literal["packed", "buckets", "plain"] = "packed"
+    batching: Literal["packed", "buckets", "fitted", "plain"] = "packed"
 
     paper: ClassVar[str] = ""
     max_per_row: ClassVar[int] = 16
@@ -167,7 +168,7 @@ class TextTask(Task):
         if count > 1:
             raise ValueError(
                 f"training.length_strata = {count} is for generated tasks: set it to 1; {self.name!r} has "
-                "task.batching = 'buckets' and 'packed' against padding"
+                "task.batching = 'packed' and 'fitted' against padding"
             )
 
     def lengths_of(self, length: int) -> tuple[int, int]:
@@ -202,6 +203,8 @@ class TextTask(Task):
             return Packing(sizes, self.capacities(sizes), self.max_per_row, batch_size, seed)
         if self.batching == "buckets":
             return Buckets(sizes, (self.row // 4, self.row // 2, self.row), batch_size, seed)
+        if self.batching == "fitted":
+            return Buckets(sizes, fitted_widths(sizes, self.row, batch_size), batch_size, seed, self.row)
         return Plain(len(sizes), batch_size, seed)
 
     def validation_ids(self, sizes: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ class Classification(TextTask):
     data: Data = Data(name="help/modules")  # noqa: RUF009  (frozen)
     max_length: int = 256
     row: int = 256
-    batching: Literal["packed", "buckets", "plain"] = "buckets"
+    batching: Literal["packed", "buckets", "fitted", "plain"] = "buckets"
     labels: tuple[str, ...] = HELP_MODULES
     sections: tuple[str, ...] = ("header", "body", "footer")
 
@@ -63,7 +63,9 @@ class Classification(TextTask):
         """Refuses packing, and classes or sections that cannot be."""
         super().check_fields()
         if self.batching == "packed":
-            raise ValueError("task.batching = 'packed' has no place for one class a row: take 'buckets' or 'plain'")
+            raise ValueError(
+                "task.batching = 'packed' has no place for one class a row: take 'fitted', 'buckets' or 'plain'"
+            )
         if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
             raise ValueError(f"task.labels = {self.labels} must name at least two classes, each once")
         unknown = [section for section in self.sections if section not in SECTIONS]

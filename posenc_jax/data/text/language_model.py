@@ -32,7 +32,7 @@ class LanguageModel(TextTask):
     data: Data = Data(name="python_docs")  # noqa: RUF009  (frozen)
     max_length: int = 128
     row: int = 128
-    batching: Literal["packed", "buckets", "plain"] = "plain"
+    batching: Literal["packed", "buckets", "fitted", "plain"] = "plain"
 
     name = "language_model"
     citation = "Press et al. 2022"
