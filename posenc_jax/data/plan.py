@@ -189,7 +189,7 @@ class Plain:
         return ids[..., None].astype(np.int32)
 
 
-def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 8) -> tuple[int, ...]:
+def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 10) -> tuple[int, ...]:
     """The widths, ``most`` of them at most, that leave the fewest places empty when every example stands in the
     narrowest that holds it: a function of the lengths' histogram, found by dynamic programming.
 

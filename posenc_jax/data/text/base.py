@@ -108,7 +108,7 @@ class TextTask(Task):
     row of a training batch. Both up to 1048576.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
     example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
-    with up to eight widths that leave the fewest places of this corpus empty (each takes a program); "plain" has one
+    with up to ten widths that leave the fewest places of this corpus empty (each takes a program); "plain" has one
     example in each row.
 
     An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
