@@ -34,7 +34,7 @@ def _no_corpus(monkeypatch, tmp_path):
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nowhere"))
 
 
-@pytest.fixture(params=["translation", "summarization"])
+@pytest.fixture(params=["translation", pytest.param("summarization", marks=pytest.mark.slow)])
 def writing(request):
     """A run that writes text, and what makes it write."""
     directory = trained(request.param)

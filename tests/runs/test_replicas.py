@@ -40,11 +40,11 @@ print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
 """
 
 
-def outcomes(calls, devices, posenc, dropout=0.1, lengths=(2, 3)):
-    """Compiled as users compile: what bits depend on, XLA's flags decide too."""
+def outcomes(calls, devices, posenc, dropout=0.1, lengths=(2, 3), as_users=True):
+    """Compiled as users compile, unless said otherwise: what bits depend on, XLA's flags decide too."""
     code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc)).replace("DROPOUT", repr(dropout))
     code = code.replace("LENGTHS", repr(lengths))
-    return processes.python(code, devices=devices, as_users=True)
+    return processes.python(code, devices=devices, as_users=as_users)
 
 
 GROUPINGS = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
@@ -52,7 +52,8 @@ GROUPINGS = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2
 
 def test_in_devices_mode_a_replica_is_what_it_is_alone():
     """Alone (with a spare), and in a group of four on two devices, two on each one after the other, with a spare."""
-    found = outcomes({name: GROUPINGS[name] for name in ("alone", "four")}, 2, "rope|learned", 0.0, (3,))
+    calls = {name: GROUPINGS[name] for name in ("alone", "four")}
+    found = outcomes(calls, 2, "rope|learned", 0.0, (3,), as_users=False)
     assert {name: found[name]["groups"] for name in found} == {"alone": [2], "four": [4]}
     assert found["alone"]["0"] == found["four"]["0"]
     assert len({found["four"][seed][0] for seed in "012"}) == 3

@@ -94,6 +94,7 @@ def test_nothing_that_the_machine_has_no_memory_for_is_tried(told, monkeypatch):
     assert min(parts for parts, _, _ in tried(tune(RUN))) == 2
 
 
+@pytest.mark.slow
 def test_a_real_one(tmp_path, monkeypatch):
     """Every program is compiled and timed; the present setting comes first, and no file is written."""
     monkeypatch.chdir(tmp_path)

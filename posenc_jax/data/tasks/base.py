@@ -224,7 +224,7 @@ class Task(Value):
 
     def check_strata(self, count: int) -> None:
         """Refuses (ValueError) a number of strata of length that training cannot have."""
-        if count > (most := len(set(self.train_lengths))):
+        if count > 1 and count > (most := len(set(self.train_lengths))):
             raise ValueError(f"training.length_strata = {count} is more than the {most} training lengths: lower it")
 
     def strata(self, count: int) -> tuple[int, ...]:
