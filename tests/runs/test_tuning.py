@@ -64,13 +64,7 @@ def test_each_setting_is_doubled_or_halved_while_it_gains(told):
     tuned = tune(RUN)
     assert (tuned.best.training.microbatches, tuned.best.training.length_strata) == (8, 4)
     assert tuned.best.training.steps_at_once == 1
-    assert tried(tuned) == [(4, 1, 4), (8, 1, 4), (8, 2, 4), (8, 4, 4), (8, 7, 4), (8, 4, 10)] or tried(tuned) == [
-        (4, 1, 4),
-        (8, 1, 4),
-        (8, 2, 4),
-        (8, 4, 4),
-        (8, 4, 10),
-    ]
+    assert tried(tuned) == [(4, 1, 4), (8, 1, 4), (8, 2, 4), (8, 4, 4), (8, 4, 10)]
     assert tuned.own.speed == 1.0
     assert tuned.best.speed == pytest.approx((6 + 3 + 4 + 10) / (0 + 0 + 1 + 10))
     assert not any(trial.open for trial in told.made)
