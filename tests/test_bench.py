@@ -185,6 +185,9 @@ def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_pat
     assert f"--compare {file} is no file that --save wrote" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         script.main(["throughputs"])
+    with pytest.raises(SystemExit):
+        script.main(["precision", "--save", str(tmp_path / "nowhere" / "kept.json")])
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_a_process_answers_round_by_round():

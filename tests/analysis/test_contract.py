@@ -37,12 +37,11 @@ TOGETHER = [
     " | rope(scaling=dynamic_ntk(factor=2, original_length=4)) | rope(base=5e5, scaling=llama3)"
     " | rope(scaling=ntk_by_parts(factor=8, original_length=512)) | rope(scaling=yarn(factor=8, original_length=512))"
     " | rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=8, original_length=512))"
-    " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))"
-    " | rerope(window=4)",
-    "log_scaling(training_length=64) | fope(original_length=512) | fire | tupe | self_extend(group_size=2, window=4)",
-    "alibi | t5 | kerple | sandwich | dynamic_bias | dape | string(shift=4, window=2)",
+    " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
+    "log_scaling(training_length=64) | fope(original_length=512) | fire | tupe",
+    "alibi | t5 | kerple | sandwich | dynamic_bias | dape",
     "grape_m | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
-    "xpos | grape_a | stick_breaking | tapa",
+    "xpos | grape_a | stick_breaking",
     "fox | carope",
     "cope | selective_rope",
     "interpolated(factor=4) | pope",

@@ -106,9 +106,23 @@ def test_a_step_is_that_of_the_same_examples_at_full_width(monkeypatch, strata):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+@dataclasses.dataclass(frozen=True)
+class OftenShort(Copying):
+    """Draws its lengths itself, as a user's task may."""
+
+    def sample_lengths(self, key, shape):
+        return jnp.minimum(super().sample_lengths(key, shape), 3)
+
+
 @pytest.mark.parametrize(
     ("task", "strata", "microbatches", "message"),
     [
+        (
+            OftenShort(kind="cmc", max_length=8),
+            2,
+            2,
+            "has a sample_lengths of its own, which strata would pass by; set",
+        ),
         (TASK, 4, 6, "training.length_strata = 4 does not divide training.microbatches = 6: every share"),
         (TASK, 0, 6, "training.length_strata = 0 must be at least 1"),
         (TASK, 65, 65, "training.length_strata = 65"),

@@ -224,6 +224,14 @@ class Task(Value):
 
     def check_strata(self, count: int) -> None:
         """Refuses (ValueError) a number of strata of length that training cannot have."""
+        own = [
+            name for name in ("train_batch", "sample_lengths") if getattr(type(self), name) is not getattr(Task, name)
+        ]
+        if count > 1 and own:
+            raise ValueError(
+                f"training.length_strata = {count}: task {self.name!r} has a {own[0]} of its own, which strata would "
+                "pass by; set it to 1, or give the task's drawn_lengths instead"
+            )
         if count > 1 and count > (most := len(set(self.train_lengths))):
             raise ValueError(f"training.length_strata = {count} is more than the {most} training lengths: lower it")
 
