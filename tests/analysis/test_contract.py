@@ -113,6 +113,12 @@ def test_what_reads_the_length_reads_that_of_its_own_sequence(text):
     check_contract(parse(text), only=("packing", "padding", "cached_decoding"))
 
 
+def test_methods_of_one_slot_may_be_masked_alike():
+    """One that is only causal would keep all beside it from being checked without a mask."""
+    for text in TOGETHER:
+        assert len({element.causal_only for element in parse(text)}) == 1, text
+
+
 def test_the_registry_is_covered():
     """Scalings of RoPE too: a class without a row is tested by nothing. Its ``methods`` are its rows."""
     assert set().union(*map(parts, ROWS)) == set().union(*map(parts, (*TOGETHER, *ALONE))) == set(REGISTERED)
