@@ -17,7 +17,7 @@ STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
 plain = Run(
     table="help modules",
     label="sinusoidal",
-    task=Classification(data=Data(name="help/modules", vocab_size=2000), max_length=256, row=256, batching="plain"),
+    task=Classification(data=Data(name="help/modules", vocab_size=2000), max_length=256, row=256, batching="fitted"),
     model=Transformer(d_model=64, num_layers=2, num_heads=4, pooling="mean", dropout=0.1),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50, weight_decay=0.01),
@@ -35,11 +35,14 @@ config = Ablation(
     description="Help pages to the module they belong to: 9 classes, the largest one third of all.",
     runs=(
         plain,
+        dataclasses.replace(plain, label="nope", posenc=()),
         dataclasses.replace(plain, label="sinusoidal, token types", model=with_types),
         dataclasses.replace(plain, label="sinusoidal, token types, pooling by section", model=with_pooling),
-        dataclasses.replace(plain, label="structured", model=with_pooling, posenc=STRUCTURED),
-        dataclasses.replace(plain, label="rope", model=with_pooling, posenc=(RoPE(),)),
-        dataclasses.replace(plain, label="nope", model=with_pooling, posenc=()),
+        dataclasses.replace(
+            plain, label="structured, token types, pooling by section", model=with_pooling, posenc=STRUCTURED
+        ),
+        dataclasses.replace(plain, label="rope, token types, pooling by section", model=with_pooling, posenc=(RoPE(),)),
+        dataclasses.replace(plain, label="nope, token types, pooling by section", model=with_pooling, posenc=()),
     ),
     baseline="sinusoidal",
 )
