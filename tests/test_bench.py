@@ -1,5 +1,6 @@
 """Every part of scripts/bench runs, in miniature; what is measured elsewhere in a process runs here in this one."""
 
+import dataclasses
 import importlib.util
 import json
 import sys
@@ -146,6 +147,106 @@ def test_the_programs_of_an_ablation():
     assert table.about.startswith("With 1 encodings, 1 seeds in 1 groups each, and 1 lengths: ")
 
 
+def test_kinds_of_work_of_a_program():
+    import jax
+    import jax.numpy as jnp
+    from benchmarks.profiling import KINDS, kinds
+
+    def loss(w, x):
+        scores = jnp.einsum("bqd,bkd->bqk", x @ w, x)
+        return jnp.sum(jax.nn.softmax(scores) ** 2)
+
+    args = jnp.ones((4, 4)), jnp.ones((2, 3, 4))
+    found = kinds(jax.jit(jax.grad(loss)).lower(*args).compile().as_text())
+    assert {KINDS[0], KINDS[2], KINDS[3], KINDS[5]} <= set(found.values()) <= set(KINDS)
+
+
+@pytest.mark.slow
+def test_profile(size):
+    from benchmarks.profiling import KINDS, profile
+
+    shares, step = profile({"tiny": size}, "rope", Here)
+    assert list(shares.rows) == list(KINDS)
+    assert sum(share for (share,) in shares.rows.values()) == pytest.approx(1)
+    assert shares.rows["matmul, forward"] > (0,)
+    assert {name: value[0] > 0 for name, value in step.rows.items()} | {"page faults": True} == {
+        **dict.fromkeys(step.rows, True),
+        "ms of it in the system": step.rows["ms of it in the system"][0] > 0,
+    }
+
+
+@pytest.mark.slow
+def test_an_encoder_decoder_trains(size):
+    from benchmarks.throughput import throughput
+
+    pairs = dataclasses.replace(size, kind="encoder_decoder")
+    (table,) = throughput(1, None, ("map",), {"tiny": pairs}, Here)
+    assert "1 + 1 layers" in table.about
+    assert table.rows["posenc_jax map"][0] > 0
+
+
+@pytest.mark.slow
+def test_decoding():
+    from benchmarks.decoding import decoding, python_with_marian
+    from benchmarks.processes import Process
+    from benchmarks.sizes import DecodingSize
+
+    def here_but_marian(name, *arguments, **options):
+        return (Process if "marian" in name else Here)(name, *arguments, **options)
+
+    small = DecodingSize(d_model=8, num_layers=1, num_heads=2, vocab=11, batch=2, source=3, new_tokens=4)
+    python = python_with_marian()
+    (table,) = decoding(1, python, small, here_but_marian)
+    assert list(table.rows) == ["posenc_jax", *(["transformers, Marian"] if python else []), "ratio"]
+    assert all(rate > 0 for rate in table.rows["posenc_jax"])
+    assert [ratio is not None for ratio in table.rows["ratio"]] == [bool(python)] * 2
+
+
+@pytest.mark.slow
+def test_the_study():
+    from benchmarks.study import study
+
+    small = {
+        "training": {"batch_size": 4, "microbatches": 2, "validation_batches": 1},
+        "model": {"num_layers": 1, "d_model": 8, "num_heads": 2, "mlp_dim": 8},
+        "evaluation": {"lengths": (41, 42), "num_examples": 2},
+    }
+    (table,) = study((1, 3), 100, Here, 2, ("reverse string",), **small)
+    assert list(table.rows) == ["reverse string, sinusoidal", "reverse string, randomized"]
+
+
+def test_the_study_is_the_sum_of_its_parts():
+    """Of cells that take 7 s besides 2 s a step, or 4 s a step without strata."""
+    from benchmarks import study
+
+    class Known(Here):
+        def __init__(self, name, arguments, env):
+            assert name == "study.seconds"
+            self.first = 7 + arguments["steps"] * (4 if arguments["strata"] == 1 else 2)
+
+        def close(self):
+            """Nothing to end."""
+
+    (table,) = study.study((10, 30), 1000, Known)
+    slower = 4 / study.OURS_THERE
+    theirs = slower * (1000 * study.PEER["step"] + study.PEER["compile"])
+    assert set(table.rows.values()) == {(2, 7, 2007, theirs / 2007)}
+
+
+def test_padding(tmp_path):
+    import text_runs
+    from benchmarks.padding import padding
+
+    config = text_runs.CONFIGS["classification"]
+    with text_runs.small_corpus(config.task.data.name, text_runs.ROWS["classification"], tmp_path):
+        (table,) = padding({"pages": (config.task, 2)}, (1,))
+    ((plain, buckets, fitted, packed),) = table.rows.values()
+    assert 0 <= fitted <= buckets <= plain < 1
+    assert packed is None
+    with pytest.raises(SystemExit, match="posenc data prepare"):
+        list(padding({"pages": (config.task, 2)}))
+
+
 def test_tables():
     from benchmarks.tables import tables
 
@@ -233,8 +334,16 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("compilation", "programs"),
         ("tables", "tables"),
         ("precision", "precision"),
+        ("profiling", "profile"),
+        ("decoding", "decoding"),
+        ("study", "study"),
+        ("padding", "padding"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(module, name, lambda *_, name=name: reached.append(name) or iter([Table(name, "", {}, {})]))
     script.main([])
-    assert sorted(reached) == sorted(["throughput", "encodings", "compilation", "programs", "tables", "precision"])
+    script.main(["padding"])
+    others = ["profile", "decoding", "study", "padding"]
+    assert sorted(reached) == sorted(
+        ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
+    )

@@ -140,6 +140,11 @@ class Program:
         self._shardings = in_shardings[1:]
         self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))).compile()
 
+    def hlo(self) -> str:
+        """The compiled program as text."""
+        text: str = self._compiled.as_text()
+        return text
+
     def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
         """Runs it; returns without waiting for the devices."""
         return self._compiled(replicas, *jax.device_put((fed, shared), self._shardings))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from benchmarks.sizes import VOCAB
 from posenc_jax.config import Execution, Run, Training
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings import parse
+from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.replicas import Program, make_mesh, place, stack
 from posenc_jax.training.step import init_params, init_state, train_call
@@ -24,11 +26,15 @@ class RandomTokens(Task):
     """Uniform tokens: the next one cannot be known, only the time counts."""
 
     tokens: int
+    kind: ModelKind = "decoder_only"
     name = "random_tokens"
     paper = citation = ""
-    model_kind = "decoder_only"
     vocab_size = VOCAB
     num_classes = VOCAB
+
+    @property
+    def model_kind(self):
+        return self.kind
 
     @property
     def train_lengths(self):
@@ -37,16 +43,23 @@ class RandomTokens(Task):
     def width(self, max_length):
         return max_length
 
+    def decoder_width(self, max_length):
+        return max_length
+
     def example(self, key, length, max_length, split="test"):
         tokens = jax.random.randint(key, (max_length + 1,), 0, VOCAB)
         ones = jnp.ones(max_length, jnp.float32)
-        return Example(tokens[:-1], tokens[1:], ones, length, ones.astype(jnp.int32))
+        segments = ones.astype(jnp.int32)
+        if self.kind == "decoder_only":
+            return Example(tokens[:-1], tokens[1:], ones, length, segments)
+        source = jax.random.randint(jax.random.fold_in(key, 1), (max_length,), 0, VOCAB)
+        return Example(source, tokens[1:], ones, length, segments, decoder_inputs=tokens[:-1], decoder_length=length)
 
 
-def config(size: dict[str, int], mode: str, posenc: str, replicas: int) -> Run:
+def config(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Run:
     """A run on random tokens of one length."""
     return Run(
-        task=RandomTokens(size["tokens"]),
+        task=RandomTokens(size["tokens"], size["kind"]),
         model=Transformer(d_model=size["d_model"], num_layers=size["num_layers"], num_heads=size["num_heads"]),
         posenc=parse(posenc),
         training=Training(
@@ -63,9 +76,8 @@ def config(size: dict[str, int], mode: str, posenc: str, replicas: int) -> Run:
     )
 
 
-def milliseconds(size: dict[str, int], mode: str, posenc: str, replicas: int) -> Iterator[float]:
-    """The seconds to the first step, compilation included; then each call's milliseconds per step and replica."""
-    begun = time.perf_counter()
+def prepared(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> tuple[Program, Any]:
+    """A compiled training call of several steps, and the state of its replicas."""
     run = config(size, mode, posenc, replicas)
     mesh = make_mesh(run.execution, replicas)
     state = place(stack([init_state(run, init_params(run, s), s, run.learning_rates[0]) for s in run.seeds]), mesh)
@@ -78,6 +90,13 @@ def milliseconds(size: dict[str, int], mode: str, posenc: str, replicas: int) ->
         None,
         donate=True,
     )
+    return program, state
+
+
+def milliseconds(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
+    """The seconds to the first step, compilation included; then each call's milliseconds per step and replica."""
+    begun = time.perf_counter()
+    program, state = prepared(size, mode, posenc, replicas)
     state, metrics = program(state, None)
     np.asarray(metrics["loss"])
     yield time.perf_counter() - begun
@@ -85,4 +104,4 @@ def milliseconds(size: dict[str, int], mode: str, posenc: str, replicas: int) ->
         begun = time.perf_counter()
         state, metrics = program(state, None)
         np.asarray(metrics["loss"])
-        yield (time.perf_counter() - begun) * 1e3 / run.training.steps_per_call / replicas
+        yield (time.perf_counter() - begun) * 1e3 / size["steps"] / replicas

@@ -52,7 +52,8 @@ def throughput(
         base = found.get("torch eager, all cores")
         yield Table(
             title=f"Training throughput on {len(every)} cores, {name}",
-            about=f"Milliseconds per optimizer step of one model, d_model {size.d_model}, {size.num_layers} layers, "
+            about=f"Milliseconds per optimizer step of one model, d_model {size.d_model}, "
+            f"{size.num_layers}{f' + {size.num_layers}' if size.kind == 'encoder_decoder' else ''} layers, "
             f"{size.tokens} tokens, batch {size.batch}, {size.microbatches} microbatches; speed is over torch's",
             first="implementation",
             columns={"ms": "{:.2f}", "speed": "{:.2f}"},
@@ -63,7 +64,7 @@ def throughput(
 def encodings(
     rounds: int,
     names: tuple[str, ...] = ENCODINGS,
-    sizes: Mapping[str, Size] = SIZES,
+    sizes: Mapping[str, Size] = {name: SIZES[name] for name in ("d64", "d128")},
     start: Start = Process,
 ) -> Iterator[Table]:
     """A training step with each encoding, over the first one."""

@@ -1,4 +1,4 @@
-"""The same model and optimizer in eager torch."""
+"""The same model and optimizer in eager torch; an encoder-decoder is `torch.nn.Transformer`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from benchmarks.sizes import VOCAB
 
@@ -19,7 +20,7 @@ def python_with_torch() -> str | None:
     return None
 
 
-def milliseconds(size: dict[str, int], cores: list[int]) -> Iterator[float]:
+def milliseconds(size: dict[str, Any], cores: list[int]) -> Iterator[float]:
     """The seconds to the first step; then each call's milliseconds per step, on these cores."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
@@ -57,8 +58,24 @@ def milliseconds(size: dict[str, int], cores: list[int]) -> Iterator[float]:
                 x = block(x)
             return self.output(self.norm(x))
 
+    class Pairs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(VOCAB, d)
+            layers = size["num_layers"]
+            self.stacks = nn.Transformer(
+                d, heads, layers, layers, 4 * d, 0.0, "gelu", batch_first=True, norm_first=True
+            )
+            self.output = nn.Linear(d, VOCAB)
+            self.mask = nn.Transformer.generate_square_subsequent_mask(size["tokens"])
+
+        def forward(self, tokens):
+            source = self.embedding(torch.randint(0, VOCAB, tokens.shape)) * d**0.5
+            target = self.embedding(tokens) * d**0.5
+            return self.output(self.stacks(source, target, tgt_mask=self.mask, tgt_is_causal=True))
+
     begun = time.perf_counter()
-    model = Model()
+    model = Model() if size["kind"] == "decoder_only" else Pairs()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0, fused=True)
 
     def step():

@@ -1,0 +1,117 @@
+"""A whole study of the nearest peer in processor seconds: compile, train, evaluate.
+
+The peer is the code of Ruoss et al. 2023 (google-deepmind/randomized_positional_encodings); its example trains one
+model of 5 layers and d_model 64 for 10,000 steps of 128 sequences, each step of one length in 1 .. 40, and scores
+lengths up to 100. What it takes is not measured here: `PEER` has figures read off one core of an AVX-512 Xeon. There
+this package took `OURS_THERE` for a step with lengths padded to 40; that step is measured here too, and the peer's
+figures are scaled by the ratio of the two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.processes import Process, Start
+from benchmarks.results import Table
+from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer, ablate, parse
+from posenc_jax.data.tasks import EvenPairs, ReverseString
+
+PEER = {"step": 0.41, "compile": 40 * 4.0 + 60 * 4.0}
+"""Processor seconds: a step (the mean of lengths 1 to 40); the least its 40 programs of training and its 60 of
+evaluation (lengths 41 to 100) take to compile, its evaluation itself not counted."""
+OURS_THERE = 0.21
+TASKS: dict[str, type] = {"even pairs": EvenPairs, "reverse string": ReverseString}
+ENCODINGS = {"sinusoidal": "sinusoidal", "randomized": "randomized(max_position=2048)|sinusoidal"}
+
+
+def study(
+    steps: tuple[int, int] = (50, 350),
+    total: int = 10_000,
+    start: Start = Process,
+    strata: int = 8,
+    tasks: tuple[str, ...] = tuple(TASKS),
+    **small: Any,
+) -> Iterator[Table]:
+    """The cells of the study: the slope between two short runs is a step, what is left compiles and evaluates.
+
+    small: fields of the parts of a run that are others than the peer's.
+    """
+    rows: dict[str, tuple[float | None, ...]] = {}
+
+    def measured(strata: int, task: str, posenc: str) -> tuple[float, float]:
+        found = []
+        for count in steps:
+            arguments = {"steps": count, "strata": strata, "task": task, "posenc": posenc, "small": small}
+            process = start("study.seconds", arguments, env={"JAX_NUM_CPU_DEVICES": "1"})
+            found.append(process.first)
+            process.close()
+        each = (found[1] - found[0]) / (steps[1] - steps[0])
+        return each, found[0] - steps[0] * each
+
+    padded, _ = measured(1, "even pairs", "sinusoidal")
+    slower = padded / OURS_THERE
+    theirs = slower * (total * PEER["step"] + PEER["compile"])
+    for task in tasks:
+        for name, posenc in ENCODINGS.items():
+            each, rest = measured(strata, task, posenc)
+            whole = total * each + rest
+            rows[f"{task}, {name}"] = (each, rest, whole, theirs / whole)
+    yield Table(
+        title=f"The example of Ruoss et al. 2023, {total} steps and lengths up to 100",
+        about=f"Processor seconds on one device, {strata} strata of lengths. A step padded to 40 takes {padded:.3f} s "
+        f"here and took {OURS_THERE} where the peer took {PEER['step']}, so the peer is taken to need "
+        f"{theirs:.0f} s here",
+        first="cell",
+        columns={"a step": "{:.3f}", "compile and evaluate": "{:.0f}", "in all": "{:.0f}", "peer over it": "{:.1f}"},
+        rows=rows,
+    )
+
+
+def config(steps: int, strata: int, task: str, posenc: str) -> Run:
+    """One cell, the model and the batch as in the peer's example."""
+    return Run(
+        task=TASKS[task](max_length=40),
+        model=Transformer(
+            d_model=64,
+            num_layers=5,
+            num_heads=8,
+            mlp_dim=256,
+            norm="post",
+            activation="relu",
+            dropout=0.1,
+            attention_bias=False,
+        ),
+        posenc=parse(posenc),
+        optimizer=Optimizer(schedule="constant"),
+        training=Training(
+            steps=steps,
+            batch_size=128,
+            microbatches=32,
+            length_strata=strata,
+            steps_per_call=min(steps, 50),
+            log_every=steps,
+            checkpoint_every=steps,
+        ),
+        evaluation=Evaluation(lengths=tuple(range(41, 101)), num_examples=512),
+        execution=Execution(mode="map", group_size=1),
+        seeds=(0,),
+        learning_rates=(1e-3,),
+    )
+
+
+def seconds(steps: int, strata: int, task: str, posenc: str, small: dict[str, Any]) -> Iterator[float]:
+    """Processor seconds of the whole cell, on one core where cores can be chosen."""
+    if hasattr(os, "sched_setaffinity") and not small:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    run = config(steps, strata, task, posenc)
+    for part, fields in small.items():
+        run = dataclasses.replace(run, **{part: dataclasses.replace(getattr(run, part), **fields)})
+    begun = time.process_time()
+    with tempfile.TemporaryDirectory() as directory:
+        ablate(Ablation(name="study", runs=(run,)), directory)
+    yield time.process_time() - begun
