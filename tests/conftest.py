@@ -2,11 +2,13 @@
 
 import gc
 import os
+import threading
 from pathlib import Path
 
 import jax
 import pytest
 import session
+from jax._src.interpreters import mlir
 
 import posenc_jax.cli.session
 from posenc_jax.runs.environment import threads
@@ -16,6 +18,22 @@ from posenc_jax.runs.environment import threads
 posenc_jax.cli.session.prepare_jax = threads
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# JAX makes an MLIR context, with all its dialects, for every program that it lowers: of the small programs of tests a
+# fifth of the time. Here the programs of a file share one in each thread. What is lowered is the same. (The function is
+# private to JAX; where a version has none of the name, nothing is shared.)
+_make_context = getattr(mlir, "make_ir_context", None)
+_contexts = threading.local()
+
+
+def _shared_context():
+    if not hasattr(_contexts, "own"):
+        _contexts.own = _make_context()
+    return _contexts.own
+
+
+if _make_context is not None:
+    mlir.make_ir_context = _shared_context
 
 # The files that take longest, in this order: begun last, one would keep a single process busy at the end.
 LONGEST = (
@@ -51,3 +69,4 @@ def _compiled_programs_end_with_their_file():
     """A worker would hold those of all its files, gigabytes in the end."""
     yield
     jax.clear_caches()
+    vars(_contexts).clear()

@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
@@ -69,8 +70,8 @@ def test_learned_slopes_start_as_the_fixed_ones_and_stay_positive():
     dims = Dims(d_model=16, num_heads=6, num_kv_heads=6, head_dim=4, num_layers=1, max_len=16)
     positions = np.array([[0, 3, 4]], np.int32)
     geometry, learned = geometry_of(positions, positions), ALiBi(learned=True)
-    params = learned.init(jax.random.key(0), dims)
-    assert ALiBi().init(jax.random.key(0), dims) == {}
+    params = initial(learned, dims)
+    assert shapes_of(ALiBi(), dims) == {}
     np.testing.assert_allclose(learned.bias(params, geometry), ALiBi().bias({}, geometry), rtol=1e-6)
     # d/d(log slope) of -slope * distance is itself, and no step makes a slope negative.
     slopes = [0.5, 3.0, 1e-4, 0.25, 7.0, 1.0]

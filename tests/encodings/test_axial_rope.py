@@ -1,7 +1,7 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, RoPE
 
@@ -33,15 +33,19 @@ def check(encoding, params, x, positions, angles_at, layout):
             for b in range(2)
         ]
     )
-    for dtype, array, tolerance in (
-        (np.float64, np.asarray, 1e-9),
-        (np.float64, jnp.asarray, 1e-9),
-        (np.float32, jnp.asarray, 2e-5),
+
+    def both(params, x, positions):
+        length = np.array([TOKENS])
+        return tuple(encode(params, x, positions, length) for encode in (encoding.encode_queries, encoding.encode_keys))
+
+    traced = jax.jit(both)
+    for dtype, program, tolerance in (
+        (np.float64, jax.jit(lambda params, x: both(params, x, positions)), 1e-9),
+        (np.float64, lambda params, x: traced(params, x, positions), 1e-9),
+        (np.float32, lambda params, x: traced(params, x, positions), 2e-5),
     ):
         with jax.enable_x64(dtype == np.float64):
-            for encode in (encoding.encode_queries, encoding.encode_keys):
-                p = {name: np.asarray(value, dtype) for name, value in params.items()}
-                got = encode(p, jnp.asarray(x, dtype), array(positions), np.array([TOKENS]))
+            for got in program({name: np.asarray(value, dtype) for name, value in params.items()}, x.astype(dtype)):
                 assert got.dtype == dtype
                 np.testing.assert_allclose(got, want, atol=tolerance)
 
@@ -72,7 +76,7 @@ def test_mixed_planes_turn_by_both_axes(random):
 
 
 def test_mixed_frequencies_start_in_two_perpendicular_directions():
-    f_x, f_y = MixedRoPE().init(jax.random.key(0), dims(16))["frequencies"]
+    f_x, f_y = initial(MixedRoPE(), dims(16))["frequencies"]
     assert f_x.shape == (2, 8)
     magnitudes = np.hypot(f_x, f_y)
     np.testing.assert_allclose(magnitudes, [[10 ** (-4 * k / 16) for k in range(4)] * 2] * 2, rtol=1e-6)

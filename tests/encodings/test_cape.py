@@ -17,7 +17,7 @@ def _map(encoding, sequence, key, train):
 
 
 def mapped(encoding, positions, rows=3, *, train=True, length=(8,)):
-    sequence = Sequence(jnp.asarray(positions, jnp.int32), jnp.asarray(length), example_ids=jnp.arange(rows))
+    sequence = Sequence(jnp.asarray(positions, jnp.int32), jnp.asarray(length), example_ids=np.arange(rows))
     return np.asarray(_map(encoding, sequence, KEY, train), np.float64)
 
 

@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
 from posenc_jax.encodings.attention import attend
@@ -46,7 +47,7 @@ def test_starts_as_rope(base, head_dim):
     encoding, geometry = CARoPE(base), Geometry.of_length(7, num_heads=2, causal=True)
     q, x = noise(1, 2, 7, head_dim).astype(np.float32), noise(1, 7, 12).astype(np.float32)
     k, v = noise(2, 1, 1, 7, head_dim).astype(np.float32)
-    params = encoding.init(jax.random.key(0), dims)
+    params = initial(encoding, dims)
     assert params["weight"].shape == (12, 2)
     terms = encoding.token_terms(params, jnp.asarray(x), None)
 

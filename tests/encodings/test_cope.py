@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.cope import CoPE
@@ -111,7 +112,7 @@ def test_gradients_are_those_of_the_formula(random):
 
 
 def test_zero_at_first_and_refusals():
-    params = CoPE(7).init(jax.random.key(0), Dims(16, 4, 2, 4, 1, 16))
+    params = initial(CoPE(7), Dims(16, 4, 2, 4, 1, 16))
     assert params["table"].shape == (7, 4)
     assert not params["table"].any()
     with pytest.raises(ValueError, match=r"num_positions = 1 must be at least 2.*the context's length plus one"):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.alibi import ALiBi
@@ -148,7 +149,7 @@ def test_without_a_bias():
 
 def test_parameters():
     for encoding, inputs in ((DAPE(8, 3), 6), (DAPE(8, 3, with_bias=False), 3)):
-        params = encoding.init(jax.random.key(0), dataclasses.replace(DIMS, num_heads=3))
+        params = initial(encoding, dataclasses.replace(DIMS, num_heads=3))
         shapes = {"weight_0": (3, inputs, 8), "bias_0": (8,), "weight_1": (3, 8, 3), "bias_1": (3,)}
         assert {name: p.shape for name, p in params.items()} == shapes
         for name, p in params.items():

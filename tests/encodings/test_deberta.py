@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
@@ -110,7 +111,7 @@ def test_rows_of_version_2():
 def test_only_rows_that_occur_are_projected():
     """Known positions 0 .. 7 read 15 of 1024 rows; traced ones may read any."""
     encoding, q = DeBERTa(terms="c2p"), np.ones((1, 4, 8, 4), np.float32)
-    params, geometry = encoding.init(jax.random.key(0), DIMS), Geometry.of_length(8, num_heads=4)
+    params, geometry = initial(encoding, DIMS), Geometry.of_length(8, num_heads=4)
     known = jax.make_jaxpr(lambda q: encoding.content_bias(params, q, q, geometry, None))(q)
     assert "8,15]" in str(known)
     assert "8,1024]" not in str(known)
@@ -120,14 +121,14 @@ def test_only_rows_that_occur_are_projected():
 
 def test_initialisation():
     dims = Dims(64, 2, 2, 32, 1, 16)
-    params = DeBERTa().init(jax.random.key(0), dims)
+    params = initial(DeBERTa(), dims)
     shapes = {"table": (1024, 64), "key_projection": (2, 32, 64), "query_projection": (2, 32, 64)}
     assert {name: p.shape for name, p in params.items()} == shapes | {"query_offset": (2, 32)}
     for name in shapes:
         assert 0.018 < float(params[name].std()) < 0.022
     assert not params["query_offset"].any()
     assert not np.array_equal(params["key_projection"], params["query_projection"])
-    params = DeBERTa("v2").init(jax.random.key(0), dims)
+    params = initial(DeBERTa("v2"), dims)
     assert params["table"].shape == (512, 64)
     assert params.keys() - shapes.keys() == {"query_offset", "key_offset", "norm_scale", "norm_offset"}
     assert (params["norm_scale"] == 1).all()

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.dynamic_bias import DynamicBias
@@ -36,20 +37,21 @@ def test_bias_is_the_formula(log_distance, depth):
     apart = np.array([[3, 7], [0, 90]]), np.array([[0, 3, 95], [12, 0, 9]])
     line = np.arange(5, 8)[None], np.arange(7)[None]
     with jax.enable_x64(True):
-        exact = {name: jnp.asarray(p) for name, p in params.items()}
-        on_line = encoding.bias(exact, geometry_of(*line, contiguous=True))
-        traced = jax.jit(lambda q, k: encoding.bias(exact, geometry_of(q, k)))(*apart)
-        for (q, k), got in ((line, on_line), (apart, encoding.bias(exact, geometry_of(*apart))), (apart, traced)):
+        known = jax.jit(lambda params: encoding.bias(params, geometry_of(*line, contiguous=True)))
+        known_apart = jax.jit(lambda params: encoding.bias(params, geometry_of(*apart)))
+        traced = jax.jit(lambda params, q, k: encoding.bias(params, geometry_of(q, k)))
+        on_line = np.asarray(known(params))
+        for (q, k), got in ((line, on_line), (apart, known_apart(params)), (apart, traced(params, *apart))):
+            got = np.asarray(got)
             for b, i, j in np.ndindex(got.shape[0], q.shape[1], k.shape[1]):
                 np.testing.assert_allclose(got[b, :, i, j], value(int(q[b, i] - k[b, j])), rtol=1e-9, atol=1e-9)
-    single = {name: jnp.asarray(p, jnp.float32) for name, p in params.items()}
-    got = encoding.bias(single, geometry_of(*line, contiguous=True))
+    got = known({name: p.astype(np.float32) for name, p in params.items()})
     assert got.dtype == jnp.float32
     np.testing.assert_allclose(got, on_line, rtol=2e-5, atol=2e-5)
 
 
 def test_parameters():
-    params = DynamicBias().init(jax.random.key(0), DIMS)
+    params = initial(DynamicBias(), DIMS)
     assert {name: p.shape for name, p in params.items()} == {
         **{"weight_0": (1, 4), "bias_0": (4,), "weight_1": (4, 4), "bias_1": (4,), "weight_2": (4, 3), "bias_2": (3,)}
     }

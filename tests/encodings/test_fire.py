@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.fire import FIRE
@@ -95,7 +96,7 @@ def test_decoding_asks_for_the_query_where_it_stands():
 
 
 def test_parameters():
-    params = FIRE().init(jax.random.key(0), DIMS)
+    params = initial(FIRE(), DIMS)
     assert {name: p.shape for name, p in params.items()} == dict(
         zip(NAMES, ((1,), (1,), (1, 32), (32,), (32, 3), (3,)), strict=True)
     )

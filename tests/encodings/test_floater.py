@@ -69,7 +69,8 @@ def test_solves_the_equation():
         "b_2": np.zeros(4),
     }
     with jax.enable_x64(True):
-        got = FLOATER(step=0.2).vectors(jax.tree.map(jnp.asarray, params), np.array([[0, 1, 5, 33]]), 1, jnp.float64)
+        positions = np.array([[0, 1, 5, 33]])
+        got = jax.jit(lambda params: FLOATER(step=0.2).vectors(params, positions, 1, jnp.float64))(params)
     for row, p in zip(np.asarray(got)[0], (0, 1, 5, 33)):
         t = 0.2 * p
         want = (start + c / a**2) * math.exp(a * t) - c / a * t - c / a**2
@@ -107,25 +108,32 @@ def test_gradient(random):
 
 
 def test_initial_values_one_set_for_each_layer():
-    layers = init_slot(jax.random.key(0), (ENCODING,), DIMS)[0]
+    layers = jax.jit(lambda key: init_slot(key, (ENCODING,), DIMS)[0])(jax.random.key(0))
     assert len(layers) == 3
     shapes = {"start": (3, 4), "w_1": (5, 4), "b_1": (4,), "w_2": (5, 4), "b_2": (4,)}
     assert jax.tree.map(jnp.shape, layers[1]) == shapes
-    wide = FLOATER().init(jax.random.key(0), Dims(512, 8, 8, 64, num_layers=6, max_len=64))
+    dims = Dims(512, 8, 8, 64, num_layers=6, max_len=64)
+    wide = jax.tree.map(np.asarray, jax.jit(lambda key: FLOATER().init(key, dims))(jax.random.key(0)))
     bound = math.sqrt(6 / (9 * 512))
-    assert 0.99 * bound < float(jnp.abs(wide["start"]).max()) <= bound
+    assert 0.99 * bound < float(np.abs(wide["start"]).max()) <= bound
     assert float(wide["w_1"].std()) == pytest.approx(math.sqrt(2 / (513 + 512)), rel=0.01)
 
 
 def test_grouped_keys(random):
     dims = Dims(d_model=4, num_heads=2, num_kv_heads=1, head_dim=2, num_layers=1, max_len=64)
-    params = ENCODING.init(jax.random.key(0), dims)
-    q, k, v = (jnp.asarray(random.normal(size=(1, h, 3, 2)), jnp.float32) for h in (2, 1, 1))
+    q, k, v = (random.normal(size=(1, h, 3, 2)).astype(np.float32) for h in (2, 1, 1))
     geometry = Geometry.of_length(3, num_heads=2)
-    keys = ENCODING.encode_keys(params, k, geometry.k_positions, None)
-    vectors = ENCODING.vectors(params, geometry.k_positions, 1, q.dtype)
+
+    @jax.jit
+    def program(key, q, k, v):
+        params = ENCODING.init(key, dims)
+        keys = ENCODING.encode_keys(params, k, geometry.k_positions, None)
+        vectors = ENCODING.vectors(params, geometry.k_positions, 1, q.dtype)
+        return keys, vectors, attend(q, k, v, (ENCODING,), (params,), geometry)
+
+    keys, vectors, out = map(np.asarray, program(jax.random.key(0), q, k, v))
     np.testing.assert_array_equal(keys[0, 0], k[0, 0] + vectors[0, :, :2])
-    assert attend(q, k, v, (ENCODING,), (params,), geometry).shape == (1, 2, 3, 2)
+    assert out.shape == (1, 2, 3, 2)
 
 
 def test_what_cannot_be():

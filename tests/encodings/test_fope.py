@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings import Dims, FoPE, RoPE
 
@@ -58,7 +59,7 @@ def test_the_papers_formula_by_head(random, padding, rest):
 )
 def test_initial_matrices(head_dim, length, count, planes):
     dims = dataclasses.replace(DIMS, head_dim=head_dim, num_heads=16, num_kv_heads=16)
-    quiet = FoPE(original_length=length, gain=0).init(jax.random.key(0), dims)
+    quiet = initial(FoPE(original_length=length, gain=0), dims)
     step = math.ceil(count / planes)
     want = np.zeros((16, count, planes))
     for k in range(planes):
@@ -66,7 +67,8 @@ def test_initial_matrices(head_dim, length, count, planes):
             want[:, k * step, k] = 1
     for name in ("sin", "cos"):
         np.testing.assert_array_equal(quiet[name], want)
-    noise = [FoPE(original_length=length).init(jax.random.key(1), dims)[name] - want for name in ("sin", "cos")]
+    noisy = initial(FoPE(original_length=length), dims, 1)
+    noise = [noisy[name] - want for name in ("sin", "cos")]
     assert np.abs(noise[0] - noise[1]).max() > 0
     # torch's fans of an array [H, F, G] are F G and H G.
     want = 0.3 * math.sqrt(2 / (count * planes + 16 * planes))
@@ -79,10 +81,15 @@ def test_without_noise_the_kept_planes_are_those_of_rope(random):
     encoding = FoPE(original_length=100, gain=0, padding="identity")
     x = random.normal(size=(1, 2, 5, 16)).astype(np.float32)
     positions = np.array([[0, 1, 2, 50, 99]])
-    got = encoding.encode_keys(encoding.init(jax.random.key(0), DIMS), x, positions, None)
-    rope = RoPE(layout="half").encode_keys({}, x, positions, None)
+
+    @jax.jit
+    def program(key, x):
+        params = encoding.init(key, DIMS)
+        return encoding.encode_keys(params, x, positions, None), RoPE(layout="half").encode_keys({}, x, positions, None)
+
+    got, rope = map(np.asarray, program(jax.random.key(0), x))
     turned, still = [0, 1, 2, 8, 9, 10], [3, 4, 5, 6, 7, 11, 12, 13, 14, 15]
-    np.testing.assert_allclose(got[..., turned], np.asarray(rope)[..., turned], atol=1e-6)
+    np.testing.assert_allclose(got[..., turned], rope[..., turned], atol=1e-6)
     np.testing.assert_array_equal(got[..., still], x[..., still])
 
 
@@ -92,18 +99,20 @@ def test_the_authors_padding_doubles_the_logits_of_the_other_planes(random):
         part[..., [0, 1, 2, 8, 9, 10]] = 0  # the planes with a series
     dims = dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1)
     encoding = FoPE(original_length=100)
-    params = encoding.init(jax.random.key(0), dims)
-    q_e, k_e = (
-        encoding.encode_queries(params, q, np.array([[3]]), None),
-        encoding.encode_keys(params, k, np.array([[9]]), None),
-    )
+
+    @jax.jit
+    def program(key, q, k):
+        params, (at_q, at_k) = encoding.init(key, dims), np.array([[[3]], [[9]]])
+        return encoding.encode_queries(params, q, at_q, None), encoding.encode_keys(params, k, at_k, None)
+
+    q_e, k_e = map(np.asarray, program(jax.random.key(0), q, k))
     np.testing.assert_allclose((q_e * k_e).sum(), 2 * (q * k).sum(), rtol=1e-5)
 
 
 def test_matrices_are_frozen_unless_learnable():
     assert FoPE().frozen == {"sin", "cos"}
     assert FoPE(learnable=True).frozen == frozenset()
-    assert set(FoPE().init(jax.random.key(0), DIMS)) == {"sin", "cos"}
+    assert set(shapes_of(FoPE(), DIMS)) == {"sin", "cos"}
 
 
 def test_settings_that_cannot_be():

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from initial import initial
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, params_of, sequence_of
 
 from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
@@ -80,7 +81,7 @@ def test_initial_gates():
     dims = Dims(256, 4, 2, 64, 1, 16)
     for bias, gate in ((0.0, 0.5), (5.0, 0.9933071490757153)):
         encoding = FoX(bias_init=bias)
-        params = encoding.init(jax.random.key(0), dims)
+        params = initial(encoding, dims)
         assert params["weight"].shape == (256, 4)
         assert 0.018 < float(params["weight"].std()) < 0.022
         terms = encoding.token_terms(params, jnp.zeros((1, 2, 256), jnp.bfloat16), None)

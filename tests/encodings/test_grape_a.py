@@ -6,6 +6,7 @@ import math
 import jax
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings import GRAPEA, GRAPEAP, ALiBi, Dims, Geometry, Sequence
 
@@ -47,9 +48,9 @@ def test_constant_gates_are_alibi():
     """Queries and keys of zero: softplus(0) = ln 2 each, and softplus(w) starts at 1."""
     geometry = Geometry.of_length(5, num_heads=4, causal=True)
     zeros = np.zeros((1, 4, 5, 8), np.float32)
-    params = GRAPEA().init(jax.random.key(0), DIMS)
+    params = initial(GRAPEA(), DIMS)
     assert params["query"].shape == params["key"].shape == (4, 8)
-    assert "query" not in GRAPEA("key").init(jax.random.key(0), DIMS)
+    assert "query" not in shapes_of(GRAPEA("key"), DIMS)
     got = jax.jit(lambda p: GRAPEA().content_bias(p, zeros, zeros, geometry, None))(params)
     past = np.tril(np.ones((5, 5)))
     np.testing.assert_allclose(got, 2 * math.log(2) * np.asarray(ALiBi().bias({}, geometry)) * past, rtol=1e-6)
@@ -104,7 +105,7 @@ def test_paths_are_summed_from_key_to_query(random, normalized):
 
 
 def test_initial_projection():
-    weight = GRAPEAP().init(jax.random.key(0), dataclasses.replace(DIMS, d_model=1024))["weight"]
+    weight = initial(GRAPEAP(), dataclasses.replace(DIMS, d_model=1024))["weight"]
     assert weight.shape == (1024, 4, 8)
     np.testing.assert_allclose(np.std(weight), 0.5 / 32, rtol=0.02)
 

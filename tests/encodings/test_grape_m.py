@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings import GRAPEM, Dims, Geometry, GRAPEMContext, GRAPEMPlanes, RoPE, Sequence
 
@@ -63,7 +64,7 @@ def test_frequencies_are_the_exponentials_of_the_scaled_parameters(random, share
 def test_training_starts_at_rope(random):
     x, positions = random.normal(size=(1, 4, 3, 8)).astype(np.float32), np.array([[0, 2, 11]])
     want = RoPE(layout="half").encode_queries({}, x, positions, np.array([12]))
-    params = GRAPEM(shared=False).init(jax.random.key(0), DIMS)
+    params = initial(GRAPEM(shared=False), DIMS)
     assert params["log_frequencies"].shape == (2, 4)
     np.testing.assert_allclose(params["log_frequencies"][0], 16 * np.log(10000) * -np.arange(4) / 4, rtol=1e-6)
     np.testing.assert_allclose(GRAPEM().encode_queries(params, x, positions, None), want, atol=1e-5)
@@ -93,7 +94,7 @@ def test_general_planes_are_the_matrix_exponential(random, planes):
 
 
 def test_general_planes_start_orthonormal_at_the_frequencies_of_rope(random):
-    params = GRAPEMPlanes(planes=3).init(jax.random.key(0), DIMS)
+    params = initial(GRAPEMPlanes(planes=3), DIMS)
     frame = np.concatenate([params["a"], params["b"]], axis=1)
     np.testing.assert_allclose(frame @ np.swapaxes(frame, 1, 2), np.eye(6)[None].repeat(2, axis=0), atol=1e-6)
     np.testing.assert_allclose(np.exp(params["log_frequencies"]), [[1, 0.1, 0.01]] * 2, rtol=1e-6)
@@ -145,7 +146,7 @@ def test_phases_are_sums_over_the_tokens_before(random):
 
 
 def test_initial_steps():
-    params = GRAPEMContext().init(jax.random.key(0), dataclasses.replace(DIMS, d_model=4096))
+    params = initial(GRAPEMContext(), dataclasses.replace(DIMS, d_model=4096))
     np.testing.assert_allclose(np.std(params["weight"]), 0.5 / 64, rtol=0.05)
     omega = GRAPEMContext().token_terms(params, jnp.zeros((1, 1, 4096)), None)
     np.testing.assert_allclose(omega, 1 / (1 + math.exp(6.907255 / 16)), rtol=1e-5)

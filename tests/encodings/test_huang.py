@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.huang import Huang
@@ -28,10 +29,10 @@ def test_logits_are_those_of_the_formula(random, known):
 
 def test_initialisation_and_refusals():
     dims = Dims(256, 4, 4, 64, 1, 100)
-    params = Huang().init(jax.random.key(0), dims)
+    params = initial(Huang(), dims)
     assert params["table"].shape == (199, 64)
     assert 0.019 < float(params["table"].std()) < 0.021
-    assert Huang(16).init(jax.random.key(0), dims)["table"].shape == (33, 64)
+    assert shapes_of(Huang(16), dims)["table"].shape == (33, 64)
     with pytest.raises(ValueError, match=r"Huang.max_distance = 0 must be at least 1.*None takes the model's max_len"):
         Huang(0)
     sequence = Sequence(np.array([[0.0, 0.5]], np.float32), np.array([2]))

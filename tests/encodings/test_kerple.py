@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.kerple import KERPLE
@@ -34,17 +35,19 @@ def test_bias_is_the_formula(kernel, causal):
     want = np.zeros((2, 3, 2, 3))
     for n, h, i, j in np.ndindex(want.shape):
         want[n, h, i, j] = value(kernel, A[h], P[h], B[h], float(abs(q_positions[n, i] - k_positions[n, j])))
-    params = {"a": jnp.array(A), "p": jnp.array(P)} | ({"b": jnp.array(B)} if kernel == "nemo" else {})
+    params = {"a": np.array(A), "p": np.array(P)} | ({"b": np.array(B)} if kernel == "nemo" else {})
     small = [p.astype(np.int32) for p in (q_positions, k_positions)]
-    got = KERPLE(kernel).bias(params, geometry_of(*small, causal))
+    program = jax.jit(lambda params: KERPLE(kernel).bias(params, geometry_of(*small, causal)))
+    got = program(jax.tree.map(np.float32, params))
     assert got.dtype == jnp.float32
     np.testing.assert_allclose(got, want, rtol=2e-5)
     with jax.enable_x64(True):
-        exact = {name: jnp.asarray({"a": A, "p": P, "b": B}[name]) for name in params}
-        got = KERPLE(kernel).bias(exact, geometry_of(*small, causal))
-        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(program(params), want, rtol=1e-12, atol=1e-14)
         line = np.arange(5)[None]
-        whole, parts = (KERPLE(kernel).bias(exact, geometry_of(line, line, causal, c)) for c in (False, True))
+        whole, parts = (
+            jax.jit(lambda params, c=c: KERPLE(kernel).bias(params, geometry_of(line, line, causal, c)))(params)
+            for c in (False, True)
+        )
         np.testing.assert_allclose(parts, whole, rtol=1e-14)
 
 
@@ -53,9 +56,9 @@ def test_gradients_at_distance_0_and_beyond_the_range(kernel):
     """Gradients as of the clipped values: never zero for being clipped, never NaN for 0 times log 0."""
     positions = np.arange(3)[None]
     with jax.enable_x64(True):
-        params = {"a": jnp.array(A), "p": jnp.array(P), "b": jnp.array(B)}
+        params = {"a": np.array(A), "p": np.array(P), "b": np.array(B)}
         loss = lambda params: KERPLE(kernel).bias(params, geometry_of(positions, positions)).sum()  # noqa: E731
-        gradient = jax.grad(loss)(params)
+        gradient = jax.tree.map(np.asarray, jax.jit(jax.grad(loss))(params))
 
         def total(h, **changed):
             at = {"a": A[h], "p": P[h], "b": B[h]} | changed
@@ -79,9 +82,9 @@ def test_gradients_at_distance_0_and_beyond_the_range(kernel):
 
 def test_softplus_reaches_no_edge_and_starts_where_clipping_starts():
     for kernel in ("log", "power"):
-        clipped = KERPLE(kernel).init(jax.random.key(0), DIMS)
+        clipped = initial(KERPLE(kernel), DIMS)
         encoding = KERPLE(kernel, constraint="softplus")
-        params = encoding.init(jax.random.key(0), DIMS)
+        params = initial(encoding, DIMS)
         for got, want in zip(encoding.constrained(params), (clipped["a"], clipped["p"]), strict=True):
             np.testing.assert_allclose(got, np.clip(want, 0.011, None if kernel == "log" else 1.999), atol=1e-3)
         far = {name: jnp.full_like(p, s) for (name, p), s in zip(params.items(), (-50.0, 50.0), strict=True)}
@@ -91,7 +94,7 @@ def test_softplus_reaches_no_edge_and_starts_where_clipping_starts():
 
 
 def test_initialisation():
-    params = KERPLE().init(jax.random.key(0), DIMS)
+    params = initial(KERPLE(), DIMS)
     for x, largest in ((params["a"], 1), (params["p"], 2)):
         assert x.shape == (2000,)
         assert 0 <= x.min() < 0.01 * largest
@@ -99,7 +102,7 @@ def test_initialisation():
         assert float(x.mean()) == pytest.approx(largest / 2, abs=0.03 * largest)
     assert abs(np.corrcoef(params["a"], params["p"])[0, 1]) < 0.1
     dims = Dims(d_model=16, num_heads=4, num_kv_heads=4, head_dim=4, num_layers=1, max_len=16)
-    nemo = KERPLE("nemo").init(jax.random.key(0), dims)
+    nemo = initial(KERPLE("nemo"), dims)
     assert {name: p.tolist() for name, p in nemo.items()} == {
         **{"a": [1.0] * 4, "p": [1.0] * 4, "b": [0.25, 0.0625, 0.015625, 0.00390625]}
     }

@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings import Dims, Learned, Sequence
 
@@ -15,7 +16,7 @@ def dims(max_len=6):
 
 def rows(encoding, positions, length=6, **fields):
     """What is added at ``positions [B, S]``, NumPy (known) or not (traced)."""
-    x = jnp.zeros((positions.shape[0], positions.shape[1], 3))
+    x = np.zeros((positions.shape[0], positions.shape[1], 3), np.float32)
 
     def embed(positions):
         return encoding.embed(PARAMS, x, Sequence(positions, np.atleast_1d(length), **fields))
@@ -25,12 +26,12 @@ def rows(encoding, positions, length=6, **fields):
 
 
 def test_init():
-    table = Learned(init_scale=0.5).init(jax.random.key(0), dims(4000))["table"]
+    table = initial(Learned(init_scale=0.5), dims(4000))["table"]
     assert table.shape == (4000, 3)
     assert table.dtype == jnp.float32
     assert float(table.std()) == pytest.approx(0.5, rel=0.02)
     assert abs(float(table.mean())) < 0.02
-    assert Learned(9).init(jax.random.key(0), dims(6))["table"].shape == (9, 3)
+    assert shapes_of(Learned(9), dims(6))["table"].shape == (9, 3)
 
 
 @pytest.mark.parametrize("beyond", ["error", "nan", "clamp", "interpolate"])
@@ -129,8 +130,9 @@ def test_fractional_positions_blend_two_rows():
         got = rows(Learned(beyond="nan"), given)[0]
         np.testing.assert_allclose(got[:3], want, atol=1e-6)
         assert np.isnan(got[3:]).all()
-    x = jnp.zeros((1, 1, 3))
-    slope = jax.grad(lambda p: Learned().embed(PARAMS, x, Sequence(p[None, None], np.array([6]))).sum())(1.5)
+    x = np.zeros((1, 1, 3), np.float32)
+    added = lambda p: Learned().embed(PARAMS, x, Sequence(p[None, None], np.array([6]))).sum()  # noqa: E731
+    slope = jax.jit(jax.grad(added))(1.5)
     np.testing.assert_allclose(slope, (TABLE[2] - TABLE[1]).sum(), rtol=1e-5)
 
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings import Dims, Grid, LearnedFourier, Sequence, map_slot
 from posenc_jax.encodings.learned_fourier import fourier_features
@@ -50,7 +51,7 @@ def test_agrees_with_the_formula(axes):
 
 
 def test_initial_frequencies_have_variance_of_inverse_gamma_squared():
-    params = LearnedFourier(2, gamma=4.0, features=20000).init(jax.random.key(0), DIMS)
+    params = initial(LearnedFourier(2, gamma=4.0, features=20000), DIMS)
     assert params["w_r"].shape == (10000, 2)
     assert float(params["w_r"].std()) == pytest.approx(1 / 4, rel=0.02)
     assert not params["b_1"].any()

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.grid import Grid
@@ -64,7 +65,7 @@ def test_plain_positions():
 
 
 def test_parameters():
-    params = LogCPB().init(jax.random.key(0), DIMS)
+    params = initial(LogCPB(), DIMS)
     assert {name: p.shape for name, p in params.items()} == {
         "weight_0": (2, 512),
         "bias_0": (512,),

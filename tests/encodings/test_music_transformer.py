@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
@@ -87,7 +88,7 @@ def test_the_skew_is_the_same_attention(random, max_distance, shared):
 def test_the_skew_gathers_nothing():
     """That form is a product, a pad and a reshape; blocks of it, whose corners differ, are picked."""
     encoding, geometry = MusicTransformer(), Geometry.of_length(6, num_heads=4, causal=True)
-    params, q = encoding.init(jax.random.key(0), DIMS), np.ones((1, 4, 6, 4), np.float32)
+    params, q = initial(encoding, DIMS), np.ones((1, 4, 6, 4), np.float32)
     forms = [geometry, dataclasses.replace(geometry, causal=False), geometry.block(slice(0, 2), slice(2, 4))]
     texts = [str(jax.make_jaxpr(lambda q, g=g: encoding.content_bias(params, q, q, g, None))(q)) for g in forms[:2]]
     assert ["gather" in text for text in texts] == [False, True]
@@ -108,7 +109,7 @@ def test_skew_moves_what_the_formula_says(random):
 
 def test_initialisation_and_hooks():
     dims = Dims(128, 2, 2, 64, 1, 100)
-    params = MusicTransformer(values=True).init(jax.random.key(0), dims)
+    params = initial(MusicTransformer(values=True), dims)
     assert {name: p.shape for name, p in params.items()} == {"keys": (2, 199, 64), "values": (2, 199, 64)}
     assert not np.array_equal(params["keys"], params["values"])
     for p in params.values():
@@ -125,4 +126,4 @@ def test_refusals():
     geometry = Geometry.between(sequence, sequence, num_heads=4)
     q = np.ones((1, 4, 2, 4), np.float32)
     with pytest.raises(ValueError, match="MusicTransformer reads a table by whole distances, got float32"):
-        MusicTransformer().content_bias(MusicTransformer().init(jax.random.key(0), DIMS), q, q, geometry, None)
+        MusicTransformer().content_bias(initial(MusicTransformer(), DIMS), q, q, geometry, None)

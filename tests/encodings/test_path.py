@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
 from posenc_jax.encodings.base import Dims
@@ -85,7 +86,7 @@ def test_many_blocks_of_keys():
 
 def test_initialisation():
     dims = Dims(256, 4, 2, 64, 1, 16)
-    params = PaTH().init(jax.random.key(0), dims)
+    params = initial(PaTH(), dims)
     assert {name: p.shape for name, p in params.items()} == {
         "down": (256, 32),
         "up": (32, 2, 64),
@@ -96,7 +97,7 @@ def test_initialisation():
     for name in ("down", "up", "kernel", "beta_weight"):
         assert 0.017 < float(params[name].std()) < 0.023
     assert not params["beta_bias"].any()
-    assert PaTH(rank=None).init(jax.random.key(0), dims)["up"].shape == (256, 2, 64)
+    assert shapes_of(PaTH(rank=None), dims)["up"].shape == (256, 2, 64)
     terms = PaTH().token_terms(params, jnp.zeros((1, 2, 256), jnp.bfloat16), None)
     assert terms["beta"].dtype == jnp.float32
     assert (terms["beta"] == 1).all()

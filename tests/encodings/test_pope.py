@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings import Dims, Geometry, PoPE, attend
 from posenc_jax.encodings.pope import clipped_phase
@@ -49,8 +50,8 @@ def test_the_phase_learns_from_where_it_starts():
 
 def test_initial_phases():
     dims = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=7, num_layers=1, max_len=16)
-    assert not PoPE().init(jax.random.key(0), dims)["delta"].any()
-    uniform = PoPE(delta_init="uniform").init(jax.random.key(0), dims)["delta"]
+    assert not initial(PoPE(), dims)["delta"].any()
+    uniform = initial(PoPE(delta_init="uniform"), dims)["delta"]
     assert uniform.shape == (4, 7)
     assert -2 * math.pi <= uniform.min() < -5 < -1 < uniform.max() <= 0
 

@@ -17,7 +17,7 @@ def _map(encoding, sequence, key):
 
 
 def mapped(encoding, positions, length, rows, key=KEY):
-    sequence = Sequence(jnp.asarray(positions, jnp.int32), jnp.asarray(length), example_ids=jnp.arange(rows))
+    sequence = Sequence(jnp.asarray(positions, jnp.int32), jnp.asarray(length), example_ids=np.arange(rows))
     return np.asarray(_map(encoding, sequence, key))
 
 

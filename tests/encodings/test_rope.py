@@ -40,9 +40,13 @@ def test_rotation_is_the_papers(random, layout, rotary_dim):
         [[paper(x[b, h, s], positions[b, s], 100.0, r, layout) for s in range(4)] for h in range(3)] for b in range(2)
     ]
     with jax.enable_x64(True):
-        for given in (positions, jnp.asarray(positions)):
-            for encode in (encoding.encode_queries, encoding.encode_keys):
-                got = encode({}, jnp.asarray(x), given, np.array([4]))
+
+        def both(x, positions):
+            encodes = (encoding.encode_queries, encoding.encode_keys)
+            return tuple(encode({}, x, positions, np.array([4])) for encode in encodes)
+
+        for encoded in (jax.jit(lambda x: both(x, positions))(x), jax.jit(both)(x, positions)):
+            for got in encoded:
                 assert got.dtype == jnp.float64
                 np.testing.assert_allclose(got, want, atol=1e-12)
 
@@ -102,8 +106,8 @@ def test_converted_projections_give_the_same_logits(random, rotary_dim, scaling)
 
     def logits(encoding, w_q, b_q, w_k):
         q, k = ((x @ w + b).reshape(1, 5, 2, 8).swapaxes(1, 2) for w, b in ((w_q, b_q), (w_k, 0)))
-        q, k = encoding.encode_queries({}, q, p, None), encoding.encode_keys({}, k, p, None)
-        return np.einsum("bhqd,bhkd->bhqk", q, k)
+        encode = jax.jit(lambda q, k: (encoding.encode_queries({}, q, p, None), encoding.encode_keys({}, k, p, None)))
+        return np.einsum("bhqd,bhkd->bhqk", *encode(q, k))
 
     with jax.enable_x64(True):
         here = logits(RoPE(**fields), w_q, b_q, w_k)

@@ -1,6 +1,7 @@
 import jax
 import numpy as np
 import pytest
+from initial import initial
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
 from posenc_jax.encodings.attention import attend
@@ -61,7 +62,7 @@ def test_logits_are_those_of_the_authors_code(encoding):
 def test_initialisation():
     """Close to no rotation; with the offset, to RoPE."""
     dims = Dims(64, 4, 2, 16, 1, 16)
-    params = SelectiveRoPE(offset=True, gate=True).init(jax.random.key(0), dims)
+    params = initial(SelectiveRoPE(offset=True, gate=True), dims)
     shapes = {name: p.shape for name, p in params.items()}
     assert shapes == {
         "down": (64, 32),
@@ -76,7 +77,7 @@ def test_initialisation():
     q, x = noise(1, 4, 7, 16).astype(np.float32), noise(1, 7, 64).astype(np.float32)
     k, v = noise(2, 1, 2, 7, 16).astype(np.float32)
     for encoding, like in ((SelectiveRoPE(), ()), (SelectiveRoPE(offset=True), (RoPE(500000.0, "half"),))):
-        params = encoding.init(jax.random.key(0), dims)
+        params = initial(encoding, dims)
 
         @jax.jit
         def both(params, x, encoding=encoding, like=like):

@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
@@ -85,7 +86,7 @@ def test_gradients_are_those_of_the_formula(random):
 def test_no_array_of_pairs_and_dimensions():
     """Neither value nor gradient holds a vector for each pair of 16 queries and 16 keys (D = 4)."""
     encoding, geometry = Shaw(max_distance=2), Geometry.of_length(16, num_heads=4)
-    params = encoding.init(jax.random.key(0), DIMS)
+    params = initial(encoding, DIMS)
 
     def loss(params, q, weights):
         return (
@@ -100,13 +101,13 @@ def test_no_array_of_pairs_and_dimensions():
 
 
 def test_tables_and_hooks():
-    params = Shaw(3).init(jax.random.key(0), DIMS)
+    params = initial(Shaw(3), DIMS)
     assert {name: p.shape for name, p in params.items()} == {"keys": (7, 4), "values": (7, 4)}
     assert not np.array_equal(params["keys"], params["values"])
     assert max(float(jnp.abs(p).max()) for p in params.values()) <= (6 / 11) ** 0.5
     assert Shaw(3).acts_on == {"content_bias", "value_term"}
     assert Shaw(3, values=False).acts_on == {"content_bias"}
-    assert list(Shaw(3, values=False).init(jax.random.key(0), DIMS)) == ["keys"]
+    assert list(shapes_of(Shaw(3, values=False), DIMS)) == ["keys"]
 
 
 def test_refusals():

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
@@ -154,7 +155,7 @@ def test_the_scale_of_logits(scaled):
     encoding = T5Bias(4, 3, scaled=scaled)
     q, k = np.random.default_rng(0).normal(size=(2, 1, 3, 3, 16)).astype(np.float32)
     geometry = Geometry.of_length(3, num_heads=3, causal=True)
-    params = encoding.init(jax.random.key(0), DIMS)
+    params = initial(encoding, DIMS)
     bias = np.asarray(encoding.bias(params, geometry))[0]
     logits = np.einsum("hqd,hkd->hqk", q[0], k[0]) / (4 if scaled else 1) + bias
     logits = np.where(np.tri(3, dtype=bool), logits, -np.inf)
@@ -165,7 +166,7 @@ def test_the_scale_of_logits(scaled):
 
 
 def test_initialisation():
-    params = T5Bias().init(jax.random.key(0), DIMS)
+    params = initial(T5Bias(), DIMS)
     assert params["table"].shape == (3, 32)
     assert params["table"].dtype == jnp.float32
     limit = math.sqrt(6 / 35)

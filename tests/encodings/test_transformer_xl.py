@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.transformer_xl import TransformerXL, sinusoid_products
@@ -76,7 +77,7 @@ def test_distances_stay_exact_at_large_positions(random):
 
 
 def test_initialisation():
-    params = TransformerXL().init(jax.random.key(0), Dims(256, 4, 4, 64, 1, 16))
+    params = initial(TransformerXL(), Dims(256, 4, 4, 64, 1, 16))
     assert {name: p.shape for name, p in params.items()} == {"u": (4, 64), "v": (4, 64), "projection": (4, 64, 256)}
     assert not np.array_equal(params["u"], params["v"])
     for p in params.values():

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial, shapes_of
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
@@ -92,7 +93,7 @@ def test_contiguous_positions_give_the_same_bias(random, causal):
 
 def test_beyond_the_table():
     """An error if known, NaN if traced, but not for padding; or the nearest row."""
-    params = TUPE(max_len=4).init(jax.random.key(0), DIMS)
+    params = initial(TUPE(max_len=4), DIMS)
     assert params["table"].shape == (5, 6)
     outside = Sequence(np.array([[3, 4, -1]]), np.array([2]), segment_ids=np.array([[1, 1, 0]]))
     geometry = Geometry.between(outside, outside, num_heads=4)
@@ -116,14 +117,14 @@ def test_beyond_the_table():
 
 
 def test_initialisation():
-    params = TUPE(relative=True).init(jax.random.key(0), Dims(64, 2, 2, 32, 1, 100))
+    params = initial(TUPE(relative=True), Dims(64, 2, 2, 32, 1, 100))
     shapes = {"table": (101, 64), "projections": (2, 2, 32, 64), "buckets": (2, 33)}
     rest = {"norm_scale": (64,), "norm_offset": (64,), "offsets": (2, 2, 32)}
     assert {name: p.shape for name, p in params.items()} == shapes | rest
     for name in shapes:
         assert 0.016 < float(params[name].std()) < 0.024
     assert (params["norm_scale"] == 1).all()
-    assert "buckets" not in TUPE().init(jax.random.key(0), DIMS)
+    assert "buckets" not in shapes_of(TUPE(), DIMS)
 
 
 def test_refusals():

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from initial import initial
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
@@ -76,7 +77,7 @@ def test_no_types_weigh_like_equal_types(random):
 
 
 def test_initialisation_and_refusals():
-    params = XLNet().init(jax.random.key(0), Dims(256, 4, 4, 64, 1, 16))
+    params = initial(XLNet(), Dims(256, 4, 4, 64, 1, 16))
     shapes = {"u": (4, 64), "v": (4, 64), "w": (4, 64), "projection": (4, 64, 256), "segments": (2, 4, 64)}
     assert {name: p.shape for name, p in params.items()} == shapes
     for p in params.values():

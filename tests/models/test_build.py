@@ -107,7 +107,7 @@ def test_initial_scales(changes, embedded):
         posenc_key=jax.random.key(1),
     )
     tokens = np.arange(300, dtype=np.int32).reshape(3, 100)
-    logits, captured = model(tokens, capture=True)
+    logits, captured = jax.tree.map(np.asarray, jitted(model.__call__, capture=True)(tokens))
     np.testing.assert_allclose(np.std(captured["decoder"]["embeddings"]), embedded, rtol=0.02)
     # A tied output gives every token a large logit for itself, which says nothing of the scale.
     others = tokens[..., None] != np.arange(300)

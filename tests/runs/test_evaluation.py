@@ -60,13 +60,14 @@ def plain_scores(config: Run, params, seed: int, length: int) -> dict[str, float
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
     share = config.evaluation.num_examples // config.evaluation.draws
     logits_of = jax.jit(functools.partial(forward, config, params, train=False))
-    numbers = jnp.arange(config.evaluation.num_examples)
+    numbers = np.arange(config.evaluation.num_examples)
     batch = jax.jit(Task.test_batch, static_argnums=(0, 5))(config.task, None, key, length, numbers, length)
+    batch = jax.tree.map(np.asarray, batch)
     loss = right = weight = exact = count = 0.0
     for number in range(config.evaluation.num_examples):
         example = jax.tree.map(lambda leaf: leaf[number : number + 1], batch)  # noqa: B023
         positions = jax.random.fold_in(position_key, number // share)
-        ids = jnp.asarray([number])
+        ids = np.asarray([number])
         logits = np.asarray(logits_of(example, streams=Streams(positions=positions), example_ids=ids), np.float64)[0]
         places = np.flatnonzero(example.weights[0])
         targets = np.asarray(example.targets[0])
@@ -102,19 +103,22 @@ def test_draws_differ_and_are_shared_within():
     seen = []
 
     def record(run, params, example, *, streams, example_ids, train):
-        seen.append((int(example_ids[0]), tuple(np.asarray(jax.random.key_data(streams.positions)))))
+        found = example_ids[0], jax.random.key_data(streams.positions)
+        jax.debug.callback(lambda number, key: seen.append((int(number), tuple(key.tolist()))), *found, ordered=True)
         assert streams.dropout is None
         assert not train
         return jnp.zeros((*example.targets.shape, run.task.num_classes))
 
     patch = pytest.MonkeyPatch()
     patch.setattr(step_module, "forward", record)
-    some = config.task.test_batch(None, jax.random.key(0), jnp.asarray(2), jnp.arange(1), 2)
+    batch = jax.jit(Task.test_batch, static_argnums=(0, 5))
+    some = jax.tree.map(np.asarray, batch(config.task, None, jax.random.key(0), 2, np.arange(1), 2))
     patch.setattr(Task, "test_batch", lambda *arguments: some)
-    with jax.disable_jit():
-        evaluate_length(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(0), np.int32(2))
-        evaluate_length(config, Bucket((2,), 3, 1, 2, 3), {}, np.int32(0), np.int32(3))
-        evaluate_length(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(1), np.int32(2))
+    evaluated = jax.jit(evaluate_length, static_argnums=(0, 1))
+    evaluated(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(0), np.int32(2))
+    evaluated(config, Bucket((2,), 3, 1, 2, 3), {}, np.int32(0), np.int32(3))
+    evaluated(config, Bucket((2,), 2, 1, 2, 3), {}, np.int32(1), np.int32(2))
+    jax.effects_barrier()
     patch.undo()
     assert [number for number, _ in seen] == [0, 1, 2, 3, 4, 5] * 3
     assert len({key for _, key in seen}) == 6, "2 draws x (2 lengths of one seed, and another seed)"

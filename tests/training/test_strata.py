@@ -88,7 +88,7 @@ def test_means_over_batches_vary_less():
 
 def called(run):
     call = jax.jit(over_replicas(lambda state, *_: train_call(run, None, state), Execution(mode="map"), None))
-    start = stack([init_state(run, init_params(run, 0), 0, 1e-2)])
+    start = stack([jax.jit(lambda params: init_state(run, params, 0, 1e-2))(init_params(run, 0))])
     return jax.tree.map(np.asarray, call(start, None, None))
 
 

@@ -11,6 +11,10 @@ from posenc_jax.encodings.shared import distances
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron, row_blocks, toeplitz
 
 
+def initial_perceptron(sizes):
+    return jax.tree.map(np.asarray, jax.jit(lambda key: init_perceptron(key, sizes))(jax.random.key(0)))
+
+
 def test_toeplitz():
     values = np.arange(2 * 6.0).reshape(2, 6)
     want = [[[v[j - i + 2] for j in range(4)] for i in range(3)] for v in values]
@@ -34,15 +38,17 @@ def test_every_form_is_the_function_of_every_pair(width, monkeypatch):
         return jnp.stack([jnp.asarray(x) ** 2, 10.0 - x], axis=1)
 
     def check(got, q_positions, k_positions):
+        got = np.asarray(got)
         for b, i, j in np.ndindex(got.shape[0], 3, 5):
             d = int(k_positions[b, j] - q_positions[b, i])
             assert got[b, :, i, j].tolist() == [d * d, 10 - d]
 
-    check(by_distance(function, geometry_of(q_positions, k_positions, True), width), q_positions, k_positions)
+    line = jax.jit(lambda: by_distance(function, geometry_of(q_positions, k_positions, True), width))()
+    check(line, q_positions, k_positions)
     assert seen == [(1, 7)]  # contiguous: 3 + 5 - 1 distances
     rows = np.array([[0, 2, 9], [4, 4, 7]]), np.array([[0, 1, 2, 3, 4], [9, 2, 0, 0, 7]])
     seen.clear()
-    check(by_distance(function, geometry_of(*rows), width), *rows)
+    check(jax.jit(lambda: by_distance(function, geometry_of(*rows), width))(), *rows)
     distinct = {int(k - q) for q_row, k_row in zip(*rows) for q in q_row for k in k_row}
     assert seen == [(2, 15) if width == 1 else (1, len(distinct))]
     seen.clear()
@@ -51,13 +57,13 @@ def test_every_form_is_the_function_of_every_pair(width, monkeypatch):
 
 
 def test_blocks_of_queries_have_the_gradient_of_the_whole(monkeypatch):
-    params = init_perceptron(jax.random.key(0), (1, 8, 2))
+    params = initial_perceptron((1, 8, 2))
     x, weights = (np.random.default_rng(0).normal(size=s).astype(np.float32) for s in ((1, 5, 3), (1, 2, 5, 3)))
 
     def loss(params, x):
         return (row_blocks(lambda x: perceptron(params, x[..., None], jax.nn.relu), x, 8) * weights).sum()
 
-    whole = jax.grad(loss, (0, 1))(params, x)
+    whole = jax.jit(jax.grad(loss, (0, 1)))(params, x)
     monkeypatch.setattr(distances, "BLOCK", 2 * 3 * 8)
     program = jax.jit(jax.grad(loss, (0, 1)))
     blocks = program(params, x)
@@ -75,7 +81,7 @@ def test_positions_of_several_axes():
 
 
 def test_perceptron():
-    params = init_perceptron(jax.random.key(0), (3, 100, 50))
+    params = initial_perceptron((3, 100, 50))
     assert {name: p.shape for name, p in params.items()} == {
         **{"weight_0": (3, 100), "bias_0": (100,), "weight_1": (100, 50), "bias_1": (50,)}
     }
@@ -84,13 +90,12 @@ def test_perceptron():
         assert 0.9 * limit < np.abs(p).max() <= limit
     assert not np.array_equal(params["weight_0"][:2, :50], params["weight_1"][:2])
     x = np.random.default_rng(0).normal(size=(1, 2, 3)).astype(np.float32)
-    weight_0, bias_0, weight_1, bias_1 = (np.asarray(params[n]) for n in ("weight_0", "bias_0", "weight_1", "bias_1"))
+    weight_0, bias_0, weight_1, bias_1 = (params[n] for n in ("weight_0", "bias_0", "weight_1", "bias_1"))
     hidden = np.tanh(x @ weight_0 + bias_0)
-    np.testing.assert_allclose(
-        perceptron(params, x, jnp.tanh), np.swapaxes(hidden @ weight_1 + bias_1, 1, 2), atol=1e-5
-    )
-    without = {name: p for name, p in params.items() if name != "bias_1"}
-    apart = perceptron(params, x, jnp.tanh) - perceptron(without, x, jnp.tanh)
+    program = jax.jit(lambda params, x: perceptron(params, x, jnp.tanh))
+    got = np.asarray(program(params, x))
+    np.testing.assert_allclose(got, np.swapaxes(hidden @ weight_1 + bias_1, 1, 2), atol=1e-5)
+    apart = got - program({name: p for name, p in params.items() if name != "bias_1"}, x)
     np.testing.assert_allclose(apart, np.broadcast_to(bias_1[:, None], apart.shape), atol=1e-5)
 
 
