@@ -233,7 +233,7 @@ def test_the_study_is_the_sum_of_its_parts():
     assert set(table.rows.values()) == {(2, 7, 2007, theirs / 2007)}
 
 
-def test_padding(tmp_path):
+def test_padding(tmp_path, monkeypatch):
     import text_runs
     from benchmarks.padding import padding
 
@@ -243,6 +243,7 @@ def test_padding(tmp_path):
     ((plain, buckets, fitted, packed),) = table.rows.values()
     assert 0 <= fitted <= buckets <= plain < 1
     assert packed is None
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit, match="posenc data prepare"):
         list(padding({"pages": (config.task, 2)}))
 

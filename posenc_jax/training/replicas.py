@@ -142,7 +142,7 @@ class Program:
 
     def hlo(self) -> str:
         """The compiled program as text."""
-        text: str = self._compiled.as_text()
+        text: str = self._compiled.as_text() or ""
         return text
 
     def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
