@@ -14,8 +14,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 
-SUMS = ("given", "said", "asked")
-"""Summed probability, number of times the largest, and number of questions."""
+SUMS = ("given", "said", "logit", "asked")
+"""Summed probability, number of times the largest, summed logit over the mean, and number of questions."""
 
 
 def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> dict[str, Array]:
@@ -29,39 +29,47 @@ def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> 
     """
     (batch, count), places = asked.shape, symbols.shape[1]
     shown = jax.nn.one_hot(symbols, logits.shape[-1])
-    probabilities = jax.nn.softmax(logits.astype(jnp.float32), axis=-1)
-    given = jnp.einsum("bqc,bjc->bqj", probabilities, shown, precision="highest")
+    given, logit = (
+        jnp.einsum("bqc,bjc->bqj", values, shown, precision="highest") for values in _probability_and_logit(logits)
+    )
     said = jnp.argmax(logits, axis=-1)[:, :, None] == symbols[:, None]
     right = asked[:, :, None] == jnp.arange(places)[None, None]
     answer = jnp.sum(jnp.where(right, symbols[:, None], 0), axis=-1)
     counted = weights * (right | (symbols[:, None] != answer[:, :, None]))
     rows = right.reshape(batch * count, places).astype(jnp.float32)
-    return _sums(rows, *(x.reshape(batch * count, places) for x in (given, said, counted)))
+    return _sums(rows, *(x.reshape(batch * count, places) for x in (given, said, logit, counted)))
 
 
 def place_sums(logits: Array, asked: Array, weights: Array) -> dict[str, Array]:
     """`SUMS` ``[n, n]`` of questions whose answer is a place: ``logits [B, n]``, ``asked [B]``, ``weights [B]``."""
     places = logits.shape[-1]
-    given = jax.nn.softmax(logits.astype(jnp.float32), axis=-1)
+    given, logit = _probability_and_logit(logits)
     said = jax.nn.one_hot(jnp.argmax(logits, axis=-1), places)
-    return _sums(jax.nn.one_hot(asked, places), given, said, jnp.broadcast_to(weights[:, None], given.shape))
+    return _sums(jax.nn.one_hot(asked, places), given, said, logit, jnp.broadcast_to(weights[:, None], given.shape))
 
 
-def _sums(rows: Array, given: Array, said: Array, counted: Array) -> dict[str, Array]:
-    columns = (given * counted, said * counted, counted)
+def _probability_and_logit(logits: Array) -> tuple[Array, Array]:
+    logits = logits.astype(jnp.float32)
+    return jax.nn.softmax(logits, axis=-1), logits - jnp.mean(logits, axis=-1, keepdims=True)
+
+
+def _sums(rows: Array, given: Array, said: Array, logit: Array, counted: Array) -> dict[str, Array]:
+    columns = (given * counted, said * counted, logit * counted, counted)
     return {name: jnp.einsum("qp,qj->pj", rows, column, precision="highest") for name, column in zip(SUMS, columns)}
 
 
 def curves(sums: dict[str, Any]) -> dict[str, list[float | None]]:
     """What stands in a result, each a list over the offsets ``-(n-1) .. n-1`` (None: nothing was asked).
 
-    ``given_by_offset`` and ``said_by_offset`` are means, ``asked_by_offset`` the number of questions behind them;
+    ``given_by_offset``, ``said_by_offset`` and ``logit_by_offset`` are means, ``asked_by_offset`` the number of
+    questions behind them;
     ``given_contrast`` and ``said_contrast`` are those of `contrast`.
     """
-    given, said, asked = (np.asarray(sums[name], np.float64) for name in SUMS)
+    given, said, logit, asked = (np.asarray(sums[name], np.float64) for name in SUMS)
     return {
         "given_by_offset": _listed(by_offset(given, asked)),
         "said_by_offset": _listed(by_offset(said, asked)),
+        "logit_by_offset": _listed(by_offset(logit, asked)),
         "asked_by_offset": [int(x) for x in _diagonals(asked)],
         "given_contrast": _listed(contrast(given, asked)),
         "said_contrast": _listed(contrast(said, asked)),
