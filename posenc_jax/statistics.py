@@ -80,7 +80,7 @@ def mean_interval(values: Iterable[float | None], confidence: float = 0.95) -> I
 
 def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: float = 0.95) -> float:
     """The smallest true mean that a two-sided t-test over ``seeds`` values of this standard deviation finds with
-    ``power``, from the noncentral t distribution.
+    ``power``, from the noncentral F distribution.
 
     >>> round(detectable(1.0, 12), 3)
     0.889
@@ -88,17 +88,16 @@ def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: flo
     ValueError: fewer than two seeds; a power that is no probability above ``1 - confidence``.
     """
     from scipy.optimize import brentq
-    from scipy.stats import nct, t
+    from scipy.stats import ncf, t
 
     if seeds < 2:
         raise ValueError(f"{seeds} seeds have no deviation: at least 2")
     if not 1 - confidence < power < 1:
         raise ValueError(f"power {power} must lie between {1 - confidence:.3g} and 1")
-    critical = t.ppf((1 + confidence) / 2, seeds - 1)
+    critical = t.ppf((1 + confidence) / 2, seeds - 1) ** 2
 
     def missing(shift: float) -> float:
-        found = nct.sf(critical, seeds - 1, shift) + nct.cdf(-critical, seeds - 1, shift)
-        return float(found if math.isfinite(found) else 1.0) - power  # scipy has no value far out, where it is 1
+        return float(ncf.sf(critical, 1, seeds - 1, shift**2)) - power
 
     return float(brentq(missing, 0.0, 100.0)) * deviation / math.sqrt(seeds)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc_jax.statistics import Interval, mean_interval, paired_difference, select_learning_rate
+from posenc_jax.statistics import Interval, detectable, mean_interval, paired_difference, select_learning_rate
 
 
 def test_interval_by_hand():
@@ -74,3 +74,19 @@ def test_errors_say_the_way_out():
         mean_interval([0.1, math.inf])
     with pytest.raises(ValueError, match=r"confidence 95 is not between 0 and 1: pass 0\.95"):
         mean_interval([0.1, 0.2], 95)
+
+
+@pytest.mark.parametrize(("seeds", "power"), [(2, 0.8), (4, 0.8), (12, 0.8), (12, 0.5)])
+def test_what_is_detectable_is_found_so_often(seeds, power):
+    """By 40,000 drawn experiments."""
+    shift = detectable(2.0, seeds, power)
+    drawn = np.random.default_rng(0).normal(shift, 2.0, (40_000, seeds))
+    half = stats.t.ppf(0.975, seeds - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(seeds)
+    assert np.mean(np.abs(drawn.mean(axis=1)) > half) == pytest.approx(power, abs=0.01)
+
+
+def test_detectable_refuses():
+    with pytest.raises(ValueError, match="at least 2"):
+        detectable(1.0, 1)
+    with pytest.raises(ValueError, match="power 1 must lie between"):
+        detectable(1.0, 5, 1)

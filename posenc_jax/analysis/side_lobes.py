@@ -22,8 +22,8 @@ class SideLobes:
       slope: units of the curve for one unit of the kernel, beyond the main lobe.
       main_slope: the same within the main lobe; NaN where it has fewer than three offsets besides 0.
       share: ``slope / main_slope``: 1 where side lobes count as much as the main lobe, 0 where they count nothing.
-      lift: ``slope`` times the height of the peak side lobe over the baseline: what it adds there, in units of the
-        curve. peak: that offset.
+      lift: ``slope`` times what R (see `side_lobes`) is at the peak side lobe: what the lobes add there, in units of the
+        curve. peak: that offset, the one beyond the main lobe where the kernel is largest.
       error: the standard error of ``slope`` if the residuals of offsets were independent. Those of one model are not:
         intervals are those over seeds.
     """
@@ -42,12 +42,12 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
     Let the main lobe end before offset m, the first into which the kernel K rises (see `lobes`). For offsets k from m
     on, the curve y is a smooth decline and a multiple of the kernel::
 
-        y(k) = a + b k + c k^2 + slope K(k) + residual
+        y(k) = a + b k + c k^2 + d log(1 + k) + slope K(k) + residual
 
     fitted by least squares, each offset weighted by its number of questions. By the theorem of Frisch, Waugh and Lovell
-    ``slope = <y, R> / <K, R>`` in that weighting, where R is what is left of K after its own fit by 1, k and k^2: only
-    the rise and fall of the lobes counts, never that near positions are confused more than far ones. Within the main
-    lobe, ``y(k) = a' + main_slope K(k)`` for k in 1 .. m-1.
+    ``slope = <y, R> / <K, R>`` in that weighting, where R is what is left of K after its own fit by 1, k, k^2 and
+    log(1 + k): only the rise and fall of the lobes counts, never that near positions are confused more than far ones.
+    Within the main lobe, ``y(k) = a' + main_slope K(k)`` for k in 1 .. m-1.
 
     Take for y the mean logit of what stands k away from the right place (`logit_by_offset` of the tasks of
     `posenc_jax.data.tasks.position_probes`). Probabilities at large offsets are too small to show anything; logits are
@@ -59,7 +59,7 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
       main_lobe: m, where it is not that of ``kernel`` itself (a control, which has no lobes of its own).
 
     Raises:
-      ValueError: rows of different lengths; a kernel without a side lobe; fewer than five offsets beyond the main lobe
+      ValueError: rows of different lengths; a kernel without a side lobe; fewer than six offsets beyond the main lobe
         at which something was asked.
     """
     curve, kernel, asked = (np.asarray(x, np.float64) for x in (curve, kernel, asked))
@@ -71,11 +71,11 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
     offsets = np.arange(len(curve))
     there = (asked > 0) & np.isfinite(curve)
     beyond = there & (offsets >= start)
-    if beyond.sum() < 5:
-        raise ValueError(f"{beyond.sum()} offsets from {start} on were asked about: 5 are needed; take more positions")
+    if beyond.sum() < 6:
+        raise ValueError(f"{beyond.sum()} offsets from {start} on were asked about: 6 are needed; take more positions")
     k = offsets[beyond]
     weight = asked[beyond] / asked[beyond].sum()
-    smooth = np.stack([np.ones(len(k)), k / len(curve), (k / len(curve)) ** 2], axis=1)
+    smooth = np.stack([np.ones(len(k)), k / len(curve), (k / len(curve)) ** 2, np.log1p(k)], axis=1)
     rise = kernel[beyond] - _fit(smooth, kernel[beyond], weight)
     of_rise = float(weight @ rise**2)
     slope = float(weight @ (curve[beyond] * rise)) / of_rise
@@ -83,7 +83,7 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
     left -= _fit(smooth, left, weight)
     freedom = max(len(k) - smooth.shape[1] - 1, 1)
     error = float(np.sqrt(weight @ left**2 / freedom / of_rise))
-    peak = int(rise.argmax())
+    peak = int(kernel[beyond].argmax())
     main = _main_slope(curve, kernel, asked, there & (offsets >= 1) & (offsets < start))
     return SideLobes(
         slope=slope,
