@@ -22,8 +22,8 @@ class SideLobes:
       slope: units of the curve for one unit of the kernel, beyond the main lobe.
       main_slope: the same within the main lobe; NaN where it has fewer than three offsets besides 0.
       share: ``slope / main_slope``: 1 where side lobes count as much as the main lobe, 0 where they count nothing.
-      lift: ``slope`` times what R (see `side_lobes`) is at the peak side lobe: what the lobes add there, in units of the
-        curve. peak: that offset, the one beyond the main lobe where the kernel is largest.
+      lift: ``slope`` times what R (see `side_lobes`) is at the peak side lobe: what the lobes add there, in units of
+        the curve. peak: that offset, the one beyond the main lobe where the kernel is largest.
       error: the standard error of ``slope`` if the residuals of offsets were independent. Those of one model are not:
         intervals are those over seeds.
     """
