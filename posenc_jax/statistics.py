@@ -1,4 +1,4 @@
-"""Means over seeds with Student-t intervals, differences paired by seed, and the choice of a learning rate.
+"""Means over seeds with Student-t intervals and tests, differences paired by seed, and the choice of a learning rate.
 
 Pure functions on numbers. A missing value (a seed that diverged or has not finished) is None or NaN: it is left out of
 every sum and counted in every result.
@@ -100,6 +100,40 @@ def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: flo
         return float(ncf.sf(critical, 1, seeds - 1, shift**2)) - power
 
     return float(brentq(missing, 0.0, 100.0)) * deviation / math.sqrt(seeds)
+
+
+def p_value(interval: Interval) -> float | None:
+    """Two-sided, of a Student-t test that the mean is 0; None for fewer than two values.
+
+    Equal values other than 0 have 0, all 0 have 1.
+    """
+    if interval.mean is None or interval.deviation is None:
+        return None
+    if not interval.deviation:
+        return float(interval.mean == 0)
+    from scipy.special import stdtr
+
+    size = abs(interval.mean) / interval.deviation * math.sqrt(interval.n)
+    return float(2 * stdtr(interval.n - 1, -size))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Adjusted p-values of a family of tests: those at or below alpha may be called found, with probability alpha or
+    less that any of them is not.
+
+    The i-th smallest of m, from 0, is multiplied by ``m - i``; none is smaller than one before it, none above 1.
+
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'b': 0.06, 'c': 0.06}
+
+    Reference: Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6(2), 65-70.
+    """
+    largest, adjusted = 0.0, {}
+    for place, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[name]))
+        adjusted[name] = largest
+    return {name: adjusted[name] for name in p_values}
 
 
 def paired_difference(

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc_jax.statistics import Interval, detectable, mean_interval, paired_difference, select_learning_rate
+from posenc_jax.statistics import (
+    Interval,
+    detectable,
+    holm,
+    mean_interval,
+    p_value,
+    paired_difference,
+    select_learning_rate,
+)
 
 
 def test_interval_by_hand():
@@ -90,3 +98,18 @@ def test_detectable_refuses():
         detectable(1.0, 1)
     with pytest.raises(ValueError, match="power 1 must lie between"):
         detectable(1.0, 5, 1)
+
+
+def test_p_values_are_scipys():
+    values = [0.3, -0.1, 0.8, 0.4]
+    assert p_value(mean_interval(values)) == pytest.approx(stats.ttest_1samp(values, 0).pvalue, rel=1e-12)
+    assert p_value(mean_interval([*values, None])) == p_value(mean_interval(values))
+    assert [p_value(mean_interval(same)) for same in ([2.0, 2.0], [0.0, 0.0], [1.0], [])] == [0.0, 1.0, None, None]
+
+
+def test_holm_by_hand():
+    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert list(found) == ["a", "b", "c", "d"]
+    assert list(found.values()) == pytest.approx([0.03, 0.06, 0.06, 0.02])  # 3 x 0.01, then 2 x 0.03, then at least it
+    assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
+    assert holm({}) == {}

@@ -106,7 +106,7 @@ ARMS = (
     ),
     _naming("tensor2tensor, d 8", "sinusoidal(frequencies='tensor2tensor')", 8, *_WIDTHS[8], family="sinusoidal"),
     *(_back(f"rope, head {h}", "rope", h, 1, *s, family="rope") for h, s in _HEADS.items()),
-    _back("rope, 8 heads of 8", "rope", 8, 8, 160, 8, family="rope"),
+    _back("rope, 8 heads of 8", "rope", 8, 8, 100, 4, family="rope"),
     _back("rope, resonance, head 8", "rope(scaling=resonance)", 8, 1, 300, 10, kernel_of="rope", family="rope"),
     _back(
         "rope, low side lobes, head 8",
@@ -119,7 +119,7 @@ ARMS = (
         family="rope",
     ),
     *(
-        _back(f"{name}, head 8", posenc, 8, 1, *_HEADS[8], kernel_of="rope", family=family)
+        _back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope", family=family)
         for name, posenc, family in (
             ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "rope"),
             ("xPos", "xpos", "rope"),

@@ -1,0 +1,299 @@
+"""The second reading in tables and a figure, from what `along.py` kept.
+
+    python -m experiments.periodicity.share --from runs/periodicity-along/seeds   # writes side-lobes.json, and the rest
+    python -m experiments.periodicity.share                                       # the page and the figure alone
+
+The page is side-lobes.md; every number on it is computed from side-lobes.json and power.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.periodicity.along import ARMS, LEVELS, SEEDS, at_accuracy, file_of
+from experiments.periodicity.power import FILE as POWER
+from posenc_jax.drawing.markdown import grid
+from posenc_jax.statistics import Interval, detectable, holm, mean_interval, p_value
+
+HERE = Path(__file__).parent
+FILE, PAGE, FIGURE = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "side-lobes.png"
+MEASURES = ("share", "lift", "alias_excess")
+MAIN = 0.5
+"""The accuracy at which claims are tested."""
+Json = dict[str, Any]
+
+
+def collected(directory: Path) -> Json:
+    """What is kept of the arms that are done: each seed's measures at each accuracy, and its accuracy and share along
+    training.
+    """
+    arms: Json = {}
+    environments = []
+    for arm in ARMS:
+        path = file_of(arm, directory)
+        if not path.exists():
+            continue
+        found = json.loads(path.read_text())
+        environments.append(found["environment"])
+        arms[f"{arm.name}, {arm.task}"] = {
+            "arm": found["arm"],
+            "processor_seconds": found["processor_seconds"],
+            "at": {
+                str(level): {
+                    seed: _short({m: at_accuracy(_in_percent(rows), level, m) for m in MEASURES})
+                    for seed, rows in found["seeds"].items()
+                }
+                for level in LEVELS
+            },
+            "last accuracy": {seed: _digits(rows[-1]["accuracy"]) for seed, rows in found["seeds"].items()},
+            "along": {
+                seed: [[_digits(row["accuracy"]), _digits(row["share"])] for row in rows]
+                for seed, rows in found["seeds"].items()
+            },
+        }
+    return {"environment": _common(environments), "arms": arms}
+
+
+def _in_percent(rows: list[Json]) -> list[Json]:
+    """With the lift in % of the right answer's logit."""
+    return [{**row, "lift": 100 * row["lift"] / row["right"]} for row in rows]
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _short(values: Json) -> Json | None:
+    return None if None in values.values() else {name: _digits(value) for name, value in values.items()}
+
+
+def _common(environments: list[Json]) -> Json:
+    names = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "code")
+    return {name: environments[0][name] for name in names if len({str(e.get(name)) for e in environments}) == 1}
+
+
+def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | None = None) -> Interval:
+    """The mean over the seeds that reach an accuracy, of a measure or of its difference to another arm's."""
+
+    def of(name: str, seed: int) -> float | None:
+        values = found["arms"][name]["at"][str(level)].get(str(seed))
+        return None if values is None else values[measure]
+
+    values = []
+    for seed in SEEDS:
+        own, other = of(arm, seed), 0.0 if minus is None else of(minus, seed)
+        values.append(None if own is None or other is None else own - other)
+    return mean_interval(values)
+
+
+def claims(found: Json) -> dict[str, Interval]:
+    """What was written down before the run, as means that are to be other than 0: those whose arms are there."""
+    there = found["arms"]
+    naming, back = (lambda name: f"{name}, position_of"), (lambda name: f"{name}, token_back")
+    tests: dict[str, tuple[str, str, str | None]] = {}
+    for d in (8, 16, 32, 64, 128):
+        tests[f"1. sinusoidal, d {d}: share"] = (naming(f"sinusoidal, d {d}"), "share", None)
+    for d in (8, 64):
+        plain = naming(f"sinusoidal, d {d}")
+        tests[f"2. learned, d {d}: share"] = (naming(f"learned, d {d}"), "share", None)
+        tests[f"3. low side lobes, d {d}: share minus the plain sinusoid's"] = (
+            naming(f"low side lobes, d {d}"),
+            "share",
+            plain,
+        )
+    tests["4. tensor2tensor, d 8: share"] = (naming("tensor2tensor, d 8"), "share", None)
+    for name in ("resonance", "low side lobes"):
+        tests[f"6. rope, {name}, head 8: lift minus plain RoPE's"] = (
+            back(f"rope, {name}, head 8"),
+            "lift",
+            back("rope, head 8"),
+        )
+    results = {
+        claim: over_seeds(found, arm, MAIN, measure, minus)
+        for claim, (arm, measure, minus) in tests.items()
+        if arm in there and (minus is None or minus in there)
+    }
+    heads = [back(f"rope, head {h}") for h in (8, 16, 32, 64)]
+    if all(head in there for head in heads):
+        results["5. RoPE: change of the lift for a head twice as wide"] = _trend(found, heads)
+    return dict(sorted(results.items()))
+
+
+def _trend(found: Json, arms: list[str]) -> Interval:
+    """The slope, seed by seed, of the lift over the logarithm of the width."""
+    slopes: list[float | None] = []
+    for seed in map(str, SEEDS):
+        values = [found["arms"][arm]["at"][str(MAIN)].get(seed) for arm in arms]
+        there = None not in values
+        slopes.append(float(np.polyfit(range(len(arms)), [v["lift"] for v in values], 1)[0]) if there else None)
+    return mean_interval(slopes)
+
+
+def page(found: Json, power: list[Json]) -> str:
+    """The tables in Markdown."""
+    parts = [HEAD, "## Claims\n", _claims_table(found)]
+    for task, title in (("position_of", "naming a position"), ("token_back", "reading eight positions back")):
+        parts += [f"\n## `{task}`: {title}, at accuracy {MAIN}\n", _arms_table(found, task)]
+        measure = "share" if task == "position_of" else "lift"
+        parts += [f"\nThe {measure} at every accuracy (seeds that reach it):\n", _levels_table(found, task, measure)]
+    parts += ["\n## What could have been seen\n", POWER_TEXT, _power_table(power)]
+    run = found["environment"]
+    parts += [
+        f"\nComputed on {run.get('device_count')} devices of {run.get('device_kind')} ({run.get('cpu')}), jax "
+        f"{run.get('jax')}, Python {run.get('python')}, "
+        f"{sum(arm['processor_seconds'] for arm in found['arms'].values()) / 60:.0f} processor minutes."
+    ]
+    return "\n".join(parts) + "\n"
+
+
+HEAD = f"""# Side lobes: the second reading
+
+    python -m experiments.periodicity.along    # hours on 2 cores, arm by arm; the same command again goes on
+    python -m experiments.periodicity.share --from runs/periodicity-along/seeds
+
+What is measured, what was expected and how it is tested was written down before the run:
+[directions.md](directions.md). `share` is 1 where a model's mean logits rise and fall with the side lobes of the kernel
+as much as within its main lobe, and 0 where side lobes count nothing (`posenc_jax.analysis.side_lobes`). `lift`: what
+the lobes add to the logit at the peak side lobe, in % of the right answer's. `alias excess`: of the first reading,
+points of probability at offset 63 over its neighbours. All at equal accuracy, {len(SEEDS)} seeds ({SEEDS[0]} to
+{SEEDS[-1]}), mean [95 %]. "can see": the smallest true mean that so many seeds find with power 0.8, from their own
+deviation.
+
+![Share along training](side-lobes.png)
+"""
+
+POWER_TEXT = """Simulated observers who name positions by the plain sinusoid's kernel with its side lobes in a
+planted share, plus noise of each pair of positions (`power.py`): the smallest share that 12 seeds find with power 0.8,
+and in brackets what is found of a share of 1; then the same by the alias excess at the peak side lobe, the measure of
+the first reading ("no": not even the whole kernel).
+"""
+
+
+def _claims_table(found: Json) -> str:
+    tested = claims(found)
+    adjusted = holm({name: p for name, one in tested.items() if (p := p_value(one)) is not None})
+    rows = [
+        (name, str(one.n), _shown(one), _seen(one), f"{adjusted[name]:.2g}" if name in adjusted else "")
+        for name, one in tested.items()
+    ]
+    return grid(("claim", "seeds", "mean [95 %]", "can see", "p, Holm"), "lrrrr", rows)
+
+
+def _arms_table(found: Json, task: str) -> str:
+    naming = task == "position_of"
+    rows = []
+    for name, kept in found["arms"].items():
+        if kept["arm"]["task"] != task:
+            continue
+        one = {measure: over_seeds(found, name, MAIN, measure) for measure in MEASURES}
+        main = one["share" if naming else "lift"]
+        last = kept["last accuracy"].values()
+        rows.append(
+            (
+                kept["arm"]["name"],
+                str(main.n),
+                _shown(main),
+                _seen(main),
+                *([_shown(one["lift"])] if naming else []),
+                _shown(one["alias_excess"]),
+                f"{min(last):.2f} to {max(last):.2f}",
+            )
+        )
+    head = ("arm", "seeds", "share" if naming else "lift, %", "can see", *(["lift, %"] if naming else []))
+    return grid((*head, "alias excess, points", "accuracy in the end"), "l" + "r" * (len(head) + 1), rows)
+
+
+def _levels_table(found: Json, task: str, measure: str) -> str:
+    rows = []
+    for name, kept in found["arms"].items():
+        if kept["arm"]["task"] == task:
+            each = [over_seeds(found, name, level, measure) for level in LEVELS]
+            if any(one.n for one in each):
+                rows.append((kept["arm"]["name"], *(f"{_shown(one)} ({one.n})" if one.n else "" for one in each)))
+    return grid(("arm", *(f"at {level}" for level in LEVELS)), "l" + "r" * len(LEVELS), rows)
+
+
+def _power_table(power: list[Json]) -> str:
+    widths = sorted({row["d_model"] for row in power})
+    levels = sorted({row["accuracy"] for row in power})
+    cells = {(row["d_model"], row["accuracy"]): row for row in power}
+
+    def cell(width: int, level: float) -> str:
+        row = cells[width, level]
+        new, old = (row[name]["smallest found"] for name in ("share", "alias excess"))
+        mean = row["share"]["of the whole kernel"][0]
+        return f"{'no' if new is None else f'{new:.2g}'} ({mean:.2f}); {'no' if old is None else f'{old:.2g}'}"
+
+    head = ("d_model", *(f"accuracy {level}: share; alias excess" for level in levels))
+    return grid(head, "r" * len(head), [(str(w), *(cell(w, level) for level in levels)) for w in widths])
+
+
+def _shown(one: Interval) -> str:
+    if one.mean is None:
+        return ""
+    return f"{one.mean:.2f}" if one.low is None else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _seen(one: Interval) -> str:
+    return f"{detectable(one.deviation, one.n):.2f}" if one.deviation else ""
+
+
+def draw(found: Json, path: Path) -> None:
+    """Share over accuracy along training, a line a seed, a panel for each arm of `position_of`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    arms = [kept for kept in found["arms"].values() if kept["arm"]["task"] == "position_of"]
+    columns = 5
+    lines = -(-len(arms) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(2.6 * columns, 2.4 * lines), sharex=True, sharey=True, squeeze=False
+    )
+    for axis in axes.flat[len(arms) :]:
+        axis.set_axis_off()
+    for axis, kept in zip(axes.flat, arms):
+        for rows in kept["along"].values():
+            accuracy, share = np.array(rows).T
+            learning = accuracy > 0.05  # before, logits are too small for a share
+            axis.plot(accuracy[learning], share[learning], color="#1f5fa8", alpha=0.5, linewidth=1)
+        for level in (0, 1):
+            axis.axhline(level, color="#888888", linewidth=0.8, linestyle=":")
+        axis.set_title(kept["arm"]["name"], fontsize=9)
+        axis.set_xlim(0, 1)
+        axis.set_ylim(-0.5, 1.5)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("share of the side lobes", fontsize=8)
+    figure.supxlabel("accuracy along training", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes what follows from what is kept."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.share", description=__doc__)
+    parser.add_argument("--from", dest="directory", type=Path, help="where along.py kept the arms")
+    given = parser.parse_args(arguments)
+    if given.directory is not None:
+        found = collected(given.directory)
+        if not found["arms"]:
+            parser.error(f"{given.directory} has no arm: run python -m experiments.periodicity.along first")
+        head = json.dumps(found["environment"])
+        arms = ",\n".join(f"  {json.dumps(name)}: {json.dumps(kept)}" for name, kept in found["arms"].items())
+        FILE.write_text(f'{{"environment": {head},\n "arms": {{\n{arms}\n}}}}\n')
+    found = json.loads(FILE.read_text())
+    PAGE.write_text(page(found, json.loads(POWER.read_text())))
+    draw(found, FIGURE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
