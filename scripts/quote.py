@@ -7,9 +7,9 @@ their intervals), the score of every seed, and what computed it. A page asks for
     (the table, written by scripts/quote)
     <!-- end of results -->
 
-A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the mean over those lengths) or one length;
-``difference@WHERE`` is the headline score's paired difference to the baseline, ``seeds`` that score of every seed, and
-``published`` what was published.
+Spaces in a table's name are written as underscores. A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the mean over those lengths) or one length;
+``difference@WHERE`` is the headline score's paired difference to the baseline, ``seeds`` that score of every seed,
+``validation`` the score by which learning rates are chosen, and ``published`` what was published.
 """
 
 from __future__ import annotations
@@ -77,6 +77,13 @@ def quoted(ablation: Path) -> Json:
                 "beyond": [task.length_name(length) for length in task.unseen_lengths],
                 "cells": [cell.label for cell in task.cells],
                 "seeds": {cell.label: cell.scores for cell in task.cells},
+                "validation metric": task.validation_kind.title,
+                "validation": {
+                    cell.label: [one.validation.mean, one.validation.low, one.validation.high]
+                    for cell in task.cells
+                    for one in cell.tried
+                    if one.learning_rate == cell.learning_rate
+                },
                 "diverged": {cell.label: cell.diverged for cell in task.cells if cell.diverged},
                 "published": {
                     cell.label: "; ".join(published_text(task, value) for value in cell.published)
@@ -139,6 +146,7 @@ def filled(text: str) -> str:
 
 def table(found: Json, name: str, columns: list[str]) -> str:
     """One table in Markdown."""
+    name = next(one for one in found["tables"] if one.replace(" ", "_") == name)
     task = found["tables"][name]
     titles = ["encoding", *(_title(task, column) for column in columns)]
     lines = [[label, *(_entry(found, name, label, column) for column in columns)] for label in task["cells"]]
@@ -156,6 +164,8 @@ def _title(task: Json, column: str) -> str:
         return "every seed"
     if score == "published":
         return "published (lengths)"
+    if score == "validation":
+        return f"{task['validation metric']}, validation"
     if score == "difference":
         divided = kind_of(task["metric"]).logarithmic
         return f"{'divided by' if divided else 'minus'} {task['baseline']}, paired, {place}"
@@ -164,11 +174,13 @@ def _title(task: Json, column: str) -> str:
 
 def _entry(found: Json, name: str, label: str, column: str) -> str:
     task, (score, _, where) = found["tables"][name], column.partition("@")
-    kind = kind_of(task["metric"] if score in ("seeds", "difference") else score)
+    kind = kind_of(task["metric"] if score in ("seeds", "difference", "validation") else score)
     if score == "seeds":
         return ", ".join(kind.show(value) for value in task["seeds"][label].values())
     if score == "published":
         return task["published"].get(label, "")
+    if score == "validation":
+        return _interval(kind.show, *task["validation"][label])
     if score == "difference" and label == task["baseline"]:
         return "baseline"
     asked = {"table": name, "label": label, "score": task["metric"] if score == "difference" else score}
@@ -179,11 +191,13 @@ def _entry(found: Json, name: str, label: str, column: str) -> str:
         raise ValueError(f"{column}: {len(matching)} rows of {label} in {name}; see the means in its results.json")
     (row,) = matching
     show = kind.show_difference if score == "difference" else kind.show
-    if row["mean"] is None:
+    return _interval(show, row["mean"], row["low"], row["high"])
+
+
+def _interval(show: Any, mean: float | None, low: float | None, high: float | None) -> str:
+    if mean is None:
         return "-"
-    if row["low"] is None:
-        return show(row["mean"])
-    return f"{show(row['mean'])} [{show(row['low'])}, {show(row['high'])}]"
+    return show(mean) if low is None else f"{show(mean)} [{show(low)}, {show(high)}]"
 
 
 def _write(path: Path, text: str) -> None:

@@ -26,6 +26,8 @@ FOUND = {
             "beyond": ["4"],
             "cells": ["nope", "rope"],
             "seeds": {"nope": {"0": 0.5, "1": 0.7}, "rope": {"0": 0.25, "1": 0.25}},
+            "validation metric": "accuracy",
+            "validation": {"nope": [0.75, 0.7, 0.8], "rope": [0.5, None, None]},
             "published": {"rope": "0.3 (9..16)"},
         }
     },
@@ -65,6 +67,13 @@ def test_a_table_has_what_was_asked_for():
         "| --- | --- | --- | --- | --- | --- |\n"
         "| nope | 0.600 [0.300, 0.900] | 0.600 [0.300, 0.900] | +0.350 [+0.100, +0.600] | 0.500, 0.700 |  |\n"
         "| rope | 0.250 | 0.250 | baseline | 0.250, 0.250 | 0.3 (9..16) |\n"
+    )
+
+
+def test_validation_and_names_with_spaces():
+    found = {**FOUND, "tables": {"two words": FOUND["tables"]["t"]}}
+    assert QUOTE["table"](found, "two_words", ["validation"]) == (
+        "| encoding | accuracy, validation |\n| --- | --- |\n| nope | 0.750 [0.700, 0.800] |\n| rope | 0.500 |\n"
     )
 
 

@@ -4,7 +4,7 @@
     posenc ablate experiments/classification/full.py
 
 Not run: it needs an accelerator. What was run is its small version on help pages, experiments/classification/small.py:
-18 minutes on 2 CPU cores beside other work, accuracy from 0.68 (structured) to 0.81 (NoPE).
+about 20 minutes on 2 CPU cores, accuracy on validation pages from 0.74 (structured) to 0.86 (NoPE).
 """
 
 import dataclasses
