@@ -7,9 +7,10 @@ their intervals), the score of every seed, and what computed it. A page asks for
     (the table, written by scripts/quote)
     <!-- end of results -->
 
-Spaces in a table's name are written as underscores. A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the mean over those lengths) or one length;
-``difference@WHERE`` is the headline score's paired difference to the baseline, ``seeds`` that score of every seed,
-``validation`` the score by which learning rates are chosen, and ``published`` what was published.
+Spaces in a table's name are written as underscores. A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the
+mean over those lengths) or one length; ``difference@WHERE`` is the headline score's paired difference to the baseline,
+``seeds`` that score of every seed, ``validation`` the score by which learning rates are chosen, and ``published`` what
+was published.
 """
 
 from __future__ import annotations
