@@ -78,6 +78,8 @@ KINDS: dict[str, Kind] = {
     "rouge_2": Kind("ROUGE-2"),
     "accuracy": Kind("accuracy", whole_axis=True),
     "macro_f1": Kind("macro F1", whole_axis=True),
+    "position_error": Kind("wrong position", better="lower", whole_axis=True),
+    "token_error": Kind("wrong token", better="lower", whole_axis=True),
     "perplexity": Kind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
     "loss": Kind("loss", "nats", highest=None, better="lower"),
 }

@@ -13,6 +13,7 @@ from posenc_jax.data.tasks.chomsky import (
     ReverseString,
 )
 from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.position_or_token import PositionOrToken
 from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.model_kind import ModelKind
@@ -34,6 +35,7 @@ TASKS: dict[str, type[Task]] = {
         TokenAt,
         PositionOf,
         TokenBack,
+        PositionOrToken,
     )
 }
 
@@ -51,6 +53,7 @@ __all__ = [
     "OddsFirst",
     "ParityCheck",
     "PositionOf",
+    "PositionOrToken",
     "ReverseString",
     "Scan",
     "Split",
