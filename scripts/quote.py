@@ -11,6 +11,12 @@ Spaces in a table's name are written as underscores. A column is SCORE@WHERE; WH
 mean over those lengths) or one length; ``difference@WHERE`` is the headline score's paired difference to the baseline,
 ``seeds`` that score of every seed, ``validation`` the score by which learning rates are chosen, and ``published`` what
 was published.
+
+What scripts/bench measured is kept in scripts/benchmarks/measured.json (scripts/bench --save); pages ask for it by
+
+    <!-- bench: PART -->          (all tables of a part)
+    <!-- bench: throughput, short -->     (its sizes side by side)
+    <!-- end of bench -->
 """
 
 from __future__ import annotations
@@ -31,6 +37,8 @@ from posenc_jax.results.provenance import code_words
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
+BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
+MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
 Json = dict[str, Any]
@@ -132,7 +140,7 @@ def pages() -> list[Path]:
     """The pages of the project that ask for tables."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = [ROOT / name for name in listed.stdout.split()]
-    return [page for page in found if BLOCK.search(page.read_text())]
+    return [page for page in found if any(block.search(page.read_text()) for block in (BLOCK, BENCH))]
 
 
 def filled(text: str) -> str:
@@ -142,7 +150,40 @@ def filled(text: str) -> str:
         begin, file, name, columns, _, end = match.groups()
         return f"{begin}{table(json.loads((ROOT / file).read_text()), name, columns.split())}{end}"
 
-    return BLOCK.sub(table_of, text)
+    def measured(match: re.Match[str]) -> str:
+        begin, part, short, _, end = match.groups()
+        record = json.loads(MEASURED.read_text())
+        return f"{begin}{side_by_side(record, part) if short else bench_tables(record, part)}{end}"
+
+    return BENCH.sub(measured, BLOCK.sub(table_of, text))
+
+
+def bench_tables(record: Json, part: str) -> str:
+    """All tables of a part of scripts/bench, with when and on what it was measured."""
+    from benchmarks.results import Table
+
+    lines = [line for one in record["parts"][part] for line in Table(**one).lines()]
+    return "\n".join([f"\n{_measured_on(record, part)}", *lines]).replace("\n## ", "\n### ") + "\n\n"
+
+
+def side_by_side(record: Json, part: str) -> str:
+    """Tables of the same rows as one: a column each, milliseconds and in brackets the speed."""
+    tables = record["parts"][part]
+    rows = [name for name in tables[0]["rows"] if all(name in one["rows"] for one in tables)]
+    titles = [one["title"].partition(", ")[2] for one in tables]
+    lines = [["", *titles], ["---"] * (len(titles) + 1)]
+    for name in rows:
+        cells = [one["rows"][name] for one in tables]
+        lines.append([name, *(f"{ms:.1f} ({speed:.2f})" if speed else f"{ms:.1f}" for ms, speed in cells)])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{_measured_on(record, part)}\n"
+
+
+def _measured_on(record: Json, part: str) -> str:
+    machine, environment = record["machine"], record["environment"]
+    return (
+        f"Measured on {record['date']}, {machine['cores']} cores of {machine['processor']}, jax {environment['jax']}, "
+        f"Python {environment['python']}: `scripts/bench {part}`."
+    )
 
 
 def table(found: Json, name: str, columns: list[str]) -> str:

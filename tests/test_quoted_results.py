@@ -44,6 +44,30 @@ FOUND = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+
+
+def test_tables_of_scripts_bench():
+    def table(size, rows):
+        return {"title": f"Speed, {size}", "first": "who", "columns": {"ms": "{:.1f}", "speed": "{:.2f}"}, "rows": rows}
+
+    record = {
+        "date": "2026-01-02",
+        "machine": {"cores": 2, "processor": "a chip"},
+        "environment": {"jax": "1", "python": "3"},
+        "parts": {"speed": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})]},
+    }
+    line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
+    assert QUOTE["side_by_side"](record, "speed") == (
+        f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
+    )
+    text = QUOTE["bench_tables"](record, "speed")
+    assert line in text
+    assert "\n### Speed, d16\n\n| who | ms | speed |\n|---|---|---|\n| a | 9.0 | - |\n" in text
+
+
 def test_pages_have_the_tables_of_the_committed_results():
     pages = QUOTE["pages"]()
     assert ROOT / "README.md" in pages

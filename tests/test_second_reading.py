@@ -58,6 +58,9 @@ def test_planted_side_lobes_are_found_and_their_absence_too():
 def test_the_committed_page_is_that_of_the_committed_numbers():
     found, seen = (json.loads(file.read_text()) for file in (share.FILE, power.FILE))
     assert share.PAGE.read_text() == share.page(found, seen), "run python -m experiments.periodicity.share"
+    assert len(share.pages()) == 2
+    for other in share.pages():
+        assert share.filled(other.read_text(), found) == other.read_text(), f"{other}: run the same command"
 
 
 def test_claims_are_those_that_were_written_down():

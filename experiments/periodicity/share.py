@@ -3,13 +3,15 @@
     python -m experiments.periodicity.share --from runs/periodicity-along/seeds   # writes side-lobes.json, and the rest
     python -m experiments.periodicity.share                                       # the page and the figure alone
 
-The page is side-lobes.md; every number on it is computed from side-lobes.json and power.json.
+The page is side-lobes.md; every number on it is computed from side-lobes.json and power.json. Other pages have the
+short table between two comments.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from posenc_jax.statistics import Interval, detectable, holm, mean_interval, p_v
 
 HERE = Path(__file__).parent
 FILE, PAGE, FIGURE = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "side-lobes.png"
+HEADS_FIGURE = HERE / "side-lobes-rope.png"
+_HEADS = ("rope, 8 heads of 8", *(f"rope, head {h}" for h in (8, 16, 32, 64)))
 MEASURES = ("share", "lift", "alias_excess")
 MAIN = 0.5
 """The accuracy at which claims are tested."""
@@ -75,7 +79,8 @@ def _short(values: Json) -> Json | None:
 
 def _common(environments: list[Json]) -> Json:
     names = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "code")
-    return {name: environments[0][name] for name in names if len({str(e.get(name)) for e in environments}) == 1}
+    values = {name: {json.dumps(e.get(name)) for e in environments} for name in names}
+    return {name: json.loads(same) for name, (same, *others) in values.items() if not others and same != "null"}
 
 
 def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | None = None) -> Interval:
@@ -122,7 +127,7 @@ def claims(found: Json) -> dict[str, Interval]:
     heads = [back(f"rope, head {h}") for h in (8, 16, 32, 64)]
     if all(head in there for head in heads):
         results["5. RoPE: change of the lift for a head twice as wide"] = _trend(found, heads)
-    return dict(sorted(results.items()))
+    return dict(sorted(results.items(), key=lambda item: item[0].partition(".")[0]))
 
 
 def _trend(found: Json, arms: list[str]) -> Interval:
@@ -154,7 +159,7 @@ def page(found: Json, power: list[Json]) -> str:
 
 HEAD = f"""# Side lobes: the second reading
 
-    python -m experiments.periodicity.along    # hours on 2 cores, arm by arm; the same command again goes on
+    python -m experiments.periodicity.along    # an hour on 2 cores, arm by arm; the same command again goes on
     python -m experiments.periodicity.share --from runs/periodicity-along/seeds
 
 What is measured, what was expected and how it is tested was written down before the run:
@@ -166,6 +171,10 @@ points of probability at offset 63 over its neighbours. All at equal accuracy, {
 deviation.
 
 ![Share along training](side-lobes.png)
+
+Each line is a seed. A learned table has no main lobe, so its share is noise over nothing; its lift is what counts.
+
+![RoPE by the width of its head](side-lobes-rope.png)
 """
 
 POWER_TEXT = """Simulated observers who name positions by the plain sinusoid's kernel with its side lobes in a
@@ -173,6 +182,37 @@ planted share, plus noise of each pair of positions (`power.py`): the smallest s
 and in brackets what is found of a share of 1; then the same by the alias excess at the peak side lobe, the measure of
 the first reading ("no": not even the whole kernel).
 """
+
+
+ANSWER = (
+    *((f"sinusoidal, d {d}", "position_of") for d in (8, 16, 32, 64, 128)),
+    *((f"{label}, d {d}", "position_of") for label in ("low side lobes", "learned") for d in (8, 64)),
+    *((f"rope, head {h}", "token_back") for h in (8, 16, 32, 64)),
+    ("rope, 8 heads of 8", "token_back"),
+)
+"""The arms that pages show."""
+_BLOCK = re.compile(r"(<!-- side lobes -->\n)(.*?)(<!-- end of side lobes -->)", re.DOTALL)
+
+
+def answer(found: Json) -> str:
+    """The short table that other pages show."""
+    rows = []
+    for name, task in ANSWER:
+        arm = f"{name}, {task}"
+        share, lift, excess = (over_seeds(found, arm, MAIN, measure) for measure in MEASURES)
+        rows.append((name, f"`{task}`", _shown(share) if task == "position_of" else "", _shown(lift), _shown(excess)))
+    head = ("encoding", "task", "share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
+    return grid(head, "llrrr", rows) + "\n"
+
+
+def pages() -> list[Path]:
+    """Those that show `answer`."""
+    return [page for page in (HERE / "README.md", HERE.parent.parent / "README.md") if _BLOCK.search(page.read_text())]
+
+
+def filled(text: str, found: Json) -> str:
+    """A page with the table as it is now."""
+    return _BLOCK.sub(lambda match: f"{match[1]}{answer(found)}{match[3]}", text)
 
 
 def _claims_table(found: Json) -> str:
@@ -277,6 +317,32 @@ def draw(found: Json, path: Path) -> None:
     plt.close(figure)
 
 
+def draw_heads(found: Json, path: Path) -> None:
+    """The lift of RoPE at each accuracy, a line for each width of the head, with intervals."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(6.4, 3.8))
+    shades = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(_HEADS)))
+    for shade, name in zip(shades, _HEADS, strict=True):
+        one = [over_seeds(found, f"{name}, token_back", level, "lift") for level in LEVELS]
+        levels, means, lows, highs = zip(
+            *((level, i.mean, i.low, i.high) for level, i in zip(LEVELS, one) if i.low is not None), strict=True
+        )
+        error = np.abs(np.array([lows, highs]) - means)
+        axis.errorbar(levels, means, error, color=shade, marker="o", markersize=4, capsize=3, label=name)
+    axis.set_yscale("log")
+    axis.set_xticks(LEVELS)
+    axis.set_xlabel("accuracy along training")
+    axis.set_ylabel("lift at the peak side lobe,\n% of the right answer's logit")
+    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.tight_layout()
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Writes what follows from what is kept."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.share", description=__doc__)
@@ -291,7 +357,10 @@ def main(arguments: list[str] | None = None) -> int:
         FILE.write_text(f'{{"environment": {head},\n "arms": {{\n{arms}\n}}}}\n')
     found = json.loads(FILE.read_text())
     PAGE.write_text(page(found, json.loads(POWER.read_text())))
+    for other in pages():
+        other.write_text(filled(other.read_text(), found))
     draw(found, FIGURE)
+    draw_heads(found, HEADS_FIGURE)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Which encodings fail to tell positions, which fail to tell tokens? The symbol at a named position, for 2 cores.
 
-    posenc ablate experiments/position_or_token/small.py
+posenc ablate experiments/position_or_token/small.py
 """
 
 import dataclasses
