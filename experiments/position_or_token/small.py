@@ -1,6 +1,9 @@
 """Which encodings fail to tell positions, which fail to tell tokens? The symbol at a named position, for 2 cores.
 
-posenc ablate experiments/position_or_token/small.py
+    posenc ablate experiments/position_or_token/small.py
+
+Only pilots so far, of the sinusoidal and of the RoPE cell with seeds 0 and 1: 3 minutes on 2 cores for each beside
+other work, up to an accuracy of 1.00 (RoPE after 300 steps, sinusoidal after 600). All cells: about an hour.
 """
 
 import dataclasses
