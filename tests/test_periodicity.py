@@ -29,7 +29,7 @@ def confusing(rate, at, background=0.0):
     """The curves of a model that gives ``rate`` to the place ``at`` further, and ``background`` to every wrong one."""
     p, j = np.indices((N, N))
     given = np.where(p == j, 0.5, background) + rate * (j - p == at)
-    return curves({"given": given, "said": given, "asked": np.ones((N, N))})
+    return curves({"given": given, "said": given, "logit": given, "asked": np.ones((N, N))})
 
 
 def excess_at(found, offset, which="given"):

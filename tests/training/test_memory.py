@@ -16,6 +16,7 @@ from test_configs import CONFIGS
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import Copying, Scan, TokenAt
+from posenc_jax.data.tasks.by_offset import SUMS
 from posenc_jax.data.text import Classification, Translation
 from posenc_jax.encodings import ENCODINGS, elements, parse
 from posenc_jax.models.config import Transformer
@@ -104,7 +105,7 @@ def test_an_evaluation_takes_what_xla_plans(name):
 def test_sums_of_all_chunks_are_counted():
     run = Run(task=TokenAt(length=64), evaluation=Evaluation(lengths=(64,), num_examples=1024, memory_budget_mb=8))
     (bucket,) = buckets(run, (64,))
-    assert memory_of(run, 1, 1).scores == 4 * (1024 // bucket.chunk) * 3 * 64 * 64
+    assert memory_of(run, 1, 1).scores == 4 * (1024 // bucket.chunk) * len(SUMS) * 64 * 64
 
 
 def test_each_part_grows_with_what_it_is_of():
