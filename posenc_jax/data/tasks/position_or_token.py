@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, Split, integers
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.tasks.position_probes import TokenAt
 from posenc_jax.encodings.base import Array
 
@@ -45,17 +45,8 @@ class PositionOrToken(TokenAt):
                 "stands twice, and one at least stands nowhere; raise it"
             )
 
-    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Symbols and positions drawn afresh; train and test do not differ."""
-        symbol_key, place_key = jax.random.split(key)
-        symbols = jax.random.permutation(symbol_key, self.num_symbols)[: self.length]
-        places = integers(place_key, (self.queries,), self.length)
-        nothing = jnp.zeros(self.length, jnp.int32)
-        return self._read(
-            jnp.concatenate([symbols, self.num_symbols + places]),
-            jnp.concatenate([nothing, symbols[places]]),
-            jnp.concatenate([nothing, jnp.ones(self.queries, jnp.int32)]),
-        )
+    def _symbols(self, key: Array) -> Array:
+        return jax.random.permutation(key, self.num_symbols)[: self.length]
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Those of `TokenAt`, and the probabilities of symbols that are there and of those that are not."""

@@ -141,7 +141,7 @@ class TokenAt(PositionTask):
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols and positions drawn afresh; train and test do not differ."""
         symbol_key, place_key = jax.random.split(key)
-        symbols = integers(symbol_key, (self.length,), self.num_symbols)
+        symbols = self._symbols(symbol_key)
         places = integers(place_key, (self.queries,), self.length)
         nothing = jnp.zeros(self.length, jnp.int32)
         return self._read(
@@ -149,6 +149,9 @@ class TokenAt(PositionTask):
             jnp.concatenate([nothing, symbols[places]]),
             jnp.concatenate([nothing, jnp.ones(self.queries, jnp.int32)]),
         )
+
+    def _symbols(self, key: Array) -> Array:
+        return integers(key, (self.length,), self.num_symbols)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """`symbol_sums` at the queries."""
