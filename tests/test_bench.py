@@ -169,10 +169,8 @@ def test_profile(size):
     assert list(shares.rows) == list(KINDS)
     assert sum(share for (share,) in shares.rows.values()) == pytest.approx(1)
     assert shares.rows["matmul, forward"] > (0,)
-    assert {name: value[0] > 0 for name, value in step.rows.items()} | {"page faults": True} == {
-        **dict.fromkeys(step.rows, True),
-        "ms of it in the system": step.rows["ms of it in the system"][0] > 0,
-    }
+    assert min(value for (value,) in step.rows.values()) >= 0
+    assert step.rows["ms"] > (0,) < step.rows["ms of processor"]
 
 
 @pytest.mark.slow

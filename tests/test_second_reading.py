@@ -108,3 +108,18 @@ def test_the_trend_is_the_slope_over_doublings():
     trend = share.claims({"arms": arms})["5. RoPE: change of the lift for a head twice as wide"]
     assert trend.mean == pytest.approx(-15)
     assert trend.n == 2
+
+
+def test_an_arm_that_was_measured_with_other_settings_is_not_taken_for_finished(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(along, "prepare_jax", lambda: None)
+    monkeypatch.setattr(along, "measured", lambda arm, seeds: pytest.fail("nothing is to be measured"))
+    arm = along.ARMS[0]
+    kept = along.file_of(arm, tmp_path / "seeds")
+    kept.parent.mkdir()
+    kept.write_text(json.dumps({"arm": dataclasses.asdict(arm)}))
+    again = ["--directory", str(tmp_path), "--arms", arm.name]
+    assert along.main(again) == 0
+    kept.write_text(json.dumps({"arm": {**dataclasses.asdict(arm), "steps": arm.steps + 1}}))
+    with pytest.raises(SystemExit):
+        along.main(again)
+    assert "was measured with other settings of 'sinusoidal, d 8'" in capsys.readouterr().err

@@ -27,7 +27,7 @@ import numpy as np
 from experiments.periodicity.grid import centre
 from experiments.periodicity.measures import by_distance
 from posenc_jax import Run, parse, spec
-from posenc_jax.analysis.kernels import kernel, lobes
+from posenc_jax.analysis.kernels import kernel
 from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.cli.errors import guarded
@@ -38,7 +38,6 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.training.replicas import Program, group_size_for, make_mesh, place, stack
 from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call
 
-HERE = Path(__file__).parent
 POSITIONS, ALIAS = 128, 63
 PILOTS, SEEDS = tuple(range(4)), tuple(range(100, 112))
 LEVELS = (0.3, 0.5, 0.7, 0.9)
@@ -60,7 +59,6 @@ class Arm:
     every: int
     learning_rate: float
     kernel_of: str = ""
-    family: str = ""
 
     def run(self, seeds: tuple[int, ...]) -> Run:
         """Its config; one call of ``every`` steps, scored after each."""
@@ -98,16 +96,16 @@ _WIDTHS = {8: (600, 30, 1e-2), 16: (300, 15, 1e-2), 32: (200, 10, 1e-2), 64: (20
 _LOW = "sinusoidal(frequencies=low_side_lobes(length=128))"
 _HEADS = {8: (300, 10), 16: (200, 10), 32: (160, 8), 64: (160, 8)}
 ARMS = (
-    *(_naming(f"sinusoidal, d {d}", "sinusoidal", d, *s, family="sinusoidal") for d, s in _WIDTHS.items()),
+    *(_naming(f"sinusoidal, d {d}", "sinusoidal", d, *s) for d, s in _WIDTHS.items()),
     *(
-        _naming(f"{label}, d {d}", posenc, d, *_WIDTHS[d], kernel_of="sinusoidal", family=label)
+        _naming(f"{label}, d {d}", posenc, d, *_WIDTHS[d], kernel_of="sinusoidal")
         for d in (8, 64)
         for label, posenc in (("learned", "learned"), ("low side lobes", _LOW))
     ),
-    _naming("tensor2tensor, d 8", "sinusoidal(frequencies='tensor2tensor')", 8, *_WIDTHS[8], family="sinusoidal"),
-    *(_back(f"rope, head {h}", "rope", h, 1, *s, family="rope") for h, s in _HEADS.items()),
-    _back("rope, 8 heads of 8", "rope", 8, 8, 100, 4, family="rope"),
-    _back("rope, resonance, head 8", "rope(scaling=resonance)", 8, 1, 300, 10, kernel_of="rope", family="rope"),
+    _naming("tensor2tensor, d 8", "sinusoidal(frequencies='tensor2tensor')", 8, *_WIDTHS[8]),
+    *(_back(f"rope, head {h}", "rope", h, 1, *s) for h, s in _HEADS.items()),
+    _back("rope, 8 heads of 8", "rope", 8, 8, 100, 4),
+    _back("rope, resonance, head 8", "rope(scaling=resonance)", 8, 1, 300, 10, kernel_of="rope"),
     _back(
         "rope, low side lobes, head 8",
         "rope(scaling=low_side_lobes(length=128))",
@@ -116,22 +114,21 @@ ARMS = (
         300,
         10,
         kernel_of="rope",
-        family="rope",
     ),
     *(
-        _back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope", family=family)
-        for name, posenc, family in (
-            ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "rope"),
-            ("xPos", "xpos", "rope"),
-            ("sinusoidal", "sinusoidal", "sinusoidal"),
-            ("learned", "learned", "learned"),
-            ("transformer_xl", "transformer_xl", "relative"),
-            ("shaw", "shaw", "relative"),
-            ("deberta", "deberta", "relative"),
-            ("t5", "t5", "relative"),
-            ("alibi", "alibi", "relative"),
-            ("fire", "fire", "relative"),
-            ("nope", "nope", "nope"),
+        _back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope")
+        for name, posenc in (
+            ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))"),
+            ("xPos", "xpos"),
+            ("sinusoidal", "sinusoidal"),
+            ("learned", "learned"),
+            ("transformer_xl", "transformer_xl"),
+            ("shaw", "shaw"),
+            ("deberta", "deberta"),
+            ("t5", "t5"),
+            ("alibi", "alibi"),
+            ("fire", "fire"),
+            ("nope", "nope"),
         )
     ),
 )
@@ -177,7 +174,7 @@ def scores(run: Run, sums: dict[str, np.ndarray], predicted: np.ndarray) -> dict
     result = run.task.results({name: np.asarray(value) for name, value in sums.items()})
     asked = by_distance_count(result["asked_by_offset"])
     curve = by_distance(result["logit_by_offset"], result["asked_by_offset"])
-    found = side_lobes(curve, predicted, asked, main_lobe=lobes(predicted).main_lobe)
+    found = side_lobes(curve, predicted, asked)
     contrast = by_distance(result["given_contrast"], result["asked_by_offset"])
     return {
         "accuracy": float(result["accuracy"]),
@@ -244,6 +241,8 @@ def main(arguments: list[str] | None = None) -> int:
     for arm in chosen:
         path = file_of(arm, directory)
         if path.exists():
+            if json.loads(path.read_text())["arm"] != dataclasses.asdict(arm):
+                parser.error(f"{path} was measured with other settings of {arm.name!r}: move it away, or restore them")
             continue
         found = measured(arm, PILOTS if given.pilot else SEEDS)
         write_atomically(path, json.dumps(found, indent=1) + "\n")

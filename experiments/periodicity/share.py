@@ -78,7 +78,7 @@ def _short(values: Json) -> Json | None:
 
 
 def _common(environments: list[Json]) -> Json:
-    names = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "code")
+    names = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
     values = {name: {json.dumps(e.get(name)) for e in environments} for name in names}
     return {name: json.loads(same) for name, (same, *others) in values.items() if not others and same != "null"}
 
@@ -151,7 +151,7 @@ def page(found: Json, power: list[Json]) -> str:
     run = found["environment"]
     parts += [
         f"\nComputed on {run.get('device_count')} devices of {run.get('device_kind')} ({run.get('cpu')}), jax "
-        f"{run.get('jax')}, Python {run.get('python')}, "
+        f"{run.get('jax')}, Python {run.get('python')}, code of commit {str(run.get('commit'))[:12]}, "
         f"{sum(arm['processor_seconds'] for arm in found['arms'].values()) / 60:.0f} processor minutes."
     ]
     return "\n".join(parts) + "\n"

@@ -36,7 +36,7 @@ class SideLobes:
     error: float
 
 
-def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | None = None) -> SideLobes:
+def side_lobes(curve: Array, kernel: Array, asked: Array) -> SideLobes:
     """How much of a kernel's side lobes is in a curve by distance.
 
     Let the main lobe end before offset m, the first into which the kernel K rises (see `lobes`). For offsets k from m
@@ -55,8 +55,8 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
 
     Args:
       curve: ``[n]`` at distances 0 .. n-1; NaN where nothing was asked. The first is not read.
-      kernel: ``[n]``, finite. asked: ``[n]``, questions behind each value.
-      main_lobe: m, where it is not that of ``kernel`` itself (a control, which has no lobes of its own).
+      kernel: ``[n]``, finite; of a control, that of the encoding it is compared with. asked: ``[n]``, questions
+        behind each value.
 
     Raises:
       ValueError: rows of different lengths; a kernel without a side lobe; fewer than six offsets beyond the main lobe
@@ -65,7 +65,7 @@ def side_lobes(curve: Array, kernel: Array, asked: Array, *, main_lobe: int | No
     curve, kernel, asked = (np.asarray(x, np.float64) for x in (curve, kernel, asked))
     if not curve.shape == kernel.shape == asked.shape or curve.ndim != 1:
         raise ValueError(f"curve {curve.shape}, kernel {kernel.shape} and asked {asked.shape} must be rows of one size")
-    start = lobes(kernel).main_lobe if main_lobe is None else main_lobe
+    start = lobes(kernel).main_lobe
     if start is None:
         raise ValueError("the kernel falls at every offset: it has no side lobe to look for; take more offsets")
     offsets = np.arange(len(curve))

@@ -18,7 +18,8 @@ from typing import Any
 
 from benchmarks.processes import Process, Start
 from benchmarks.results import Table
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer, ablate, parse
+from configs.accelerator import even_pairs
+from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, ablate, parse
 from posenc_jax.data.tasks import EvenPairs, ReverseString
 
 PEER = {"step": 0.41, "compile": 40 * 4.0 + 60 * 4.0}
@@ -76,16 +77,7 @@ def config(steps: int, strata: int, task: str, posenc: str) -> Run:
     """One cell, the model and the batch as in the peer's example."""
     return Run(
         task=TASKS[task](max_length=40),
-        model=Transformer(
-            d_model=64,
-            num_layers=5,
-            num_heads=8,
-            mlp_dim=256,
-            norm="post",
-            activation="relu",
-            dropout=0.1,
-            attention_bias=False,
-        ),
+        model=even_pairs.model,
         posenc=parse(posenc),
         optimizer=Optimizer(schedule="constant"),
         training=Training(
