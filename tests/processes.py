@@ -34,6 +34,15 @@ def start(arguments: list[str], log: Path, cache: Path | None = None) -> subproc
         )
 
 
+def python_in_the_background(code: str, log: Path) -> subprocess.Popen:
+    """A Python program with the devices and settings of this process, its output in a file."""
+    environment = os.environ | session.compilation_cache() | {"PYTHONPATH": str(ROOT)}
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, cwd=ROOT / "tests", stdout=output, stderr=output
+        )
+
+
 def finish(process: subprocess.Popen, log: Path, timeout: float = 240) -> int:
     """The exit code of a process, and never a process left behind."""
     try:

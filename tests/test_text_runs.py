@@ -69,7 +69,8 @@ def test_a_result_has_the_scores_of_its_task(kind, names):
     assert best > 0.4, "the runs learn next to nothing, and show nothing"
 
 
-@pytest.mark.parametrize("kind", ["translation", pytest.param("summarization", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["translation", "summarization"])
 def test_decoding_finds_what_the_true_past_predicts(data, finished, kind):
     """Greedy outputs equal the reference exactly as often as every token is right given the ones before it."""
     directory = finished(kind)

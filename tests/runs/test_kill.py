@@ -12,7 +12,10 @@ from pathlib import Path
 
 import processes
 import pytest
+from trained_runs import CONFIG as SHARED
+from trained_runs import copy_of_the_run
 
+from posenc_jax.runs.cell import run
 from posenc_jax.runs.files import locked
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
@@ -73,6 +76,33 @@ def scene(tmp_path_factory) -> Scene:
     return Scene(tmp_path_factory.mktemp("kill"), ("randomized(max_position=32)|learned",))
 
 
+# Goes on with the run in DIRECTORY, in a process as these tests have theirs.
+GO_ON = """
+from trained_runs import CONFIG
+from posenc_jax.runs.cell import run
+run(CONFIG, DIRECTORY)
+"""
+
+
+def test_sigkill_in_a_save_changes_nothing(tmp_path):
+    """The run that several files share, taken back to the middle of its training."""
+    whole, place = copy_of_the_run(tmp_path / "whole"), copy_of_the_run(tmp_path / "killed")
+    (group,) = place.glob("group-*")
+    group.joinpath("result.json").unlink()
+    shutil.rmtree(group / "checkpoints" / "20")
+    process = processes.python_in_the_background(GO_ON.replace("DIRECTORY", repr(str(place))), tmp_path / "log")
+    reached = exists(group, "checkpoints/*orbax-checkpoint-tmp*/*")
+    assert processes.signal_when(process, reached), (tmp_path / "log").read_text()
+    assert processes.finish(process, tmp_path / "log") == -signal.SIGKILL
+    assert not group.joinpath("checkpoints", "20").exists()
+    run(SHARED, place)
+    expected, found = outcome(whole), outcome(place)
+    assert {Path(path).name for path in expected} == {"metrics.jsonl", "result.json", "20"}
+    assert found == expected
+    assert not list(place.glob("**/*unfinished*")), "something unfinished is left"
+
+
+@pytest.mark.slow
 def test_the_undisturbed_run_wrote_what_is_compared(scene):
     kinds = {Path(path).name for path in scene.expected}
     assert kinds == {"metrics.jsonl", "result.json", "results.jsonl", "80"}
@@ -94,11 +124,6 @@ def killed(scene, name, point):
     """Whether SIGKILL fell where it should, and the exit code."""
     cache = scene.directory / "empty" if point == "compile" else None
     return scene.kill(name, exists(scene.directory / name, POINTS[point]), cache=cache)
-
-
-def test_sigkill_in_a_save_changes_nothing(scene):
-    assert killed(scene, "saving", "checkpoint") == (True, -signal.SIGKILL)
-    scene.check("saving")
 
 
 @pytest.mark.slow
