@@ -37,6 +37,7 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import Log, append_rows, locked, sealed_line
+from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
@@ -45,7 +46,8 @@ from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.generation import CHUNK, decode_chunk
-from posenc_jax.training.replicas import Program, group_size_for, make_mesh, mode_of, place, stack
+from posenc_jax.training.layout import layout_of
+from posenc_jax.training.replicas import Program, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
 
@@ -90,7 +92,7 @@ def run(
             reporter.note(f"{directory} is already complete: nothing to do")
             return results(directory, config)
         engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
-        for group in plan(directory, config, group_size_for(config.execution, len(missing))):
+        for group in plan(directory, config, layout_of(config, len(missing), devices_with_memory()).size):
             if not (group.directory / "result.json").exists():
                 engine.run_group(group)
     return results(directory, config)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import jax
 
+from posenc_jax.training.layout import Devices
+from posenc_jax.training.replicas import devices_here
+
 _GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -26,6 +29,11 @@ def device_memory() -> int | None:
     device = jax.devices()[0]
     stats = None if device.platform == "cpu" else device.memory_stats()
     return None if stats is None else stats.get("bytes_limit")
+
+
+def devices_with_memory() -> Devices:
+    """The devices of this process, with the memory that they share on CPU and that each has elsewhere."""
+    return devices_here(host_memory() if jax.default_backend() == "cpu" else device_memory())
 
 
 def _limits(groups: Path, of_process: Path) -> list[int]:

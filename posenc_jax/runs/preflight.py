@@ -13,13 +13,14 @@ from posenc_jax.config import Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.machine import device_memory, host_memory
+from posenc_jax.runs.machine import device_memory, devices_with_memory, host_memory
 from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
-from posenc_jax.training.memory import Memory, memory_of
-from posenc_jax.training.replicas import check_devices, group_size_for, in_one_memory
+from posenc_jax.training.layout import layout_of, memory_in_group
+from posenc_jax.training.memory import Memory
+from posenc_jax.training.replicas import check_devices
 
 
 def check_run(config: Run) -> None:
@@ -68,10 +69,8 @@ def check_memory(config: Run, *, trained: bool = False) -> None:
 
 def memory_here(run: Run) -> Memory:
     """What the run takes on the devices of this process."""
-    execution = run.execution
-    held, at_once = in_one_memory(execution, group_size_for(execution, len(run.replicas)))
-    apart = jax.default_backend() != "cpu"  # devices have memories of their own
-    return memory_of(run, held, at_once, data=execution.data if apart else 1, model=execution.model if apart else 1)
+    devices = devices_with_memory()
+    return memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
 
 
 def _size(count: int) -> str:
