@@ -36,6 +36,12 @@ def devices_with_memory() -> Devices:
     return devices_here(host_memory() if jax.default_backend() == "cpu" else device_memory())
 
 
+def bytes_in_words(count: int) -> str:
+    """Bytes in the unit in which they have one to three digits before the point."""
+    power = min(max(len(str(count)) - 1, 3) // 3, 6)
+    return f"{count / 1000**power:.3g} {('kB', 'MB', 'GB', 'TB', 'PB', 'EB')[power - 1]}"
+
+
 def _limits(groups: Path, of_process: Path) -> list[int]:
     """The limits of the control groups of this process, in either version of their files."""
     try:

@@ -104,17 +104,21 @@ def rows_of(execution: Execution, size: int, devices: Devices) -> int:
     return max(n for n in range(1, most_rows_on(execution, devices) + 1) if size % n == 0)
 
 
-def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
-    """What a group of ``size`` replicas takes of one memory: that of the host, which all cores share, or that of an
-    accelerator.
+def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[int, int]:
+    """How many replicas of a group one memory holds, and how many of them are computed at once: the host's memory,
+    which all cores share, or that of an accelerator.
     """
-    execution = run.execution
     rows = rows_of(execution, size, devices)
     held = size // rows
     at_once = held if mode_on(execution, on_cpu=devices.on_cpu) == "vmap" else 1
-    if devices.on_cpu:
-        return memory_of(run, size, rows * at_once)
-    return memory_of(run, held, at_once, data=execution.data, model=execution.model)
+    return (size, rows * at_once) if devices.on_cpu else (held, at_once)
+
+
+def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
+    """What a group of ``size`` replicas takes of one memory."""
+    held, at_once = in_one_memory(run.execution, size, devices)
+    split = {} if devices.on_cpu else {"data": run.execution.data, "model": run.execution.model}
+    return memory_of(run, held, at_once, **split)
 
 
 def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:

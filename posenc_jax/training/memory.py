@@ -125,9 +125,15 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
 
 def parameters_of(run: Run) -> int:
     """Parameters of one replica."""
-    task, dims = run.task, run.dims
-    total = num_parameters(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
-    for stack in STACKS[task.model_kind]:
+    task = run.task
+    common = num_parameters(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
+    return common + encoding_parameters_of(run)
+
+
+def encoding_parameters_of(run: Run) -> int:
+    """Of them, those of the encodings."""
+    total, dims = 0, run.dims
+    for stack in STACKS[run.task.model_kind]:
         for element, seen in dims_seen(getattr(run.slots, stack), dims).items():
             total += _own_parameters(element, seen) * (dims.num_layers if element.per_layer else 1)
     return total

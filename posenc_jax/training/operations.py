@@ -60,14 +60,18 @@ def of_length(run: Run, length: int, at_once: int) -> Work:
 
 
 def of_decoding(run: Run, length: int) -> Work:
-    """Writing the outputs of one replica at one length, each as long as it may get (`Evaluation.decoded_examples`)."""
-    task, model, evaluation = run.task, run.model, run.evaluation
-    if not evaluation.decoded_examples:
+    """Writing the outputs of one replica at one length (`Evaluation.decoded_examples`)."""
+    return of_chunk(run, length) * -(-run.evaluation.decoded_examples // CHUNK)
+
+
+def of_chunk(run: Run, length: int) -> Work:
+    """Writing the outputs of `CHUNK` examples, each as long as it may get."""
+    task, model = run.task, run.model
+    if not run.evaluation.decoded_examples:
         return Work()
-    rows = -(-evaluation.decoded_examples // CHUNK) * CHUNK
     new, crossed = new_tokens(run, length), task.model_kind == "encoder_decoder"
-    given = Batch(rows, task.width(length), 0, pooled=True)
-    followed = rows * new * evaluation.decoding.num_outputs
+    given = Batch(CHUNK, task.width(length), 0, pooled=True)
+    followed = CHUNK * new * run.evaluation.decoding.num_outputs
     weights = _queries(run) * (2 if crossed else 1) + _keys(run) + _mlp(run)
     of_token = 2 * weights + 4 * _width(run) * (new + given.width)
     written = followed * (model.num_layers * of_token + 2 * model.d_model * task.num_classes)
@@ -78,7 +82,15 @@ def of_decoding(run: Run, length: int) -> Work:
 def forward(run: Run, batch: Batch) -> int:
     """Operations of one forward pass."""
     output = 2 * batch.targets * run.model.d_model * run.task.num_classes
-    return output + sum(_stack(run, batch, stack) for stack in STACKS[run.task.model_kind])
+    pooled = _pooling(run, batch) if run.model.pooling == "attention" else 0
+    return output + pooled + sum(_stack(run, batch, stack) for stack in STACKS[run.task.model_kind])
+
+
+def _pooling(run: Run, batch: Batch) -> int:
+    """`AttentionPooling`: a query for each section attends to all places."""
+    sections, wide = max(run.model.token_types - 1, 1), _width(run)
+    read = batch.tokens * (2 * _keys(run) + 4 * sections * wide)
+    return read + 2 * batch.rows * sections * wide * run.model.d_model
 
 
 def _stack(run: Run, batch: Batch, stack: str) -> int:
