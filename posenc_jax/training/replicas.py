@@ -69,6 +69,32 @@ def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> C
     return jax.shard_map(one_by_one, mesh=mesh, in_specs=(each, each, P()), out_specs=each, check_vma=False)
 
 
+def lowered(
+    fn: Callable[..., Any],
+    execution: Execution,
+    mesh: Mesh,
+    replicas: Any,
+    shared: Any,
+    *,
+    fed: Any = None,
+    donate: bool = False,
+) -> tuple[Any, tuple[Any, Any]]:
+    """The program of ``fn(replica, fed, shared)`` over a mesh, not compiled yet, and where the last two lie."""
+    per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
+    in_shardings = (
+        state_shardings(replicas, mesh),
+        jax.tree.map(lambda _: per_replica, fed),
+        jax.tree.map(lambda _: whole, shared),
+    )
+    over = over_replicas(fn, execution, mesh)
+    jitted = jax.jit(over, in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
+    if donate:  # the state comes back where it was, so that the next call takes it as it is
+        out = jax.eval_shape(jitted, replicas, fed, shared)
+        out_shardings = (in_shardings[0], *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]))
+        jitted = jax.jit(over, in_shardings=in_shardings, out_shardings=out_shardings, donate_argnums=(0,))
+    return jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))), in_shardings[1:]
+
+
 class Program:
     """A function of one replica, compiled once for all groups of a cell."""
 
@@ -85,29 +111,8 @@ class Program:
         donate: bool = False,
     ) -> None:
         self.name = name
-        per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
-        in_shardings = (
-            state_shardings(replicas, mesh),
-            jax.tree.map(lambda _: per_replica, fed),
-            jax.tree.map(lambda _: whole, shared),
-        )
-        jitted = jax.jit(
-            over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ()
-        )
-        if donate:  # the state comes back where it was, so that the next call takes it as it is
-            out = jax.eval_shape(jitted, replicas, fed, shared)
-            out_shardings = (
-                in_shardings[0],
-                *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]),
-            )
-            jitted = jax.jit(
-                over_replicas(fn, execution, mesh),
-                in_shardings=in_shardings,
-                out_shardings=out_shardings,
-                donate_argnums=(0,),
-            )
-        self._shardings = in_shardings[1:]
-        self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))).compile()
+        program, self._shardings = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
+        self._compiled = program.compile()
 
     def hlo(self) -> str:
         """The compiled program as text."""
