@@ -48,8 +48,20 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
-        *("state", "weights", "transplant", "supply", "machine", "preflight", "tuning", "cell", "ablation"),
-        *("evaluation", "inference"),
+        *(
+            "state",
+            "weights",
+            "transplant",
+            "supply",
+            "machine",
+            "preflight",
+            "targets",
+            "plan",
+            "described",
+            "timing",
+            "tuning",
+        ),
+        *("cell", "ablation", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
 }

@@ -35,7 +35,8 @@ from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.tasks import PositionOf, TokenBack
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.environment import environment
-from posenc_jax.training.replicas import Program, group_size_for, make_mesh, place, stack
+from posenc_jax.training.layout import laid_out
+from posenc_jax.training.replicas import Program, devices_here, make_mesh, place, stack
 from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call
 
 POSITIONS, ALIAS = 128, 63
@@ -137,7 +138,7 @@ ARMS = (
 def trained(arm: Arm, seeds: tuple[int, ...]) -> Iterator[list[dict[str, Any]]]:
     """For each seed its scores along training."""
     run = arm.run(seeds)
-    size = group_size_for(run.execution, len(seeds))
+    size = laid_out(run.execution, len(seeds), devices_here()).size
     mesh = make_mesh(run.execution, size)
     (bucket,) = buckets(run, run.evaluation.lengths, mesh.shape["replica"])
     predicted, train, score = arm.predicted(), None, None

@@ -24,6 +24,7 @@ COMMANDS = {
         "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
     ),
     "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
+    "plan": ("posenc_jax.cli.plan", "what a run will take, and where it fits: posenc plan CONFIG [--target h100]"),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),

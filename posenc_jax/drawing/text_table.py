@@ -8,8 +8,7 @@ import textwrap
 
 from posenc_jax.drawing.markdown import escaped, grid
 from posenc_jax.drawing.plain import plain
-
-NONE = "-"  # an empty entry: nothing was measured
+from posenc_jax.drawing.quantities import NONE
 
 
 @dataclasses.dataclass(frozen=True)

@@ -66,6 +66,7 @@ def up_to_date(directory: Path | str) -> bool:
 def _fingerprint(directory: Path) -> str:
     """Of the files that a report is made from, as far as they are there, and of what it would leave out."""
     files = [path for name in ("results.jsonl", "ablation.json") if (path := directory / name).is_file()]
+    files += sorted(path for path in directory.glob("*/group-*/timing.jsonl") if path.is_file())
     contents = [path.read_bytes() for path in files]
     return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 

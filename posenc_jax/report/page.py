@@ -1,6 +1,7 @@
 """The report as one HTML file that needs nothing else: figures, tables, configs, environment and citations.
 
-It works offline from disk. The same ablation gives the same bytes: no clock, no random ids.
+It works offline from disk. The same ablation gives the same bytes but for its section on speed, which tells what
+``timing.jsonl`` of its groups does: no clock is read, no random ids are drawn.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any
 
 from posenc_jax.drawing.document import document
 from posenc_jax.drawing.interactive import Figure
+from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
-from posenc_jax.drawing.text_table import NONE, TextTable
+from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import interactive, provenance, tables
+from posenc_jax.report.speed import speed_table
 from posenc_jax.results.summary import Summary, TaskSummary
 
 
@@ -33,6 +36,7 @@ def page(summary: Summary) -> str:
         _header(summary),
         *(_task_section(task, style) for task in summary.tasks),
         _comparison_section(summary),
+        _speed_section(summary, style),
         _provenance_section(summary),
         _config_section(summary),
         _citation_section(summary),
@@ -157,6 +161,11 @@ def _comparison_section(summary: Summary) -> str:
     if not summary.size_note:
         return ""
     return f'<h2 id="published">What differs from the published setting</h2><p>{escape(summary.size_note)}</p>'
+
+
+def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
+    table = speed_table(summary)
+    return f'<h2 id="speed">Speed</h2>{_table(table, style)}' if table.entries else ""
 
 
 def _provenance_section(summary: Summary) -> str:

@@ -10,7 +10,8 @@ import textwrap
 
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import escaped
-from posenc_jax.drawing.text_table import NONE, TextTable, latex_table, markdown_table, narrowed, text
+from posenc_jax.drawing.quantities import NONE
+from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, narrowed, text
 from posenc_jax.report.provenance import alarms, code_table, statement
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.published import PublishedResult

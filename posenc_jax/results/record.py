@@ -15,6 +15,7 @@ from typing import Any, Literal
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.results.shape import ABLATION, ROW
+from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.shapes import Json, problem
 
 Cell = tuple[str, str]  # (task_label, label)
@@ -62,6 +63,7 @@ class Record:
       ranges: cell -> length -> one of `RANGES`.
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name.
+      timings: cell -> what it took, where that was written down.
     """
 
     directory: Path
@@ -71,6 +73,7 @@ class Record:
     ranges: dict[Cell, dict[int, Range]]
     settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
     skipped: list[str]
+    timings: dict[Cell, Timing]
 
 
 def read_record(directory: Path | str) -> Record:
@@ -119,7 +122,14 @@ def read_record(directory: Path | str) -> Record:
             f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
             "Run the ablation (again) on this directory; it resumes."
         )
-    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped)
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, _timings(directory, cells))
+
+
+def _timings(directory: Path, cells: dict[Cell, Json]) -> dict[Cell, Timing]:
+    """Of the cells whose directories lie in this one."""
+    names = {cell: Path(record.get("directory") or "") for cell, record in cells.items()}
+    found = {cell: read_timing(directory / name) for cell, name in names.items() if name.name == str(name) != ".."}
+    return {cell: timing for cell, timing in found.items() if timing is not None}
 
 
 def _read_info(directory: Path) -> tuple[dict[str, Any], bool]:

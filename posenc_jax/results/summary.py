@@ -16,6 +16,7 @@ from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
 from posenc_jax.results.published import PublishedResult
 from posenc_jax.results.record import Range
+from posenc_jax.results.timing import Timing
 from posenc_jax.statistics import Interval, PairedDifference
 
 
@@ -51,6 +52,7 @@ class CellSummary:
       difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
         where there is no baseline.
       every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
+      timing: what it took beside what was planned, or None.
       asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
     """
 
@@ -80,6 +82,7 @@ class CellSummary:
     published: tuple[PublishedResult, ...]
     every_score: EveryScore
     positions: tuple[PositionRange, ...]
+    timing: Timing | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -173,6 +173,7 @@ def _measure(
             {seed: replica.every_score for seed, replica in finished.items()}, asked, within, beyond, lengths
         ),
         positions=read_position_ranges(cell, chosen, position_length, asked, set(finished)),
+        timing=record.timings.get((cell["task_label"], cell["label"])),
     )
 
 

@@ -37,15 +37,21 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import Log, append_rows, locked, sealed_line
+from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.state import abstract_state, count_parameters, misfit
 from posenc_jax.runs.supply import Supply, load_data
+from posenc_jax.runs.targets import target_here
+from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.generation import CHUNK, decode_chunk
-from posenc_jax.training.replicas import Program, group_size_for, make_mesh, mode_of, place, stack
+from posenc_jax.training.layout import in_one_memory, layout_of
+from posenc_jax.training.operations import of_chunk, of_length, of_validation
+from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
 
@@ -90,7 +96,7 @@ def run(
             reporter.note(f"{directory} is already complete: nothing to do")
             return results(directory, config)
         engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
-        for group in plan(directory, config, group_size_for(config.execution, len(missing))):
+        for group in plan(directory, config, layout_of(config, len(missing), devices_with_memory()).size):
             if not (group.directory / "result.json").exists():
                 engine.run_group(group)
     return results(directory, config)
@@ -107,6 +113,7 @@ class Engine:
         self.stop = stop
         self.data = data
         self.supply = Supply(config, data)
+        self.plan = plan_of(config, target_here())
         self._programs: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
@@ -115,15 +122,22 @@ class Engine:
         remove_unfinished(group.directory)
         now = environment() | {"mode": mode_of(self.config.execution), "own": digests(self.config)}
         bit_exact = record_environment(group, now, self.reporter.note)
+        timings = self._timings(group)
+        timings.planned()
         with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
             try:
-                state, log = self._train(group, checkpoints)
+                with timings.phase("train") as meter:
+                    state, log = self._train(group, checkpoints, meter)
             finally:
                 self.supply.close()
         result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
         write_atomically(group.directory / "result.json", sealed_line(result))
 
-    def _train(self, group: Group, checkpoints: Checkpoints) -> tuple[Any, Log]:
+    def _timings(self, group: Group) -> Timings:
+        mesh = make_mesh(self.config.execution, group.size)
+        return Timings(group.directory, self.plan, len(group.replicas), mesh.size)
+
+    def _train(self, group: Group, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
         restored = checkpoints.restore(
             abstract_state(config, group.size), set_aside=True, misfit=functools.partial(misfit, group)
@@ -143,12 +157,15 @@ class Engine:
             state, fed = place(state, mesh), self.supply.feed(seeds, step)
             self._trainer(group, mesh, state, fed)
             self.reporter.advance(0)
+        work = self.plan.step * (training.steps_at_once * len(group.replicas))
         while step < training.steps and alive:
-            state, metrics = self._trainer(group, mesh, state, fed)(state, self.supply.arrays(mesh), fed)
-            step += training.steps_at_once
-            if step < training.steps:  # while the devices compute
-                fed = self.supply.feed(seeds, step)
-            metrics = jax.tree.map(np.asarray, metrics)
+            program = self._trainer(group, mesh, state, fed)
+            with meter.running(work, training.steps_at_once):
+                state, metrics = program(state, self.supply.arrays(mesh), fed)
+                step += training.steps_at_once
+                if step < training.steps:  # while the devices compute
+                    fed = self.supply.feed(seeds, step)
+                metrics = jax.tree.map(np.asarray, metrics)
             alive = bool((metrics["diverged_at"] < 0).any())
             refuse_foreign_tokens(config.task, metrics)
             rows = []
@@ -232,11 +249,16 @@ class Engine:
         """(length, the scores of every replica) of a placed group state, for each length; and what was decoded, a row
         for each example and replica (with `Evaluation.decoded_examples`).
         """
+        timings = self._timings(group)
+        with timings.phase("evaluate") as meter, timings.phase("decode") as writing:
+            return self._evaluate(group, state, lengths, meter, writing)
+
+    def _evaluate(
+        self, group: Group, state: Any, lengths: tuple[int, ...], meter: Meter, writing: Meter
+    ) -> tuple[list[tuple[int, list[Json]]], list[Json]]:
         config = self.config
         mesh = make_mesh(config.execution, group.size)
-        at_once = mesh.shape["replica"] if jax.default_backend() == "cpu" else 1
-        if mode_of(config.execution) == "vmap":
-            at_once *= group.size // mesh.shape["replica"]
+        _, at_once = in_one_memory(config.execution, group.size, devices_here())
         replicas = {"params": state["params"], "seed": state["seed"]}
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
         found, lines = [], []
@@ -246,10 +268,11 @@ class Engine:
             self.reporter.advance(0)
             for length in bucket.lengths:
                 shared = (np.int32(length), self.supply.arrays(mesh))
-                sums = jax.tree.map(np.asarray, program(replicas, shared))
+                with meter.running(of_length(config, length, at_once) * len(group.replicas)):
+                    sums = jax.tree.map(np.asarray, program(replicas, shared))
                 scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
                 if config.evaluation.decoded_examples:
-                    texts = self._decode(group, replicas, length)
+                    texts = self._decode(group, replicas, length, writing)
                     for own, (seed, rate), written in zip(scores, group.replicas, texts):
                         own |= text_scores(config, written)
                         lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
@@ -260,7 +283,7 @@ class Engine:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
 
-    def _decode(self, group: Group, replicas: Any, length: int) -> list[list[Json]]:
+    def _decode(self, group: Group, replicas: Any, length: int, meter: Meter) -> list[list[Json]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
         assert self.data is not None
         config, mesh = self.config, make_mesh(self.config.execution, group.size)
@@ -277,7 +300,8 @@ class Engine:
                 replicas,
                 shared,
             )
-            tokens = np.asarray(program(replicas, shared))
+            with meter.running(of_chunk(config, length) * len(group.replicas)):
+                tokens = np.asarray(program(replicas, shared))
             for i, lines in enumerate(written):
                 for row, number in enumerate(there[start : start + CHUNK]):
                     output = self.data.tokenizer.decode(tokens[i, row].tolist())
@@ -294,7 +318,9 @@ class Engine:
             replicas,
             shared,
         )
-        return jax.tree.map(np.asarray, program(replicas, shared))
+        work = of_validation(self.config) * len(group.replicas)
+        with self._timings(group).phase("validate") as meter, meter.running(work):
+            return jax.tree.map(np.asarray, program(replicas, shared))
 
     def _program(
         self,

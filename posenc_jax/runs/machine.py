@@ -7,6 +7,9 @@ from pathlib import Path
 
 import jax
 
+from posenc_jax.training.layout import Devices
+from posenc_jax.training.replicas import devices_here
+
 _GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -26,6 +29,17 @@ def device_memory() -> int | None:
     device = jax.devices()[0]
     stats = None if device.platform == "cpu" else device.memory_stats()
     return None if stats is None else stats.get("bytes_limit")
+
+
+def devices_with_memory() -> Devices:
+    """The devices of this process, with the memory that they share on CPU and that each has elsewhere."""
+    return devices_here(host_memory() if jax.default_backend() == "cpu" else device_memory())
+
+
+def bytes_in_words(count: int) -> str:
+    """Bytes in the unit in which they have one to three digits before the point."""
+    power = min(max(len(str(count)) - 1, 3) // 3, 6)
+    return f"{count / 1000**power:.3g} {('kB', 'MB', 'GB', 'TB', 'PB', 'EB')[power - 1]}"
 
 
 def _limits(groups: Path, of_process: Path) -> list[int]:

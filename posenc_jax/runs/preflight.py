@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jax
-
 from posenc_jax.config import Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.machine import device_memory, host_memory
+from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
 from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
-from posenc_jax.training.memory import Memory, memory_of
-from posenc_jax.training.replicas import check_devices, group_size_for, in_one_memory
+from posenc_jax.training.layout import Devices, layout_of, memory_in_group
+from posenc_jax.training.memory import Memory
+from posenc_jax.training.replicas import check_devices
 
 
 def check_run(config: Run) -> None:
@@ -40,44 +39,41 @@ def check_memory(config: Run, *, trained: bool = False) -> None:
     """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has; of one that is
     ``trained`` to measure it.
     """
-    host, device = host_memory(), device_memory()
+    found = shortage(config, devices_with_memory(), host=host_memory(), device=device_memory(), trained=trained)
+    if found is not None:
+        raise RefusedError(found)
+
+
+def shortage(
+    config: Run, devices: Devices, *, host: int | None, device: int | None, trained: bool = False
+) -> str | None:
+    """What a run lacks on these devices and which field to lower, in a line; None where all fits.
+
+    Args:
+      host, device: bytes of the machine's memory, and of an accelerator's; None where nobody tells, or there is none.
+      trained: whether the run is only measured.
+    """
 
     def lacking(run: Run) -> tuple[Memory, int, str] | None:
-        memory = memory_here(run)
+        memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         computing = memory.state + memory.measuring if trained else memory.peak
-        on_host = memory.checkpoint + (computing if jax.default_backend() == "cpu" else 0)
+        on_host = memory.checkpoint + (computing if devices.on_cpu else 0)
         if host is not None and on_host > host:
-            return memory, on_host, f"this machine has {_size(host)}"
+            return memory, on_host, f"this machine has {bytes_in_words(host)}"
         if device is not None and computing > device:
-            return memory, computing, f"its accelerator has {_size(device)}"
+            return memory, computing, f"its accelerator has {bytes_in_words(device)}"
         return None
 
     found = lacking(config)
     if found is None:
-        return
+        return None
     memory, needed, limit = found
     part, size = memory.largest
-    takes = f"takes about {_size(needed)} of memory ({part}: {_size(size)}), and {limit}"
+    takes = f"takes about {bytes_in_words(needed)} of memory ({part}: {bytes_in_words(size)}), and {limit}"
     cell, field = f"{config.table} {config.label}", too_large(config, lambda run: lacking(run) is None)
     if field is None:
-        raise RefusedError(f"{cell} {takes}; no single setting is to blame: lower several")
-    raise RefusedError(
-        f"{field.field} = {field.value} is too large: {cell} {takes}; lower it to {field.largest} or less"
-    )
-
-
-def memory_here(run: Run) -> Memory:
-    """What the run takes on the devices of this process."""
-    execution = run.execution
-    held, at_once = in_one_memory(execution, group_size_for(execution, len(run.replicas)))
-    apart = jax.default_backend() != "cpu"  # devices have memories of their own
-    return memory_of(run, held, at_once, data=execution.data if apart else 1, model=execution.model if apart else 1)
-
-
-def _size(count: int) -> str:
-    """Bytes in the unit in which they have one to three digits before the point."""
-    power = min(max(len(str(count)) - 1, 3) // 3, 6)
-    return f"{count / 1000**power:.3g} {('kB', 'MB', 'GB', 'TB', 'PB', 'EB')[power - 1]}"
+        return f"{cell} {takes}; no single setting is to blame: lower several"
+    return f"{field.field} = {field.value} is too large: {cell} {takes}; lower it to {field.largest} or less"
 
 
 def _check_source(source: Path, config: Run) -> None:

@@ -19,10 +19,12 @@ from posenc_jax.config import Run, Training
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.preflight import check_memory, check_run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import Supply
-from posenc_jax.training.replicas import Program, group_size_for, make_mesh, place, stack
+from posenc_jax.training.layout import layout_of
+from posenc_jax.training.replicas import Program, make_mesh, place, stack
 from posenc_jax.training.step import init_params, init_state, train_call
 
 GAIN = 0.03
@@ -129,7 +131,7 @@ class _Trial:
 
     def __init__(self, run: Run, data: Any) -> None:
         self.run, self.training = run, run.training
-        size = group_size_for(run.execution, len(run.replicas))
+        size = layout_of(run, len(run.replicas), devices_with_memory()).size
         group = list(itertools.islice(itertools.cycle(run.replicas), size))
         self.seeds = [seed for seed, _ in group]
         self.mesh = make_mesh(run.execution, size)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.drawing.markdown import code, grid
-from posenc_jax.drawing.text_table import NONE, TextTable, narrowed, text
+from posenc_jax.drawing.quantities import NONE
+from posenc_jax.drawing.text_table import TextTable, narrowed, text
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 

@@ -30,12 +30,12 @@ import jax
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
-from posenc_jax.data.text.base import TextTask
 from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.sizes import hidden_width, key_width, num_parameters
+from posenc_jax.training.batches import Batch, batch_of_length, decoder_width, training_batch
 from posenc_jax.training.generation import CHUNK, new_tokens
 from posenc_jax.training.step import buckets
 
@@ -104,7 +104,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     """
     parameters, training = parameters_of(run), run.training
     rows = -(-training.batch_size // (training.microbatches * data))
-    batch = _training_batch(run, rows)
+    batch = training_batch(run, rows)
     tokens = training.batch_size * (batch.tokens // rows)
     own = parameters // model
     return Memory(
@@ -125,9 +125,15 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
 
 def parameters_of(run: Run) -> int:
     """Parameters of one replica."""
-    task, dims = run.task, run.dims
-    total = num_parameters(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
-    for stack in STACKS[task.model_kind]:
+    task = run.task
+    common = num_parameters(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
+    return common + encoding_parameters_of(run)
+
+
+def encoding_parameters_of(run: Run) -> int:
+    """Of them, those of the encodings."""
+    total, dims = 0, run.dims
+    for stack in STACKS[run.task.model_kind]:
         for element, seen in dims_seen(getattr(run.slots, stack), dims).items():
             total += _own_parameters(element, seen) * (dims.num_layers if element.per_layer else 1)
     return total
@@ -139,57 +145,14 @@ def _own_parameters(element: PositionalEncoding, dims: Dims) -> int:
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Batch:
-    """Rows that are computed together: ``width`` places each, and ``decoder_width`` for an encoder-decoder (else 0);
-    ``pooled`` have one target each.
-    """
-
-    rows: int
-    width: int
-    decoder_width: int
-    pooled: bool
-
-    @property
-    def tokens(self) -> int:
-        return self.rows * (self.width + self.decoder_width)
-
-    @property
-    def targets(self) -> int:
-        return self.rows * (1 if self.pooled else self.decoder_width or self.width)
-
-    @property
-    def attended(self) -> dict[str, int]:
-        """Pairs of places of each kind of attention."""
-        if not self.decoder_width:
-            return {"encoder": self.rows * self.width**2, "decoder": self.rows * self.width**2}
-        return {
-            "encoder": self.rows * self.width**2,
-            "decoder": self.rows * self.decoder_width**2,
-            "cross": self.rows * self.width * self.decoder_width,
-        }
-
-
-def _training_batch(run: Run, rows: int) -> _Batch:
-    task, pooled = run.task, run.model.pooling is not None
-    if isinstance(task, TextTask):
-        return _Batch(rows, task.row, task.row if task.model_kind == "encoder_decoder" else 0, pooled)
-    longest = task.train_lengths[-1]
-    return _Batch(rows, task.width(longest), _decoder_width(run, longest), pooled)
-
-
-def _decoder_width(run: Run, length: int) -> int:
-    return run.task.decoder_width(length) if run.task.model_kind == "encoder_decoder" else 0
-
-
-def _activations(run: Run, batch: _Batch) -> int:
+def _activations(run: Run, batch: Batch) -> int:
     model = run.model
     hidden = (4 if model.activation == "gelu" else 2) * hidden_width(model)
     layer = batch.tokens * (11 * model.d_model + hidden) + 5 * batch.rows * batch.decoder_width * model.d_model
     return model.num_layers * layer + 2 * batch.tokens * model.d_model
 
 
-def _attention(run: Run, batch: _Batch) -> int:
+def _attention(run: Run, batch: Batch) -> int:
     total = 0
     for stack in STACKS[run.task.model_kind]:
         arrays = sum(3 + more for more in _more_arrays(run, stack))
@@ -211,12 +174,11 @@ def _drawn(run: Run, rows: int) -> int:
 def _evaluation(run: Run, at_once: int) -> int:
     model, most = run.model, 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
-        width, decoder_width = run.task.width(bucket.max_length), _decoder_width(run, bucket.max_length)
-        batch = _Batch(bucket.chunk, width, decoder_width, model.pooling is not None)
+        batch = batch_of_length(run, bucket.chunk, bucket.max_length)
         attended = max(
             (1 + max(_more_arrays(run, stack))) * batch.attended[stack] for stack in STACKS[run.task.model_kind]
         )
-        tokens = bucket.chunk * max(width, decoder_width)
+        tokens = bucket.chunk * max(batch.width, batch.decoder_width)
         most = max(
             most,
             tokens * (2 * model.d_model + 5 * hidden_width(model) // 2),
@@ -233,7 +195,7 @@ def _scores(run: Run, at_once: int) -> int:
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
         width = task.width(bucket.max_length)
-        targets = 1 if run.model.pooling is not None else _decoder_width(run, bucket.max_length) or width
+        targets = 1 if run.model.pooling is not None else decoder_width(run, bucket.max_length) or width
         sums = jax.eval_shape(
             task.extra_sums,
             jax.ShapeDtypeStruct((bucket.chunk, targets, task.num_classes), "float32"),

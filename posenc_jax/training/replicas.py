@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,73 +12,42 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Execution
+from posenc_jax.training.layout import Devices, check_mesh, mode_on, rows_of
 from posenc_jax.training.sharding import state_shardings
+
+
+def devices_here(memory: int | None = None) -> Devices:
+    """The devices of this process, each with ``memory`` bytes."""
+    return Devices(len(jax.devices()), jax.default_backend() == "cpu", memory)
 
 
 def mode_of(execution: Execution) -> str:
     """The mode that "auto" stands for here."""
-    if execution.mode != "auto":
-        return execution.mode
-    alone = execution.data * execution.model == 1
-    return "devices" if alone and jax.default_backend() == "cpu" else "vmap"
+    return mode_on(execution, on_cpu=jax.default_backend() == "cpu")
 
 
 def check_devices(execution: Execution) -> None:
-    """Refuses (ValueError) an execution that needs more devices than there are, or other processes' devices."""
+    """Refuses (ValueError) an execution that these devices cannot serve, or other processes' devices."""
     if jax.process_count() > 1:
         raise ValueError(
             f"{jax.process_count()} processes share their devices (jax.distributed), and a run is of one process: "
             "start each process alone, with seeds and a directory of its own"
         )
-    asked = execution.data * execution.model
-    if asked > len(jax.devices()):
-        raise ValueError(
-            f"execution.data x execution.model = {asked} devices are asked for, {len(jax.devices())} are there: lower "
-            "them, or run where there are more"
-        )
+    check_mesh(execution, devices_here())
 
 
 def make_mesh(execution: Execution, group_size: int) -> Mesh:
     """Devices as (replica, data, model): as many rows of ``data x model`` devices as divide the group."""
     check_devices(execution)
-    devices, per_replica = jax.devices(), execution.data * execution.model
-    rows = max(n for n in range(1, most_rows(execution) + 1) if group_size % n == 0)
-    grid = np.asarray(devices[: rows * per_replica]).reshape(rows, execution.data, execution.model)
-    return Mesh(grid, ("replica", "data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
+    rows = rows_of(execution, group_size, devices_here())
+    return mesh_of(jax.devices(), execution, rows)
 
 
-def most_rows(execution: Execution) -> int:
-    """Rows of ``data x model`` devices that replicas can lie on."""
-    return 1 if mode_of(execution) == "map" else max(1, len(jax.devices()) // (execution.data * execution.model))
-
-
-def in_one_memory(execution: Execution, group_size: int) -> tuple[int, int]:
-    """How many replicas of a group one memory holds, and how many of them are computed at once: the host's memory,
-    which all its devices share, or that of an accelerator.
-    """
-    rows = make_mesh(execution, group_size).shape["replica"]
-    held = group_size // rows
-    at_once = held if mode_of(execution) == "vmap" else 1
-    return (group_size, rows * at_once) if jax.default_backend() == "cpu" else (held, at_once)
-
-
-def group_size_for(execution: Execution, replicas: int) -> int:
-    """How many replicas a group has when ``replicas`` of them are to be trained: as many as end soonest, with the
-    fewest spares.
-
-    At most ``execution.group_size`` of them (default: one for each row of devices in "devices" and "map", all in
-    "vmap"), in groups of equal size, with equally many on each row. In "devices" a group lies on two devices at least
-    where there are two: a program on one alone is compiled differently, and differs in the last bits.
-    """
-    rows = most_rows(execution)
-    limit = execution.group_size or (replicas if mode_of(execution) == "vmap" else rows)
-    groups = -(-replicas // limit)
-    size = -(-replicas // groups)
-    on_each = -(-size // rows)
-    used = -(-size // on_each)
-    if mode_of(execution) == "devices":
-        used = max(used, min(rows, 2))
-    return on_each * used
+def mesh_of(devices: Sequence[Any], execution: Execution, rows: int) -> Mesh:
+    """The first of these devices as ``rows`` x data x model."""
+    grid = np.asarray(devices[: rows * execution.data * execution.model])
+    shape = (rows, execution.data, execution.model)
+    return Mesh(grid.reshape(shape), ("replica", "data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
 
 
 def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> Callable[..., Any]:
@@ -100,6 +69,32 @@ def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> C
     return jax.shard_map(one_by_one, mesh=mesh, in_specs=(each, each, P()), out_specs=each, check_vma=False)
 
 
+def lowered(
+    fn: Callable[..., Any],
+    execution: Execution,
+    mesh: Mesh,
+    replicas: Any,
+    shared: Any,
+    *,
+    fed: Any = None,
+    donate: bool = False,
+) -> tuple[Any, tuple[Any, Any]]:
+    """The program of ``fn(replica, fed, shared)`` over a mesh, not compiled yet, and where the last two lie."""
+    per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
+    in_shardings = (
+        state_shardings(replicas, mesh),
+        jax.tree.map(lambda _: per_replica, fed),
+        jax.tree.map(lambda _: whole, shared),
+    )
+    over = over_replicas(fn, execution, mesh)
+    jitted = jax.jit(over, in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
+    if donate:  # the state comes back where it was, so that the next call takes it as it is
+        out = jax.eval_shape(jitted, replicas, fed, shared)
+        out_shardings = (in_shardings[0], *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]))
+        jitted = jax.jit(over, in_shardings=in_shardings, out_shardings=out_shardings, donate_argnums=(0,))
+    return jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))), in_shardings[1:]
+
+
 class Program:
     """A function of one replica, compiled once for all groups of a cell."""
 
@@ -116,29 +111,8 @@ class Program:
         donate: bool = False,
     ) -> None:
         self.name = name
-        per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
-        in_shardings = (
-            state_shardings(replicas, mesh),
-            jax.tree.map(lambda _: per_replica, fed),
-            jax.tree.map(lambda _: whole, shared),
-        )
-        jitted = jax.jit(
-            over_replicas(fn, execution, mesh), in_shardings=in_shardings, donate_argnums=(0,) if donate else ()
-        )
-        if donate:  # the state comes back where it was, so that the next call takes it as it is
-            out = jax.eval_shape(jitted, replicas, fed, shared)
-            out_shardings = (
-                in_shardings[0],
-                *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]),
-            )
-            jitted = jax.jit(
-                over_replicas(fn, execution, mesh),
-                in_shardings=in_shardings,
-                out_shardings=out_shardings,
-                donate_argnums=(0,),
-            )
-        self._shardings = in_shardings[1:]
-        self._compiled = jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))).compile()
+        program, self._shardings = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
+        self._compiled = program.compile()
 
     def hlo(self) -> str:
         """The compiled program as text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 
 import pytest
@@ -14,6 +15,8 @@ from posenc_jax.runs.directory import complete, group_directories, plan, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.training import replicas
+from posenc_jax.training.layout import Devices, laid_out, layout_of, rows_of
+from posenc_jax.training.memory import memory_of
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_a_group_that_was_moved_away_is_trained_anew(tmp_path):
         (64, Execution("devices"), 100, 50, 50),
         (1, Execution("vmap"), 4, 4, 1),
         (8, Execution("vmap"), 4, 4, 4),
-        (8, Execution("vmap", group_size=10), 40, 10, 5),
+        (8, Execution("vmap", group_size=10), 40, 8, 8),  # five rounds of one each; tens would lie two on each of five
         (8, Execution("vmap", group_size=10), 4, 4, 4),
         (8, Execution("vmap"), 40, 40, 8),
         (8, Execution("vmap", data=2, model=2), 4, 4, 2),
@@ -105,11 +108,29 @@ def test_a_group_that_was_moved_away_is_trained_anew(tmp_path):
         (8, Execution("map", group_size=3), 4, 2, 1),
     ],
 )
-def test_groups_end_soonest_with_the_fewest_spares(monkeypatch, devices, execution, asked, size, used):
-    monkeypatch.setattr(replicas.jax, "devices", lambda: list(range(devices)))
-    found = replicas.group_size_for(execution, asked)
-    rows = max(n for n in range(1, replicas.most_rows(execution) + 1) if found % n == 0)
-    assert (found, rows) == (size, used)
+def test_groups_end_soonest_with_the_fewest_spares(devices, execution, asked, size, used):
+    there = Devices(devices, on_cpu=execution.mode == "devices")
+    found = laid_out(execution, asked, there)
+    assert (found.size, found.rows) == (size, used) == (size, rows_of(execution, size, there))
+    assert found.groups * found.size - asked == found.spares < max(found.rows, 2)
+
+
+def test_an_accelerator_holds_as_many_as_its_memory_does():
+    """Where the run leaves the size of a group open; one where it does not hold one, which is refused elsewhere."""
+    one = memory_of(CONFIG, 1, 1).peak
+    many = dataclasses.replace(CONFIG, seeds=tuple(range(40)))
+
+    def sizes(memory, count=4, **execution):
+        run = dataclasses.replace(many, execution=Execution("vmap", **execution))
+        found = layout_of(run, 40, Devices(count, on_cpu=False, memory=memory))
+        return found.size, found.groups, found.on_each
+
+    assert sizes(None) == sizes(100 * one) == (40, 1, 10)
+    three = memory_of(CONFIG, 3, 3).peak
+    assert sizes(three, 1) == (2, 20, 2)  # 14 groups of three would end later, with two spares
+    assert sizes(three) == (8, 5, 2)
+    assert sizes(one - 1) == (4, 10, 1)
+    assert sizes(one - 1, group_size=40) == (40, 1, 10)
 
 
 def test_a_run_of_several_processes_is_refused_before_anything_is_written(tmp_path, monkeypatch):

@@ -78,4 +78,4 @@ def test_an_accelerator_has_a_memory_of_its_own(monkeypatch):
     ("count", "text"), [(999, "0.999 kB"), (1000, "1 kB"), (12_345_678, "12.3 MB"), (10**24, "1e+06 EB")]
 )
 def test_sizes_as_people_read_them(count, text):
-    assert preflight._size(count) == text
+    assert machine.bytes_in_words(count) == text

@@ -1,0 +1,231 @@
+"""``posenc plan CONFIG``: what a run or an ablation will take, before anything is rented."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.session import load_config, prepare_jax
+from posenc_jax.config import Ablation, Run
+from posenc_jax.drawing.plain import short
+from posenc_jax.drawing.quantities import count, duration
+from posenc_jax.drawing.text_table import TextTable, text
+
+if TYPE_CHECKING:
+    from posenc_jax.runs.plan import Plan
+    from posenc_jax.runs.targets import Target
+
+DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
+USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [overrides]
+
+{DESCRIPTION}
+Nothing is written either, and it takes seconds on any machine. Exit code 1: something does not fit.
+
+  --target T       h100, h100:4, v5e:2x2 ...: a chip, and how many (default: the devices of this machine)
+  --utilisation U  the part of the peak that hours are told by, above 0 and up to 1 (default 0.3)
+
+Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    return guarded(lambda: _plan(arguments[0], arguments[1:]))
+
+
+def _plan(config_file: str, options: list[str]) -> int:
+    name, rest = _taken(options, "--target")
+    portion, overrides = _taken(rest, "--utilisation")
+    utilisation = _utilisation(portion)
+    config = load_config(config_file, (Run, Ablation), "plan")
+    if overrides:
+        config = _overridden(config, overrides, f"posenc plan {config_file}")
+    target = _target(name)
+    from posenc_jax.runs.plan import UTILISATION, plan_of
+
+    runs = [config] if isinstance(config, Run) else list(config.runs)
+    plans = [plan_of(run, target, utilisation or UTILISATION) for run in runs]
+    width = shutil.get_terminal_size((100, 24)).columns
+    tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
+    print("\n".join(text(table, width) for table in tables))
+    lacking = [plan.shortage for plan in plans if plan.shortage is not None]
+    for line in lacking:
+        print(f"does not fit: {line}")
+    return 1 if lacking else 0
+
+
+def _taken(options: list[str], name: str) -> tuple[str | None, list[str]]:
+    """The value of an option, or None, and the options without it."""
+    rest, value, left = [], None, iter(options)
+    for word in left:
+        if word == name:
+            value = next(left, None)
+            if value is None:
+                raise UsageError(f"{name} needs a value: `posenc plan --help` explains it")
+        elif word.startswith(f"{name}="):
+            value = word.removeprefix(f"{name}=")
+        else:
+            rest.append(word)
+    return value, rest
+
+
+def _utilisation(asked: str | None) -> float | None:
+    if asked is None:
+        return None
+    try:
+        value = float(asked)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise UsageError(f"--utilisation {short(asked)} must be a part of the peak, above 0 and up to 1, such as 0.3")
+    return value
+
+
+def _overridden(config: Any, overrides: list[str], program: str) -> Any:
+    from posenc_jax.cli.ablate import override_all
+    from posenc_jax.cli.overrides import override_run
+
+    if isinstance(config, Ablation):
+        return override_all(config, overrides, program)[0]
+    return override_run(config, overrides, program, DESCRIPTION).run
+
+
+def _target(name: str | None) -> Target:
+    from posenc_jax.runs import targets
+
+    if name is not None:
+        return targets.target(name)
+    prepare_jax()
+    return targets.target_here()
+
+
+def _of_run(plan: Plan) -> TextTable:
+    """Everything about one run, a line each."""
+    from posenc_jax.runs.machine import bytes_in_words
+    from posenc_jax.runs.plan import PHASES
+
+    layout, memory = plan.layout, plan.memory
+    part, largest = memory.largest
+    lines = [
+        ("replicas", f"{layout.replicas}, {_groups(plan)}"),
+        ("mode", layout.mode),
+        ("parameters", f"{plan.parameters:,} ({plan.encoding_parameters:,} of the encodings)"),
+        ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.places:,} tokens with padding"),
+        ("memory", f"{bytes_in_words(memory.peak)} of {_limit(plan)} (most: {part}, {bytes_in_words(largest)})"),
+        ("a checkpoint", f"{bytes_in_words(plan.checkpoint)}; {bytes_in_words(plan.checkpoints)} stay on disk"),
+    ]
+    for phase in PHASES:
+        work = plan.work[phase].operations * layout.replicas
+        if work:
+            lines.append((phase, f"{_operations(work)}, {duration(plan.seconds(phase))}"))
+    lines.append(("in all", f"{_operations(plan.operations)}, {duration(_seconds(plan.hours))}"))
+    return TextTable(
+        f"{plan.run.table} {plan.run.label} on {_where(plan)}", ("", "plan"), "ll", tuple(lines), _notes(plan)
+    )
+
+
+def _of_cells(plans: list[Plan]) -> TextTable:
+    """A line for each cell of an ablation, and their sum."""
+    from posenc_jax.runs.machine import bytes_in_words
+
+    sizes = ("parameters", "a step", "in all", "measuring", "memory", "checkpoints")
+    columns = ("cell", "replicas", *sizes, "time")
+    lines = [
+        (
+            f"{plan.run.table} {plan.run.label}",
+            f"{plan.layout.replicas} ({_short_groups(plan)})",
+            f"{plan.parameters:,}",
+            _operations(plan.step.operations),
+            _operations(plan.operations),
+            f"{100 * _measuring(plan) / plan.operations:.0f} %",
+            bytes_in_words(plan.memory.peak),
+            bytes_in_words(plan.checkpoints),
+            duration(_seconds(plan.hours)),
+        )
+        for plan in plans
+    ]
+    hours = [plan.hours for plan in plans]
+    lines.append(
+        (
+            "all",
+            str(sum(plan.layout.replicas for plan in plans)),
+            "",
+            "",
+            _operations(sum(plan.operations for plan in plans)),
+            f"{100 * sum(map(_measuring, plans)) / sum(plan.operations for plan in plans):.0f} %",
+            f"at most {bytes_in_words(max(plan.memory.peak for plan in plans))}",
+            bytes_in_words(sum(plan.checkpoints for plan in plans)),
+            duration(None if None in hours else 3600 * sum(h for h in hours if h is not None)),
+        )
+    )
+    align = "l" + "r" * (len(columns) - 1)
+    return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, align, tuple(lines), _notes(plans[0]))
+
+
+def _notes(plan: Plan) -> tuple[str, ...]:
+    """What the numbers stand on."""
+    chip, dtype = plan.target.chip, plan.run.model.dtype
+    notes = [
+        "Operations: the matrix products of the model, padding and masked pairs included, encodings' own work not.",
+        "Memory: of one device (on CPU of the machine), by the formula in training/memory.py; corpora apart.",
+    ]
+    if plan.peak is None:
+        notes.append(f"Time: not told, nobody has written down the peak of {chip.title}: see runs/targets.toml.")
+    else:
+        notes.append(
+            f"Time: at {100 * plan.utilisation:g} % of {plan.peak / 1e12:.3g} TFLOP/s a device in {dtype}, compiling "
+            "apart. Small models are slower on accelerators, whose programs then wait for each other's beginning."
+        )
+    if plan.target.hosts > 1:
+        notes.append(
+            f"{plan.target.name} is {plan.target.hosts} machines, and a run is of one process: start one on each, with "
+            "seeds and a directory of its own."
+        )
+    return tuple(notes)
+
+
+def _where(plan: Plan) -> str:
+    target = plan.target
+    each = "" if _on_cpu(plan) else " each"
+    return f"{target.name}: {target.count} x {target.chip.title}, {_limit(plan)}{each}"
+
+
+def _on_cpu(plan: Plan) -> bool:
+    return plan.target.chip.platform == "cpu"
+
+
+def _limit(plan: Plan) -> str:
+    from posenc_jax.runs.machine import bytes_in_words
+
+    memory = plan.target.chip.memory
+    return "an unknown memory" if memory is None else bytes_in_words(memory)
+
+
+def _groups(plan: Plan) -> str:
+    layout, used = plan.layout, plan.layout.rows * plan.run.execution.data * plan.run.execution.model
+    spares = f", {layout.spares} of them for nothing" if layout.spares else ""
+    one = layout.groups == 1
+    return (
+        f"{layout.groups} group{'' if one else 's one after the other'} of {layout.size} on {used} of "
+        f"{plan.target.count} devices{spares}"
+    )
+
+
+def _short_groups(plan: Plan) -> str:
+    layout = plan.layout
+    return f"{layout.groups} x {layout.size}{f', {layout.spares} spare' if layout.spares else ''}"
+
+
+def _measuring(plan: Plan) -> int:
+    return plan.operations - plan.work["train"].operations * plan.layout.replicas
+
+
+def _operations(operations: int) -> str:
+    return count(operations, "FLOP")
+
+
+def _seconds(hours: float | None) -> float | None:
+    return None if hours is None else 3600 * hours

@@ -1,0 +1,24 @@
+"""Quantities as people say them, their units on the same line."""
+
+from __future__ import annotations
+
+NONE = "-"
+"""An empty entry: nothing is known."""
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in the unit that people would say: ``4.2 min``."""
+    if seconds is None:
+        return NONE
+    for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= size:
+            return f"{seconds / size:.3g}\u00a0{unit}"
+    return f"{seconds:.2g}\u00a0s" if seconds >= 0.01 else "under\u00a00.01\u00a0s"
+
+
+def count(value: float, unit: str = "") -> str:
+    """A large number with three digits: ``1.33 TFLOP``."""
+    for size, prefix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}\u00a0{prefix}{unit}"
+    return f"{value:.3g}\u00a0{unit}".rstrip("\u00a0")

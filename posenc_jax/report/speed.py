@@ -1,0 +1,42 @@
+"""How fast the cells ran, beside what was planned: the one part of a report that depends on a clock."""
+
+from __future__ import annotations
+
+from posenc_jax.drawing.quantities import NONE, count, duration
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.results.summary import Summary
+from posenc_jax.results.timing import PHASES, Measured
+
+_NOTES = (
+    "Planned: what `posenc plan` says of these devices. Time: of all groups, compiling apart.",
+    "FLOP: the matrix products of the model, those of padding and masked pairs included; MFU: the part of the peak of "
+    "the devices that they reached (of a CPU: of 96 GFLOP/s a core).",
+)
+
+
+def speed_table(summary: Summary) -> TextTable:
+    """A line for each cell and phase that was timed; empty where nothing was."""
+    columns = ("task", "encoding", "phase", "planned", "took", "steps/s", "tokens/s", "FLOP/s", "MFU")
+    lines = []
+    for task in summary.tasks:
+        for cell in task.cells:
+            if cell.timing is None:
+                continue
+            for phase in PHASES:
+                if phase in cell.timing.measured:
+                    planned = cell.timing.planned.get(phase)
+                    lines.append(
+                        (task.task_label, cell.label, phase, duration(planned), *_of(cell.timing.measured[phase]))
+                    )
+    return TextTable("Speed", columns, "lll" + "r" * 6, tuple(lines), _NOTES)
+
+
+def _of(measured: Measured) -> tuple[str, ...]:
+    seconds = measured.seconds
+    return (
+        duration(seconds),
+        f"{measured.steps / seconds:.3g}" if measured.steps else NONE,
+        count(measured.tokens / seconds),
+        count(measured.operations / seconds),
+        NONE if measured.mfu is None else f"{100 * measured.mfu:.2g} %",
+    )

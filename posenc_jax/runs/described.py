@@ -1,0 +1,168 @@
+"""Programs of a run for devices that are only described: lowered by `jax.export`, or compiled by XLA for a chip that is
+not here, which says what fits and which kernels it chooses. Only times need the device itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from posenc_jax.config import Run
+from posenc_jax.data.text.base import TextTask
+from posenc_jax.encodings.base import Params
+from posenc_jax.models import Greedy, Streams, decode
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import abstract_state
+from posenc_jax.runs.targets import Target
+from posenc_jax.training.layout import layout_of
+from posenc_jax.training.replicas import lowered, mesh_of
+from posenc_jax.training.step import buckets, evaluate_length, model_of, train_call
+
+NAMES = ("train", "evaluate", "decode")
+_NEW_TOKENS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """What XLA says of one program on one device.
+
+    Attributes:
+      seconds: of compiling. arguments, temporaries, peak: bytes. operations: as XLA counts them, the body of a loop
+        once. custom_calls: kernel -> how often it is called.
+    """
+
+    seconds: float
+    arguments: int
+    temporaries: int
+    peak: int
+    operations: float
+    custom_calls: dict[str, int]
+
+
+def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], Any]]:
+    """Name of `NAMES` -> that program of one replica, a function of its state; "decode" of decoders only.
+
+    mesh: that of an execution whose batches or matrices are split.
+    """
+    if isinstance(run.task, TextTask):
+        raise RefusedError(f"{run.table} {run.label}: programs of a task on text are compiled with its corpus only")
+    (bucket,) = buckets(run, run.evaluation.lengths[-1:])
+
+    def evaluate(state: Any) -> Any:
+        return evaluate_length(run, bucket, state["params"], state["seed"], np.int32(bucket.max_length))
+
+    found = {"train": lambda state: train_call(run, mesh, state), "evaluate": evaluate}
+    if run.task.model_kind == "decoder_only":
+        found["decode"] = lambda state: _decoded(run, state["params"])
+    return found
+
+
+def _decoded(run: Run, params: Params) -> Any:
+    prompt, ids = jnp.ones((2, 3), jnp.int32), jnp.arange(2)
+    streams = Streams(positions=jax.random.key(0))
+    call: dict[str, Any] = dict(max_new_tokens=_NEW_TOKENS, eos=1, pad=0, example_ids=ids, streams=streams)
+    return decode(model_of(run, params), prompt, Greedy(), **call).tokens
+
+
+def exported(run: Run, platform: str) -> str:
+    """The programs of one replica, together, lowered for "cuda" or "tpu" without a compiler for it, as text."""
+    programs = functions(run)
+    state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), abstract_state(run, 1))
+    with traced_for(platform):
+        together = jax.jit(lambda state: [program(state) for program in programs.values()])
+        return str(jax.export.export(together, platforms=[platform])(state).mlir_module())
+
+
+def compiled(run: Run, target: Target, name: str) -> Compiled:
+    """One program of a group of the run, as its layout on a target has it.
+
+    Raises:
+      RefusedError: there is no compiler for the target here.
+    """
+    layout = layout_of(run, len(run.replicas), target.devices)
+    run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
+    mesh = mesh_of(_devices(target), run.execution, layout.rows)
+    split = run.execution.data * run.execution.model > 1
+    program = functions(run, mesh if split else None)[name]
+    state, begun = abstract_state(run, layout.size), time.perf_counter()
+    training = name == "train"
+    with traced_for(target.chip.platform):
+        found, _ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=training)
+        executable = found.compile()
+    memory, cost = executable.memory_analysis(), executable.cost_analysis()
+    calls = re.findall(r'custom_call_target="([^"]+)"', executable.as_text() or "")
+    arguments, temporaries = int(memory.argument_size_in_bytes), int(memory.temp_size_in_bytes)
+    return Compiled(
+        round(time.perf_counter() - begun, 1),
+        arguments,
+        temporaries,
+        arguments + temporaries + int(memory.output_size_in_bytes) - int(memory.alias_size_in_bytes),
+        float((cost or {}).get("flops", 0.0)),
+        {call: calls.count(call) for call in sorted(set(calls))},
+    )
+
+
+@contextlib.contextmanager
+def traced_for(platform: str) -> Iterator[None]:
+    """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed."""
+    real = jax.default_backend
+    jax.default_backend = lambda: "gpu" if platform == "cuda" else platform
+    try:
+        yield
+    finally:
+        jax.default_backend = real
+
+
+def _devices(target: Target) -> list[Any]:
+    """Devices as XLA's compiler for them sees them."""
+    from jax.experimental import topologies
+
+    chip = target.chip
+    try:
+        if chip.platform == "tpu":  # a single chip is one of a machine
+            shape = target.shape if target.count > 1 else "2x2"
+            return list(topologies.get_topology_desc(f"{chip.name}:{shape}", platform="tpu").devices)
+        described = topologies.get_topology_desc(
+            "", platform="cuda", target_config=_gpu(target), topology=f"1x{target.count}x1"
+        )
+        return list(described.devices)
+    except Exception as error:
+        package = "libtpu" if chip.platform == "tpu" else "jax[cuda12]"
+        raise RefusedError(
+            f"{target.name} cannot be compiled for here ({' '.join(str(error).split())[:200]}): install {package}, or "
+            "use scripts/compile_check, which does"
+        ) from error
+
+
+def _gpu(target: Target) -> str:
+    """A GpuTargetConfigProto as text: what is the same for all chips, and the entry of this one."""
+    chip = target.chip
+    common = {
+        "threads_per_block_limit": 1024,
+        "threads_per_warp": 32,
+        "threads_per_core_limit": 2048,
+        "shared_memory_per_block": 49152,
+        "registers_per_core_limit": 65536,
+        "registers_per_block_limit": 65536,
+        "block_dim_limit_x": 2147483647,
+        "block_dim_limit_y": 65535,
+        "block_dim_limit_z": 65535,
+        "device_memory_size": chip.memory,
+    }
+    return (
+        f'gpu_device_info {{ {_proto(common | chip.compiler)} }} platform_name: "CUDA" '
+        f'dnn_version_info {{ major: 9 minor: 8 }} device_description_str: "{chip.device_kinds[0]}"'
+    )
+
+
+def _proto(fields: dict[str, Any]) -> str:
+    return " ".join(f"{k} {{ {_proto(v)} }}" if isinstance(v, dict) else f"{k}: {v}" for k, v in fields.items())

@@ -1,0 +1,131 @@
+"""What a run will take, told before anything is rented, compiled or written: a pure function of its config and of the
+devices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from posenc_jax.config import Run
+from posenc_jax.runs.checkpoint import KEPT
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.preflight import shortage
+from posenc_jax.runs.targets import Target
+from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
+from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of
+from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
+
+UTILISATION = 0.3
+"""Of the peak, where nothing else is said: what matrices of a few hundred rows reach on CPUs; small models reach less
+on accelerators.
+"""
+
+PHASES = ("train", "validate", "evaluate", "decode")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a run takes on a target.
+
+    Attributes:
+      layout: its groups. parameters, encoding_parameters: of one replica.
+      step: one training step of one replica. work: phase -> that of one replica in the whole run.
+      memory: of one device (on CPU of the machine), by the formula of `memory_of`.
+      checkpoint: bytes of one checkpoint of a group. checkpoints: bytes of all that stay on disk.
+      utilisation: the part of the peak that hours are told by.
+      shortage: what does not fit and which field makes it fit, or None.
+    """
+
+    run: Run
+    target: Target
+    layout: Layout
+    parameters: int
+    encoding_parameters: int
+    step: Work
+    work: dict[str, Work]
+    memory: Memory
+    checkpoint: int
+    checkpoints: int
+    utilisation: float
+    shortage: str | None
+
+    @property
+    def peak(self) -> float | None:
+        """Operations a second of one device in the dtype of the model; None where nobody knows."""
+        return self.target.chip.peak.get(self.run.model.dtype)
+
+    @property
+    def operations(self) -> int:
+        """Of all replicas that are wanted."""
+        return sum(work.operations for work in self.work.values()) * self.layout.replicas
+
+    def seconds(self, phase: str) -> float | None:
+        """How long a phase of all groups takes: a row of devices does one replica after the other."""
+        if self.peak is None:
+            return None
+        execution = self.run.execution
+        speed = self.peak * self.utilisation * execution.data * execution.model
+        return self.layout.groups * self.layout.on_each * self.work[phase].operations / speed
+
+    @property
+    def hours(self) -> float | None:
+        """Of all phases."""
+        found = [self.seconds(phase) for phase in PHASES]
+        return None if None in found else sum(s for s in found if s is not None) / 3600
+
+
+def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
+    """The plan of a run on a target.
+
+    Raises:
+      RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target.
+    """
+    devices, training = target.devices, run.training
+    try:
+        check_mesh(run.execution, devices)
+    except ValueError as error:
+        raise RefusedError(f"{target.name}: {error}") from None
+    layout = layout_of(run, len(run.replicas), devices)
+    _, at_once = in_one_memory(run.execution, layout.size, devices)
+    lengths, step = run.evaluation.lengths, of_step(run)
+    # The last step is always validated.
+    validations = -(-training.steps // training.validate_every) if training.validate_every else 1
+    saved = -(-training.steps // training.checkpoint_every) if training.checkpoint_every else 1
+    parameters, encoding = parameters_of(run), encoding_parameters_of(run)
+    checkpoint = 3 * 4 * parameters * layout.size
+    on_cpu, memory = devices.on_cpu, devices.memory
+    return Plan(
+        run,
+        target,
+        layout,
+        parameters,
+        encoding,
+        step,
+        {
+            "train": step * training.steps,
+            "validate": of_validation(run) * validations,
+            "evaluate": sum((of_length(run, length, at_once) for length in lengths), Work()),
+            "decode": sum((of_decoding(run, length) for length in lengths), Work()),
+        },
+        memory_in_group(run, layout.size, devices),
+        checkpoint,
+        layout.groups * min(saved, KEPT) * checkpoint,
+        utilisation,
+        shortage(run, devices, host=memory if on_cpu else None, device=None if on_cpu else memory),
+    )
+
+
+def in_record(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON, to stand beside what is measured."""
+    return {
+        "target": plan.target.chip.title,
+        "devices": plan.target.count,
+        "utilisation": plan.utilisation,
+        "peak_per_device": plan.peak,
+        "operations_per_step": plan.step.operations,
+        "places_per_step": plan.step.places,
+        "operations": plan.operations,
+        "memory_bytes": plan.memory.peak,
+        "seconds": {phase: plan.seconds(phase) for phase in PHASES},
+    }

@@ -1,0 +1,80 @@
+"""What the phases of a group took, and how that compares with its plan: rows of ``timing.jsonl``, which no result
+depends on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.runs.files import append_rows
+from posenc_jax.runs.plan import Plan, in_record
+from posenc_jax.training.operations import Work
+
+
+class Meter:
+    """Adds up what one phase does and how long it takes, compiling apart."""
+
+    def __init__(self) -> None:
+        self.steps, self.work, self.seconds = 0, Work(), 0.0
+
+    @contextlib.contextmanager
+    def running(self, work: Work, steps: int = 0) -> Iterator[None]:
+        """The time of what is inside counts, and ``work`` where it ends without an error."""
+        begun = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - begun
+        self.work += work
+        self.steps += steps
+
+    def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
+        """What is written of it.
+
+        peak: operations a second of one device. ``mfu``: the part of the peak of all ``devices`` that was reached in
+        products of the model (Chowdhery et al. 2022), None where nobody knows the peak.
+        """
+        operations = self.work.operations / self.seconds
+        limit = None if peak is None else peak * devices
+        return {
+            "phase": phase,
+            "seconds": round(self.seconds, 3),
+            "steps": self.steps,
+            "replicas": replicas,
+            "devices": devices,
+            "tokens": self.work.places,
+            "operations": self.work.operations,
+            "steps_per_second": _rounded(self.steps / self.seconds) if self.steps else None,
+            "tokens_per_second": _rounded(self.work.places / self.seconds),
+            "flops_per_second": _rounded(operations),
+            "peak_flops_per_second": limit,
+            "mfu": None if limit is None else _rounded(operations / limit),
+            "time": time.time(),
+        }
+
+
+class Timings:
+    """Writes what a group's phases take. ``directory``: of the group. ``devices``: those that it lies on."""
+
+    def __init__(self, directory: Path, plan: Plan, replicas: int, devices: int) -> None:
+        self._file, self._plan, self._replicas, self._devices = directory / "timing.jsonl", plan, replicas, devices
+
+    def planned(self) -> None:
+        """Writes the plan of the run."""
+        append_rows(self._file, [{"plan": in_record(self._plan), "time": time.time()}])
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[Meter]:
+        """A meter whose row is written when the phase ends, also by a signal or an error."""
+        meter = Meter()
+        try:
+            yield meter
+        finally:
+            if meter.seconds > 0:
+                append_rows(self._file, [meter.row(name, self._replicas, self._devices, self._plan.peak)])
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,137 @@
+"""How replicas lie on devices, told without asking for any: the same for devices that are there and for those that are
+only described.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from posenc_jax.config import Execution, Run
+from posenc_jax.training.memory import Memory, memory_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """What a run is computed on.
+
+    Attributes:
+      count: devices of one kind. on_cpu: whether they are cores of one machine, which share its memory.
+      memory: bytes of each, or of all cores together; None where nobody tells.
+    """
+
+    count: int
+    on_cpu: bool
+    memory: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The groups of a run.
+
+    Attributes:
+      mode: as it is executed, never "auto". size: replicas of a group, spares included. groups: how many there are, one
+        after the other. replicas: those that are wanted. rows: rows of ``data x model`` devices that a group lies on.
+    """
+
+    mode: str
+    size: int
+    groups: int
+    replicas: int
+    rows: int
+
+    @property
+    def on_each(self) -> int:
+        """Replicas on each row."""
+        return self.size // self.rows
+
+    @property
+    def spares(self) -> int:
+        """Replicas that are computed for nothing."""
+        return self.groups * self.size - self.replicas
+
+
+def mode_on(execution: Execution, *, on_cpu: bool) -> str:
+    """The mode that "auto" stands for."""
+    if execution.mode != "auto":
+        return execution.mode
+    return "devices" if on_cpu and execution.data * execution.model == 1 else "vmap"
+
+
+def check_mesh(execution: Execution, devices: Devices) -> None:
+    """Refuses (ValueError) an execution that needs more devices than there are, or leaves accelerators over."""
+    asked = execution.data * execution.model
+    if asked > devices.count:
+        raise ValueError(
+            f"execution.data x execution.model = {asked} devices are asked for, {devices.count} are there: lower "
+            "them, or run where there are more"
+        )
+    if not devices.on_cpu and devices.count % asked:
+        raise ValueError(
+            f"execution.data x execution.model = {asked} does not divide the {devices.count} devices that are there: "
+            f"{devices.count % asked} would be idle; choose divisors"
+        )
+
+
+def most_rows_on(execution: Execution, devices: Devices) -> int:
+    """Rows of ``data x model`` devices that replicas can lie on."""
+    alone = mode_on(execution, on_cpu=devices.on_cpu) == "map"
+    return 1 if alone else max(1, devices.count // (execution.data * execution.model))
+
+
+def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each: int | None = None) -> Layout:
+    """The groups in which ``replicas`` of them end soonest, with the fewest groups, then spares.
+
+    A group has at most ``execution.group_size`` replicas (default: one for each row of devices in "devices" and "map",
+    any number in "vmap") and ``most_on_each`` on a row; all have the same size, with equally many on each row. A row
+    takes as long as it has replicas. In "devices" a group lies on two devices at least where there are two: a program
+    on one alone is compiled differently, and differs in the last bits.
+    """
+    mode, rows = mode_on(execution, on_cpu=devices.on_cpu), most_rows_on(execution, devices)
+    limit = execution.group_size or (replicas if mode == "vmap" else rows)
+    least = min(rows, 2) if mode == "devices" else 1
+    found = []
+    for used in range(least, max(least, min(rows, limit, replicas)) + 1):
+        for most in range(1, max(1, min(limit // used, most_on_each or limit, -(-replicas // used))) + 1):
+            groups = -(-replicas // (used * most))
+            on_each = -(-replicas // (used * groups))
+            layout = Layout(mode, used * on_each, groups, replicas, used)
+            found.append((groups * on_each, groups, layout.spares, used, layout))
+    return min(found, key=lambda one: one[:-1])[-1]
+
+
+def rows_of(execution: Execution, size: int, devices: Devices) -> int:
+    """As many rows of ``data x model`` devices as divide a group."""
+    return max(n for n in range(1, most_rows_on(execution, devices) + 1) if size % n == 0)
+
+
+def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[int, int]:
+    """How many replicas of a group one memory holds, and how many of them are computed at once: the host's memory,
+    which all cores share, or that of an accelerator.
+    """
+    rows = rows_of(execution, size, devices)
+    held = size // rows
+    at_once = held if mode_on(execution, on_cpu=devices.on_cpu) == "vmap" else 1
+    return (size, rows * at_once) if devices.on_cpu else (held, at_once)
+
+
+def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
+    """What a group of ``size`` replicas takes of one memory."""
+    held, at_once = in_one_memory(run.execution, size, devices)
+    split = {} if devices.on_cpu else {"data": run.execution.data, "model": run.execution.model}
+    return memory_of(run, held, at_once, **split)
+
+
+def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:
+    """As `laid_out`; in "vmap" on accelerators, where the run leaves the size of a group open, with as many on each as
+    its memory holds by `memory_of` (one where it does not hold one).
+    """
+    execution = run.execution
+    mode = mode_on(execution, on_cpu=devices.on_cpu)
+    if execution.group_size or mode != "vmap" or devices.on_cpu or devices.memory is None:
+        return laid_out(execution, replicas, devices)
+    limit, fitting, above = devices.memory, 1, replicas + 1
+    while above - fitting > 1:
+        middle = (fitting + above) // 2
+        needed = memory_of(run, middle, middle, data=execution.data, model=execution.model).peak
+        fitting, above = (middle, above) if needed <= limit else (fitting, middle)
+    return laid_out(execution, replicas, devices, fitting)

@@ -1,0 +1,89 @@
+"""``posenc plan``: what it prints, what it refuses, and that it writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.cli import main
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _at_home(monkeypatch, tmp_path):
+    """In the repository, whose configs have the names that are asked for."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def planned(capsys, *arguments):
+    code = main(["plan", *arguments])
+    done = capsys.readouterr()
+    return code, done.out, done.err
+
+
+def test_a_run(capsys):
+    code, out, err = planned(capsys, "configs/copy_rope.py", "--target", "h100:2", "--utilisation", "0.5")
+    assert (code, err) == (0, "")
+    assert out.startswith("rsc rope on h100:2: 2 x NVIDIA H100 SXM 80 GB, 84.9 GB each\n")
+    lines = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line)
+    assert lines["replicas"].strip() == "2, 1 group of 2 on 2 of 2 devices"
+    assert lines["parameters"].strip() == "101,969 (0 of the encodings)"
+    assert lines["train"].strip().startswith("431 GFLOP, ")
+    assert "Time: at 50 % of 67 TFLOP/s a device in float32" in out
+
+
+def test_an_ablation_with_overrides_has_a_line_for_each_cell_and_their_sum(capsys):
+    code, out, _ = planned(
+        capsys, "experiments/own_encoding/ablation.py", "--target=v6e:4x4", "--training.steps", "100"
+    )
+    assert code == 0
+    assert out.startswith("3 cells on v6e:4x4: 16 x Google TPU v6e, 33.6 GB each\n")
+    assert [line.split("  ")[0] for line in out.splitlines()[4:8]] == ["rsc nope", "rsc alibi", "rsc gaussian", "all"]
+    assert "v6e:4x4 is 4 machines, and a run is of one process: start one on each" in out
+
+
+def test_what_does_not_fit_ends_with_the_field(capsys):
+    code, out, _ = planned(
+        capsys, "configs/copy_rope.py", "--target", "v5e", "--training.batch-size", str(2**20), "--training.steps", "1"
+    )
+    assert code == 1
+    assert out.splitlines()[-1].startswith("does not fit: training.batch_size = 1048576 is too large: rsc rope takes ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("configs/copy_rope.py", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
+        (("configs/copy_rope.py", "--target"), "--target needs a value"),
+        (("configs/copy_rope.py", "--utilisation", "30"), "--utilisation 30 must be a part of the peak, above 0"),
+        (("configs/copy_rope.py", "--utilisation", "x"), "--utilisation x must be a part of the peak"),
+        (("configs/copy_rop.py",), "there is no config file configs/copy_rop.py; did you mean configs/copy_rope.py?"),
+        (("--target", "h100"), "the config file comes first, before --target"),
+        (
+            ("configs/copy_rope.py", "--target", "h100:3", "--execution.data", "2"),
+            "h100:3: execution.data x execution.model = 2 does not divide the 3 devices",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, line):
+    code, out, err = planned(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"posenc: {line}")
+    assert err.count("\n") == 1
+
+
+def test_nothing_is_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, _ = planned(capsys, str(ROOT / "configs/copy_rope.py"), "--target", "h100")
+    assert code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_its_own_help(capsys):
+    code, out, _ = planned(capsys, "--help")
+    assert code == 0
+    assert "--target T" in out
+    assert planned(capsys)[0] == 2

@@ -1,0 +1,95 @@
+"""Timings of cells as reports show them, and what is left out of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic_ablation import write_ablation
+
+from posenc_jax import report
+from posenc_jax.checksums import seal
+from posenc_jax.report.speed import speed_table
+from posenc_jax.results import read_record, summarise
+from posenc_jax.results.timing import Measured, read_timing
+
+PLAN = {"operations_per_step": 10, "memory_bytes": 20, "seconds": {"train": 90.0, "decode": None}}
+
+
+def phase(name, seconds, **changes):
+    row = {"phase": name, "seconds": seconds, "steps": 60, "tokens": 1200, "operations": 6000}
+    return row | {"peak_flops_per_second": 1000.0} | changes
+
+
+def write(directory, *rows, group=0):
+    folder = directory / f"group-{group:03d}"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [row if isinstance(row, str) else json.dumps(seal(row)) for row in rows]
+    (folder / "timing.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_groups_are_added_up(tmp_path):
+    write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, phase("train", 20.0))
+    write(tmp_path, phase("train", 40.0), phase("validate", 1.0, steps=0), group=1)
+    found = read_timing(tmp_path)
+    assert found.planned == {"train": 90.0}
+    assert found.measured["train"] == Measured(60.0, 120, 2400, 12_000, 12.0)
+    assert found.measured["train"].mfu == pytest.approx(0.2)
+    assert set(found.measured) == {"train", "validate"}
+
+
+def test_a_peak_that_one_group_does_not_know_is_not_known(tmp_path):
+    write(tmp_path, phase("train", 20.0))
+    write(tmp_path, phase("train", 40.0, peak_flops_per_second=None), group=1)
+    assert read_timing(tmp_path).measured["train"].mfu is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "nonsense",
+        json.dumps(phase("train", 1.0)),  # it has lost its checksum
+        phase("train", 0.0),
+        phase("train", float("nan")),
+        phase("train", "1"),
+        phase("train", 1.0, operations=True),
+        phase("<b>", 1.0),
+    ],
+)
+def test_what_is_damaged_is_left_out(tmp_path, row):
+    write(tmp_path, phase("train", 20.0), row)
+    assert read_timing(tmp_path).measured["train"].seconds == 20.0
+    assert set(read_timing(tmp_path).measured) == {"train"}
+
+
+def test_nothing_is_read_through_a_link_or_out_of_the_directory(tmp_path):
+    write(tmp_path / "elsewhere", phase("train", 20.0))
+    (tmp_path / "cell" / "group-000").mkdir(parents=True)
+    (tmp_path / "cell" / "group-000" / "timing.jsonl").symlink_to(tmp_path / "elsewhere/group-000/timing.jsonl")
+    assert read_timing(tmp_path / "cell") is None
+    directory = write_ablation(tmp_path / "ablation")
+    path = directory / "ablation.json"
+    info = json.loads(path.read_text())
+    info.pop("checksum", None)
+    for cell in info["cells"]:
+        cell["directory"] = "../elsewhere"
+    path.write_text(json.dumps(info))
+    assert read_record(directory).timings == {}
+
+
+def test_the_report_shows_them_beside_the_plan(tmp_path):
+    directory = write_ablation(tmp_path)
+    assert speed_table(summarise(read_record(directory))).entries == ()
+    report.build(directory)
+    assert 'id="speed"' not in (directory / "report.html").read_text()
+    before = (directory / "tables.md").read_bytes()
+    write(directory / "rsc-rope", {"plan": PLAN}, phase("train", 20.0))
+    assert not report.up_to_date(directory)
+    table = speed_table(summarise(read_record(directory)))
+    assert table.columns == ("task", "encoding", "phase", "planned", "took", "steps/s", "tokens/s", "FLOP/s", "MFU")
+    values = ("1.5\u00a0min", "20\u00a0s", "3", "60", "300", "30 %")
+    assert table.entries == (("rsc", "rope", "train", *values),)
+    report.build(directory)
+    assert report.up_to_date(directory)
+    assert "1.5\u00a0min" in (directory / "report.html").read_text().partition('id="speed"')[2]
+    assert (directory / "tables.md").read_bytes() == before

@@ -1,0 +1,122 @@
+"""Training, evaluation and decoding of every row of the catalogue lower for accelerators that are not here."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+from test_catalogue_trains import ROWS
+
+from posenc_jax import Evaluation, Execution, Run, Training, Transformer
+from posenc_jax.data.tasks import Copying, Scan, TokenAt
+from posenc_jax.data.text import Translation
+from posenc_jax.encodings import elements, parse
+from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.runs.described import compiled, exported, functions, traced_for
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.targets import target
+
+MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, mlp_dim=16)
+SMALL = dict(
+    training=Training(steps=1, steps_per_call=1, log_every=1, batch_size=2),
+    evaluation=Evaluation(lengths=(4,), num_examples=2),
+    seeds=(0,),
+)
+# Each acts at hooks at which those before it do not.
+EACH_HOOK = (
+    *("sinusoidal", "randomized|rope", "t5", "shaw", "fox", "path", "kerple|dape", "stick_breaking"),
+    "log_scaling(training_length=64)|rerope(window=4)",
+)
+KINDS = {
+    "encoder": Run(task=TokenAt(length=4), model=MODEL, posenc=parse("learned"), **SMALL),
+    "encoder-decoder": Run(task=Scan(model="encoder_decoder"), model=MODEL, posenc=parse("rope"), **SMALL),
+}
+PLATFORMS = ("cuda", "tpu")
+
+
+def row(text: str) -> Run:
+    return Run(task=Copying(kind="cmc", max_length=3, num_symbols=12), model=MODEL, posenc=parse(text), **SMALL)
+
+
+def lowers(run: Run, platform: str) -> None:
+    text = exported(run, platform)
+    assert text.startswith("#loc") or "module @" in text
+    assert "stablehlo.dot_general" in text
+    assert "stablehlo.while" in text
+
+
+def test_the_representatives_act_at_every_hook():
+    hooks = set().union(*(element.acts_on for text in EACH_HOOK for element in elements(parse(text))))
+    everything = set().union(*(element.acts_on for text in ROWS for element in elements(parse(text))))
+    assert hooks == everything
+    assert set(PositionalEncoding.EXCLUSIVE) <= hooks
+    assert set(EACH_HOOK) <= set(ROWS)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("text", [t if t in EACH_HOOK else pytest.param(t, marks=pytest.mark.slow) for t in ROWS])
+def test_a_row_lowers(text, platform):
+    lowers(row(text), platform)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_model_lowers(kind, platform):
+    lowers(KINDS[kind], platform)
+
+
+def test_what_is_traced_sees_the_platform():
+    real, seen = jax.default_backend, []
+
+    def failing() -> None:
+        with traced_for("cuda"):
+            seen.append(jax.default_backend())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert seen == ["gpu"]
+    assert jax.default_backend is real
+
+
+def test_a_chip_without_its_compiler_is_refused_in_one_line(monkeypatch):
+    from jax.experimental import topologies
+
+    def absent(*_, **__):
+        raise RuntimeError("no such\nplugin")
+
+    monkeypatch.setattr(topologies, "get_topology_desc", absent)
+    with pytest.raises(RefusedError) as error:
+        compiled(row("rope"), target("h100"), "train")
+    assert str(error.value) == (
+        "h100 cannot be compiled for here (no such plugin): install jax[cuda12], or use scripts/compile_check, which "
+        "does"
+    )
+
+
+def test_text_needs_its_corpus():
+    with pytest.raises(RefusedError, match="programs of a task on text are compiled with its corpus only"):
+        functions(Run(task=Translation()))
+
+
+def test_replicas_lie_as_the_plan_has_them(monkeypatch):
+    """On the CPU that is here, under the name of a chip: two replicas on one device."""
+    from posenc_jax.runs import described
+
+    monkeypatch.setattr(described, "_devices", lambda target: jax.devices()[:1])
+    monkeypatch.setattr(described, "traced_for", lambda platform: traced_for("cpu"))
+    run = Run(
+        task=Copying(kind="cmc", max_length=3, num_symbols=12),
+        model=MODEL,
+        posenc=parse("alibi"),
+        **{**SMALL, "seeds": (0, 1)},
+        execution=Execution("vmap"),
+    )
+    found = compiled(run, target("h100"), "train")
+    assert found.temporaries > 0
+    assert found.arguments < found.peak
+    assert found.seconds > 0
+    assert found.custom_calls == {} or all(count > 0 for count in found.custom_calls.values())
+    alone = Run(
+        **{**{f: getattr(run, f) for f in ("task", "model", "posenc", "training", "evaluation")}, "seeds": (0,)}
+    )
+    assert found.arguments == pytest.approx(2 * compiled(alone, target("h100"), "train").arguments, rel=0.01)

@@ -1,0 +1,181 @@
+"""The plan of every config, and what it says of devices that are not here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+import tomllib
+from pathlib import Path
+
+import jax
+import pytest
+from test_configs import CONFIGS
+
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks import Copying
+from posenc_jax.models.config import Transformer
+from posenc_jax.runs import targets
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.plan import PHASES, in_record, plan_of
+from posenc_jax.runs.state import abstract_state
+from posenc_jax.runs.targets import chips, target, target_here
+from posenc_jax.training.operations import of_length, of_step, of_validation
+
+RUN = Run(
+    task=Copying(max_length=31),
+    model=Transformer(d_model=32, num_layers=1),
+    training=Training(
+        steps=100, batch_size=16, validate_every=30, log_every=10, checkpoint_every=40, steps_per_call=10
+    ),
+    evaluation=Evaluation(lengths=(31, 62), num_examples=8),
+    seeds=(0, 1, 2),
+    learning_rates=(1e-3, 3e-3),
+)
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=pytest.mark.slow) if "periodicity" in path else path for path in CONFIGS]
+)
+def test_every_config_is_planned_in_seconds_and_fits_its_machine(path):
+    config = load_config(path, Run | Ablation, "plan")
+    runs, begun = getattr(config, "runs", [config]), time.process_time()
+    for name in ("h100", "v5e:2x2"):
+        for run in runs:
+            plan = plan_of(run, target(name))
+            assert plan.shortage is None or name == "v5e:2x2", plan.shortage
+            assert 0 < plan.hours < 24
+            assert plan.work["train"].operations == run.training.steps * of_step(run).operations
+            assert (plan.work["decode"].operations > 0) == (run.evaluation.decoded_examples > 0)
+            json.dumps(in_record(plan))
+    assert time.process_time() - begun < 30
+
+
+def test_what_does_not_fit_is_said_with_the_field_that_makes_it_fit():
+    config = load_config("experiments/translation/full.py", Ablation, "plan")
+    found = {run.label: plan_of(run, target("v5e")).shortage for run in config.runs}
+    (line,) = filter(None, found.values())
+    assert line.startswith("training.batch_size = 128 is too large: help en-de shaw takes about ")
+    assert line.endswith("and its accelerator has 17.2 GB; lower it to 125 or less")
+    (shaw,) = (run for run in config.runs if found[run.label])
+    smaller = dataclasses.replace(shaw, training=dataclasses.replace(shaw.training, batch_size=125, microbatches=1))
+    assert plan_of(smaller, target("v5e")).shortage is None
+
+
+def test_hours_are_rounds_of_a_row_of_devices():
+    plan = plan_of(RUN, target("h100:4"), utilisation=0.5)
+    assert (plan.layout.size, plan.layout.groups, plan.layout.rows, plan.layout.spares) == (6, 1, 3, 0)
+    work = plan.work["train"].operations
+    assert plan.seconds("train") == pytest.approx(2 * work / (0.5 * 67e12))
+    in_bfloat16 = dataclasses.replace(RUN, model=dataclasses.replace(RUN.model, dtype="bfloat16"))
+    assert plan_of(in_bfloat16, target("h100:4"), 0.5).seconds("train") == pytest.approx(2 * work / (0.5 * 989e12))
+    together = dataclasses.replace(RUN, execution=Execution(data=2))
+    assert plan_of(together, target("h100:4"), 0.5).seconds("train") == pytest.approx(3 * work / (0.5 * 67e12 * 2))
+    assert plan.hours == pytest.approx(sum(plan.seconds(phase) for phase in PHASES) / 3600)
+
+
+def test_phases_are_counted_as_they_are_run():
+    """Validations after 30, 60, 90 and 100 steps; checkpoints after 40, 80 and 100, of which two stay."""
+    plan = plan_of(RUN, target("h100"))
+    assert plan.work["validate"] == of_validation(RUN) * 4
+    assert plan.work["evaluate"] == of_length(RUN, 31, 6) + of_length(RUN, 62, 6)
+    assert plan.work["decode"].operations == 0
+    leaves = jax.tree.leaves(abstract_state(RUN, plan.layout.size))
+    assert 0 < sum(leaf.size * leaf.dtype.itemsize for leaf in leaves) - plan.checkpoint < 32 * plan.layout.size
+    assert plan.checkpoints == 2 * plan.checkpoint
+    at_the_end = dataclasses.replace(RUN, training=Training(steps=100, batch_size=16))
+    assert plan_of(at_the_end, target("h100")).checkpoints == plan_of(at_the_end, target("h100")).checkpoint
+    assert plan_of(at_the_end, target("h100")).work["validate"] == of_validation(at_the_end)
+
+
+def test_the_devices_of_this_process_are_a_target():
+    here = target_here()
+    assert (here.name, here.chip.platform, here.count) == ("here", "cpu", len(jax.devices()))
+    plan = plan_of(RUN, here)
+    assert plan.layout.mode == "devices"
+    assert plan.hours > 0
+    assert plan.shortage is None
+
+
+class Device:
+    """An accelerator as JAX shows it."""
+
+    platform = "gpu"
+
+    def __init__(self, kind: str) -> None:
+        self.device_kind = kind
+
+    def memory_stats(self):
+        return {"bytes_limit": 70 * 10**9}
+
+
+@pytest.mark.parametrize(("kind", "peak"), [("NVIDIA H100 80GB HBM3", 67e12), ("Brand X", None)])
+def test_an_accelerator_that_is_here_is_known_by_its_kind(monkeypatch, kind, peak):
+    monkeypatch.setattr(jax, "devices", lambda: [Device(kind)] * 2)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    here = target_here()
+    assert (here.count, here.devices.memory, here.devices.on_cpu) == (2, 70 * 10**9, False)
+    plan = plan_of(RUN, here)
+    assert plan.peak == peak
+    assert (plan.hours is None) == (peak is None)
+
+
+def test_every_chip_has_its_facts():
+    text = (Path(targets.__file__).parent / "targets.toml").read_text()
+    assert set(chips()) == set(tomllib.loads(text)) >= {"h100", "v5e", "v6e"}
+    kinds = [kind for chip in chips().values() for kind in chip.device_kinds]
+    assert len(set(kinds)) == len(kinds) > 0
+    for chip in chips().values():
+        assert set(chip.peak) == {"float32", "bfloat16"}
+        assert chip.peak["float32"] < chip.peak["bfloat16"]
+        assert 2**34 <= chip.memory < 2**38
+        assert bool(chip.hosts) == (chip.platform == "tpu") == (chip.per_host == 0) == (not chip.compiler)
+
+
+def test_targets_by_name():
+    assert (target("h100").count, target(" H100:8 ").count) == (1, 8)
+    assert (target("h100").name, target("h100:8").name) == ("h100", "h100:8")
+    found = target("v6e:4x4")
+    assert (found.name, found.count, found.hosts) == ("v6e:4x4", 16, 4)
+    assert target("v5p").count == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("h10", "there is no target 'h10'; did you mean 'h100'? Known: a100, h100, h200, v5e, v5p, v6e"),
+        ("", "there is no target '' Known: a100, h100, h200, v5e, v5p, v6e"),
+        ("h100:9", "target 'h100:9': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
+        ("h100:2x2", "target 'h100:2x2': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
+        ("h100:0", "target 'h100:0': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
+        ("v5p:2x2", "target 'v5p:2x2': v5p does not come so; it comes as v5p:2x2x1, v5p:2x2x2, v5p:2x2x4, v5p:2x4x4, "),
+        ("v5e:4", "target 'v5e:4': v5e does not come so; it comes as v5e:1x1, v5e:2x2, "),
+    ],
+)
+def test_a_target_that_does_not_exist(text, line):
+    with pytest.raises(RefusedError) as error:
+        target(text)
+    assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("name", "execution", "line"),
+    [
+        (
+            "h100:4",
+            Execution(data=8),
+            "h100:4: execution.data x execution.model = 8 devices are asked for, 4 are there: ",
+        ),
+        (
+            "h100:3",
+            Execution(data=2),
+            "h100:3: execution.data x execution.model = 2 does not divide the 3 devices that are there: 1 would be "
+            "idle; choose divisors",
+        ),
+    ],
+)
+def test_a_mesh_that_the_target_has_not(name, execution, line):
+    with pytest.raises(RefusedError) as error:
+        plan_of(dataclasses.replace(RUN, execution=execution), target(name))
+    assert str(error.value).startswith(line)

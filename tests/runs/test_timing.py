@@ -1,0 +1,68 @@
+"""What ``timing.jsonl`` says of a run, and that no result depends on it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from trained_runs import CONFIG, copy_of_the_run
+
+from posenc_jax.checksums import read_lines
+from posenc_jax.runs.plan import in_record, plan_of
+from posenc_jax.runs.targets import target_here
+from posenc_jax.runs.timing import Meter, Timings
+from posenc_jax.training.operations import Work, of_length, of_step, of_validation
+
+
+def rows(file):
+    return [line.row for line in read_lines(file.read_bytes(), sealed=True)]
+
+
+def test_a_run_says_what_each_phase_took(tmp_path):
+    directory = copy_of_the_run(tmp_path / "run")
+    found = rows(directory / "group-000" / "timing.jsonl")
+    (plan,) = (row["plan"] for row in found if "plan" in row)
+    assert plan == json.loads(json.dumps(in_record(plan_of(CONFIG, target_here()))))
+    phases = [row for row in found if "phase" in row]
+    assert sorted(row["phase"] for row in phases) == ["evaluate", "train", "validate", "validate"]
+    training = CONFIG.training
+    step = of_step(CONFIG)
+    work = {
+        "train": step * (2 * training.steps),
+        "validate": of_validation(CONFIG) * 2,
+        "evaluate": (of_length(CONFIG, 2, 1) + of_length(CONFIG, 3, 1) + of_length(CONFIG, 5, 1)) * 2,
+    }
+    for row in phases:
+        done = work[row["phase"]]
+        assert (row["operations"], row["tokens"], row["replicas"]) == (done.operations, done.places, 2)
+        assert row["steps"] == (training.steps if row["phase"] == "train" else 0)
+        assert row["flops_per_second"] == pytest.approx(done.operations / row["seconds"], rel=0.1)
+        assert row["tokens_per_second"] == pytest.approx(done.places / row["seconds"], rel=0.1)
+        assert row["mfu"] == pytest.approx(row["flops_per_second"] / row["peak_flops_per_second"], rel=1e-3)
+        assert (row["steps_per_second"] is None) == (row["phase"] != "train")
+
+
+def test_a_phase_is_written_whatever_ends_it(tmp_path):
+    timings = Timings(tmp_path, plan_of(CONFIG, target_here()), replicas=3, devices=2)
+
+    def interrupted() -> None:
+        with timings.phase("train") as meter:
+            with meter.running(Work(100, 10), steps=5):
+                pass
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with timings.phase("decode"):
+        pass  # nothing was done, so there is nothing to say
+    (row,) = rows(tmp_path / "timing.jsonl")
+    assert (row["phase"], row["steps"], row["operations"], row["devices"]) == ("train", 5, 100, 2)
+
+
+def test_the_part_of_the_peak_is_of_all_devices():
+    meter = Meter()
+    meter.steps, meter.work, meter.seconds = 10, Work(6_000, 50), 2.0
+    row = meter.row("train", replicas=1, devices=3, peak=10_000.0)
+    assert (row["steps_per_second"], row["tokens_per_second"], row["flops_per_second"]) == (5, 25, 3000)
+    assert (row["peak_flops_per_second"], row["mfu"]) == (30_000, 0.1)
+    assert meter.row("train", 1, 3, None)["mfu"] is None
