@@ -1,0 +1,39 @@
+"""Means over seeds with intervals that respect bounds, paired differences, families of tests, many tasks at once, and
+the choice of a learning rate.
+
+Pure functions on numbers. A missing value (a seed that diverged or has not finished) is None or NaN: it is left out of
+every sum and counted in every result.
+"""
+
+from posenc_jax.statistics.comparison import (
+    CLAIM_SEEDS,
+    Comparison,
+    PairedDifference,
+    Word,
+    holm,
+    paired_comparison,
+    paired_difference,
+    word,
+)
+from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
+from posenc_jax.statistics.learning_rate import select_learning_rate
+from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
+
+__all__ = [
+    "CLAIM_SEEDS",
+    "Comparison",
+    "Interval",
+    "PairedDifference",
+    "Word",
+    "detectable",
+    "holm",
+    "interquartile_mean",
+    "mean_interval",
+    "p_value",
+    "paired_comparison",
+    "paired_difference",
+    "performance_profile",
+    "select_learning_rate",
+    "stratified_bootstrap",
+    "word",
+]
