@@ -33,8 +33,13 @@ LAYERS = {
     "drawing": ({"data", "statistics"}, {"numpy"}, OPTIONAL),
     "report": ({"data", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
+    "verdict": (
+        _MODELS_AND_DATA | {"results", "runs", "drawing"},
+        {"numpy"},
+        OPTIONAL,
+    ),
     "cli": (
-        _MODELS_AND_DATA | {"training", "analysis", "results", "runs", "drawing", "report", "show"},
+        _MODELS_AND_DATA | {"training", "analysis", "results", "runs", "drawing", "report", "show", "verdict"},
         {"jax"},
         OPTIONAL,
     ),
@@ -46,6 +51,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
+    "verdict": ("tables", "measuring", "judging", "card", "figure", "page", "deciding"),
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
         *(
@@ -68,7 +74,7 @@ ORDER = {
 
 CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
-FILES = {"cli", "report", "show", "drawing", "results", "runs", "files.py", "data/corpora"}
+FILES = {"cli", "report", "show", "verdict", "drawing", "results", "runs", "files.py", "data/corpora"}
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
 }

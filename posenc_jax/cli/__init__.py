@@ -25,6 +25,10 @@ COMMANDS = {
     ),
     "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
     "plan": ("posenc_jax.cli.plan", "what a run will take, and where it fits: posenc plan CONFIG [--target h100]"),
+    "verdict": (
+        "posenc_jax.cli.verdict",
+        "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
+    ),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),

@@ -28,7 +28,9 @@ for (const [id, figure] of Object.entries(JSON.parse(document.getElementById("fi
 
 
 def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
-    """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name."""
+    """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name
+    (without any it needs no plotly).
+    """
     return "\n".join(
         [
             "<!doctype html>",
@@ -39,12 +41,12 @@ def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>",
             f"<style>\n{page_style()}</style>",
-            f"<script>{plotly_javascript()}</script>",
+            *([f"<script>{plotly_javascript()}</script>"] if figures else []),
             "</head>",
             "<body>",
             *body,
-            f'<script type="application/json" id="figures">{json_in_script(figures)}</script>',
-            f"<script>{_SCRIPT}</script>",
+            *([f'<script type="application/json" id="figures">{json_in_script(figures)}</script>'] if figures else []),
+            *([f"<script>{_SCRIPT}</script>"] if figures else []),
             "</body>",
             "</html>",
             "",

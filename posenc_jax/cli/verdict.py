@@ -1,0 +1,91 @@
+"""``posenc verdict ENCODING``: is it better than RoPE?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.cli.errors import Parser, UsageError, guarded
+from posenc_jax.cli.session import prepare_jax, stoppable
+
+if TYPE_CHECKING:
+    from posenc_jax.encodings.slots import Slot
+    from posenc_jax.verdict.tables import Table
+
+DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
+better, where worse, and where no difference is seen. The contract is checked first: a broken encoding gets no verdict.
+The same command again goes on where it stopped; runs are shared by all verdicts of a directory."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser(
+        prog="posenc verdict", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("encoding", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)")
+    parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
+    which.add_argument("--quick", action="store_true", help="the sharpest tables, in less than 20 minutes on 2 cores")
+    parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
+    parser.add_argument("--directory", type=Path, default=Path("runs") / "verdict", metavar="DIR")
+    return guarded(lambda: _verdict(parser.parse_args(arguments)))
+
+
+def _verdict(arguments: Any) -> int:
+    label, slot = _named(arguments.encoding)
+    baselines = dict(map(_named, arguments.against))
+    if label in baselines:
+        raise UsageError(f"{label} is compared with itself: name another encoding, or other baselines with --against")
+    if len(baselines) < len(arguments.against):
+        raise UsageError(f"--against {' '.join(arguments.against)} names an encoding twice: name each once")
+    if not 2 <= arguments.seeds <= 1000:
+        raise UsageError(f"--seeds {arguments.seeds}: an interval needs at least 2 seeds, and at most 1000 are run")
+    tables = _tables(arguments.tables, quick=arguments.quick)
+    directory = arguments.directory.expanduser().absolute()
+    prepare_jax()
+    _check(label, slot)
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.verdict.card import text_card
+    from posenc_jax.verdict.deciding import decide, write
+
+    with TerminalReporter() as reporter, stoppable() as stop:
+        seeds = tuple(range(arguments.seeds))
+        card = decide(label, slot, baselines, tables, directory, seeds=seeds, reporter=reporter, stop=stop)
+        written = write(card, directory)
+    print(text_card(card, 100))
+    print(f"card: {written[0]}")
+    if not any(path.suffix == ".png" for path in written):
+        print("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'", file=sys.stderr)
+    return 0
+
+
+def _named(text: str) -> tuple[str, Slot]:
+    from posenc_jax.cli.names import named
+    from posenc_jax.encodings import spec
+
+    method, slot = named(text)
+    return (spec(slot) if method is None else method.name), slot
+
+
+def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
+    from posenc_jax.verdict.tables import TABLES
+
+    for name in names or ():
+        if name not in TABLES:
+            raise UsageError(f"there is no table {name!r}: choose among {', '.join(TABLES)}")
+    return {name: table for name, table in TABLES.items() if (table.quick if quick else name in (names or TABLES))}
+
+
+def _check(label: str, slot: Slot) -> None:
+    from posenc_jax.analysis import ContractError, check_contract
+    from posenc_jax.encodings.slots import elements
+
+    if not elements(slot):
+        return  # NoPE promises nothing
+    try:
+        check_contract(slot)
+    except ContractError as error:
+        raise UsageError(f"{label} gets no verdict, as it breaks its contract: {error}") from None

@@ -1,0 +1,205 @@
+"""The card: what a verdict found, as data and as text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from posenc_jax.data.score_kinds import Kind, significant
+from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, text
+from posenc_jax.shapes import Json
+from posenc_jax.statistics import mean_interval
+from posenc_jax.verdict.judging import Finding, breaks_at, sentence
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """A verdict.
+
+    Attributes:
+      label: the encoding that is judged. baselines: those that it is compared with, by label.
+      tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table.
+      seeds: those compared. environment: versions, processor or device, commit. seconds: of all runs behind it.
+    """
+
+    label: str
+    baselines: tuple[str, ...]
+    tables: Mapping[str, Table]
+    measured: Mapping[str, Mapping[str, Measured]]
+    findings: tuple[Finding, ...]
+    seeds: tuple[int, ...]
+    environment: Json
+    seconds: float
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in words, one sentence a baseline."""
+        return tuple(sentence(self.findings, self.label, baseline) for baseline in self.baselines)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """Table -> what its score is."""
+        return {name: table.kind for name, table in self.tables.items()}
+
+
+def record(card: Card) -> Json:
+    """The card as JSON: every number that it shows, and every seed's scores behind them."""
+    return {
+        "label": card.label,
+        "baselines": list(card.baselines),
+        "verdict": list(card.sentences),
+        "findings": [dataclasses.asdict(own) | {"comparison": own.comparison._asdict()} for own in card.findings],
+        "measured": {
+            label: {name: _measured(measured) for name, measured in by_table.items()}
+            for label, by_table in card.measured.items()
+        },
+        "tables": {
+            name: {"question": table.question, "source": table.source, "metric": table.metric}
+            for name, table in card.tables.items()
+        },
+        "seeds": list(card.seeds),
+        "choosing_seeds": list(CHOOSING_SEEDS),
+        "environment": card.environment,
+        "seconds": card.seconds,
+    }
+
+
+def _measured(measured: Measured) -> Json:
+    return {
+        **{field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)},
+        **{name: _keys(getattr(measured, name)) for name in ("tried", "by_length", "scores", "in_range")},
+        "diverged": list(measured.diverged),
+    }
+
+
+def _keys(found: Mapping) -> Json:
+    return {f"{key:g}": _keys(value) if isinstance(value, Mapping) else value for key, value in found.items()}
+
+
+def text_tables(card: Card) -> tuple[TextTable, ...]:
+    """What was found, where each encoding breaks and what it costs."""
+    return _found(card), _lengths(card), _cost(card)
+
+
+def text_card(card: Card, width: int) -> str:
+    """For a terminal."""
+    return "\n".join([*card.sentences, "", *(text(table, width) for table in text_tables(card))])
+
+
+def markdown_card(card: Card) -> str:
+    """For a page."""
+    lines = [f"# {card.label}", "", *card.sentences, ""]
+    return "\n".join([*lines, *(markdown_table(table) + "\n" for table in text_tables(card))])
+
+
+def latex_card(card: Card) -> str:
+    """The findings as a booktabs table."""
+    return latex_table(_found(card), f"tab:verdict-{card.label}") + "\n"
+
+
+def _found(card: Card) -> TextTable:
+    several = len(card.baselines) > 1
+    entries = []
+    for finding in card.findings:
+        kind = card.kinds[finding.table]
+        means = (_mean(card.measured[label][finding.table], kind) for label in (card.label, finding.baseline))
+        names = (finding.table, finding.baseline) if several else (finding.table,)
+        p = "-" if finding.p is None else _p(finding.p)
+        entries.append((*names, *means, _difference(finding, kind), p, finding.word, _detectable(finding, kind)))
+    names = ("table", "against") if several else ("table",)
+    sides = (card.label, "baseline" if several else card.baselines[0])
+    return TextTable(
+        title=f"{card.label} against {', '.join(card.baselines)}",
+        columns=(*names, *sides, "difference [95 %]", "p", "seen", "detectable"),
+        align="l" * len(names) + "rrrrlr",
+        entries=tuple(entries),
+        notes=(
+            f"Means over {len(card.seeds)} seeds, paired: the same data and the same other parameters. "
+            "p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 down. "
+            "detectable: the smallest true difference that such seeds find in 8 of 10 cases.",
+            "not measurable here: both at chance, or both near the best score, or fewer than two pairs of seeds.",
+            *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
+        ),
+    )
+
+
+def _difference(finding: Finding, kind: Kind) -> str:
+    found = finding.comparison
+    if found.difference is None or found.low is None or found.high is None:
+        return "-"
+    low, high = (kind.show(kind.outer(bound)) for bound in (found.low, found.high))
+    return f"{kind.show_difference(kind.outer(found.difference))} [{low}, {high}]"
+
+
+def _detectable(finding: Finding, kind: Kind) -> str:
+    found = finding.comparison
+    return "-" if found.detectable is None else kind.show(kind.outer(found.detectable))
+
+
+def _lengths(card: Card) -> TextTable:
+    labels = (card.label, *card.baselines)
+    entries = []
+    for name, table in card.tables.items():
+        trained = [n for n in table.run.evaluation.lengths if table.run.task.range_of(n) == "within"]
+        breaks = (breaks_at(card.measured[label][name], table) for label in labels)
+        words = ("never here" if length is None else table.run.task.length_name(length) for length in breaks)
+        entries.append((name, str(max(trained)) if trained else "-", *words))
+    return TextTable(
+        title="Where each breaks",
+        columns=("table", "longest trained", *labels),
+        align="l" + "r" * (1 + len(labels)),
+        entries=tuple(entries),
+        notes=("The first measured length whose mean score lies below the middle between chance and the best score.",),
+    )
+
+
+def _cost(card: Card) -> TextTable:
+    labels = (card.label, *card.baselines)
+    entries = []
+    for name in card.tables:
+        for label in labels:
+            measured = card.measured[label][name]
+            time = measured.milliseconds_per_step
+            entries.append(
+                (
+                    name,
+                    label,
+                    f"{measured.num_parameters:,}",
+                    f"{measured.num_posenc_parameters:,}",
+                    "-" if time is None else significant(time),
+                    f"{measured.learning_rate:g}",
+                    ", ".join(map(str, measured.diverged)) or "none",
+                )
+            )
+    rates = {name: ", ".join(f"{rate:g}" for rate in table.run.learning_rates) for name, table in card.tables.items()}
+    grids = sorted({grid for grid in rates.values()})
+    return TextTable(
+        title="Cost and settings",
+        columns=("table", "encoding", "parameters", "of them its own", "ms a step", "learning rate", "diverged seeds"),
+        align="llrrrrl",
+        entries=tuple(entries),
+        notes=(
+            f"Learning rates are chosen from {' and '.join(grids)} by validation within the training lengths, on seeds "
+            f"{' and '.join(map(str, CHOOSING_SEEDS))}, which are not compared. ms a step: of the models that "
+            "train together, beside whatever else the machine did.",
+            f"{_machine(card.environment)}. All runs together: {card.seconds / 60:.0f} minutes.",
+        ),
+    )
+
+
+def _mean(measured: Measured, kind: Kind) -> str:
+    mean = mean_interval(kind.inner(score) for score in measured.scores.values()).mean
+    return "-" if mean is None else kind.show(kind.outer(mean))
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _machine(environment: Json) -> str:
+    device = environment["cpu"] if environment["platform"] == "cpu" else environment["device_kind"]
+    commit = (environment["commit"] or "")[:8] or "of no repository"
+    versions = f"posenc_jax {environment['version']} ({commit}), jax {environment['jax']}, flax {environment['flax']}"
+    return f"{versions}, {environment['device_count']} x {device}"

@@ -1,0 +1,76 @@
+"""A verdict from nothing to its card: every encoding measured on every table, compared, written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.file_names import file_name
+from posenc_jax.files import make_directory, write_atomically
+from posenc_jax.runs.environment import environment
+from posenc_jax.runs.files import write_json
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
+from posenc_jax.verdict.figure import render
+from posenc_jax.verdict.judging import findings
+from posenc_jax.verdict.measuring import Measured, measure
+from posenc_jax.verdict.page import page
+from posenc_jax.verdict.tables import Table
+
+
+def decide(
+    label: str,
+    slot: Slot,
+    baselines: Mapping[str, Slot],
+    tables: Mapping[str, Table],
+    directory: Path,
+    *,
+    seeds: tuple[int, ...],
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> Card:
+    """Measures what is not measured yet, in folders of ``directory`` that verdicts share, and compares.
+
+    Stopped anywhere, the same call goes on: a finished seed is never run again, whichever verdict asked for it.
+    """
+    encodings = {label: slot, **baselines}
+    measured: dict[str, dict[str, Measured]] = {own: {} for own in encodings}
+    total = len(tables) * len(encodings)
+    for number, (name, own) in enumerate((name, own) for name in tables for own in encodings):
+        reporter.cell(f"{name} {own}", number, total)
+        measured[own][name] = measure(
+            tables[name], encodings[own], own, directory, seeds=seeds, reporter=reporter, stop=stop
+        )
+    return Card(
+        label=label,
+        baselines=tuple(baselines),
+        tables=tables,
+        measured=measured,
+        findings=findings(tables, measured[label], {own: measured[own] for own in baselines}),
+        seeds=seeds,
+        environment=environment(),
+        seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
+    )
+
+
+def write(card: Card, directory: Path) -> list[Path]:
+    """Writes ``card.html``, ``.md``, ``.tex``, ``.json``, and ``.png`` and ``.pdf`` where matplotlib is there, in a
+    folder of ``directory`` by the names of what was compared; returns the files, the page first.
+    """
+    place = directory / "cards" / file_name(f"{card.label}-against-{'-'.join(card.baselines)}")
+    make_directory(place)
+    try:
+        pictures = render(card)
+    except ModuleNotFoundError:
+        pictures = {}
+    files: dict[str, bytes] = {
+        "card.html": page(card, pictures.get("png")).encode(),
+        "card.md": markdown_card(card).encode(),
+        "card.tex": latex_card(card).encode(),
+        **{f"card.{kind}": data for kind, data in pictures.items()},
+    }
+    for name, data in files.items():
+        write_atomically(place / name, data)
+    write_json(place / "card.json", record(card))
+    return [place / name for name in (*files, "card.json")]

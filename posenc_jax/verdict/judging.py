@@ -1,0 +1,82 @@
+"""From scores to words: each table compared by paired seeds, all tables corrected together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import get_args
+
+from posenc_jax.statistics import Comparison, Word, holm, paired_comparison, word
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.tables import Table
+
+WORDS: tuple[Word, ...] = get_args(Word)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One encoding against one baseline on one table.
+
+    Attributes:
+      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic.
+      p: of the comparison, corrected by Holm's method for all findings of the verdict; None where nothing is tested.
+      word: by that p, from 0.05 down (`posenc_jax.statistics.word`).
+    """
+
+    table: str
+    baseline: str
+    comparison: Comparison
+    p: float | None
+    word: Word
+
+
+def findings(
+    tables: Mapping[str, Table], ours: Mapping[str, Measured], theirs: Mapping[str, Mapping[str, Measured]]
+) -> tuple[Finding, ...]:
+    """Every baseline on every table that was measured; ``theirs``: baseline -> table -> what it scored."""
+    pairs = [(name, baseline) for baseline in theirs for name in tables if name in ours and name in theirs[baseline]]
+    compared = {(name, own): _compare(tables[name], ours[name], theirs[own][name]) for name, own in pairs}
+    tested = {repr(pair): c.p for pair, c in compared.items() if c.p is not None and not c.at_bound}
+    corrected = holm(tested)
+    found = []
+    for (name, baseline), comparison in compared.items():
+        p = corrected.get(repr((name, baseline)))
+        found.append(Finding(name, baseline, comparison, p, word(comparison, p, tables[name].kind.better)))
+    return tuple(found)
+
+
+def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
+    """What all tables together say of an encoding and one baseline."""
+    own = [finding for finding in found if finding.baseline == baseline]
+    of = {said: [finding.table for finding in own if finding.word == said] for said in WORDS}
+    parts = [f"{said} on {_names(names)}" for said, names in of.items() if names]
+    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
+
+
+def breaks_at(measured: Measured, table: Table) -> int | None:
+    """The first evaluated length at which the mean over seeds lies below the middle between chance and the best score;
+    None where it never does, or where the score has no best.
+    """
+    best, chance = table.kind.highest, table.run.task.chance or 0.0
+    if best is None or table.kind.better == "lower":
+        return None
+    for length, scores in sorted(measured.by_length.items()):
+        if scores and sum(scores.values()) / len(scores) < (chance + best) / 2:
+            return length
+    return None
+
+
+def _compare(table: Table, ours: Measured, theirs: Measured) -> Comparison:
+    seeds = sorted(set(ours.scores) | set(theirs.scores))
+    sides = [
+        [None if (score := measured.scores.get(seed)) is None else table.kind.inner(score) for seed in seeds]
+        for measured in (ours, theirs)
+    ]
+    if table.kind.logarithmic or table.kind.highest is None:
+        return paired_comparison(*sides, lower=-math.inf, upper=math.inf)
+    return paired_comparison(*sides, lower=0.0, upper=table.kind.highest, chance=table.run.task.chance)
+
+
+def _names(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

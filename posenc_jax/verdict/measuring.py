@@ -1,0 +1,139 @@
+"""One encoding on one table: a learning rate chosen on seeds of its own, then the seeds that are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from posenc_jax.config import Run
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.encodings import spec
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.results.timing import Timing, read_timing
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import cell_directory
+from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.shapes import Json
+from posenc_jax.statistics import select_learning_rate
+from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What the seeds of one encoding score on a table.
+
+    Attributes:
+      label: what the encoding is called. spec: the encoding.
+      learning_rate: the chosen one. tried: learning rate -> validation score of each choosing seed, None if diverged.
+      by_length: length -> seed -> score. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
+        over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
+      diverged: the compared seeds that did.
+      milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
+      seconds: that all its runs took, compiling apart.
+      num_parameters, num_posenc_parameters: of the model, and of the encoding in it.
+    """
+
+    label: str
+    spec: str
+    learning_rate: float
+    tried: dict[float, dict[int, float | None]]
+    by_length: dict[int, dict[int, float]]
+    scores: dict[int, float]
+    in_range: dict[int, float]
+    diverged: tuple[int, ...]
+    milliseconds_per_step: float | None
+    seconds: float
+    num_parameters: int
+    num_posenc_parameters: int
+
+
+def measure(
+    table: Table,
+    slot: Slot,
+    label: str,
+    directory: Path,
+    *,
+    seeds: tuple[int, ...],
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> Measured:
+    """Runs what is not there yet, in a folder of ``directory`` by the config's hash: verdicts share it.
+
+    The learning rate is the one of the table's grid whose mean validation score within the training lengths is best
+    over `CHOOSING_SEEDS`; neither lengths beyond nor the seeds that are compared have a part in it. If every rate
+    diverges on them the smallest is taken.
+    """
+    choosing = table.cell(slot, label, CHOOSING_SEEDS, table.run.learning_rates)
+    place = cell_directory(_folder(directory, table, choosing), choosing)
+    tried = validation_of(choosing, run(choosing, place, reporter=reporter, stop=stop))
+    rate = select_learning_rate(tried)
+    rate = min(table.run.learning_rates) if rate is None else rate
+    compared = dataclasses.replace(choosing, seeds=seeds, learning_rates=(rate,))
+    results = run(compared, place, reporter=reporter, stop=stop)
+    return _measured(table, compared, results, tried, read_timing(place))
+
+
+def _folder(directory: Path, table: Table, cell: Run) -> Path:
+    """Of a table; code of the user's own has one by its digest, so that a changed encoding is another one."""
+    own = digests(cell)
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    return directory / table.name / f"own-{digest[:8]}" if own else directory / table.name
+
+
+def validation_of(cell: Run, results: Iterable[Json]) -> dict[float, dict[int, float | None]]:
+    """Learning rate -> seed -> validation score, None where the replica diverged."""
+    found: dict[float, dict[int, float | None]] = {rate: dict.fromkeys(cell.seeds) for rate in cell.learning_rates}
+    for replica in _replicas(cell, results):
+        if replica["diverged_at"] is None:
+            found[replica["learning_rate"]][replica["seed"]] = replica["validation"][cell.task.validation_metric]
+    return found
+
+
+def _measured(
+    table: Table, cell: Run, results: list[Json], tried: dict[float, dict[int, float | None]], timing: Timing | None
+) -> Measured:
+    by_length: dict[int, dict[int, float]] = {length: {} for length in cell.evaluation.lengths}
+    diverged = []
+    for replica in _replicas(cell, results):
+        if replica["diverged_at"] is not None:
+            diverged.append(replica["seed"])
+            continue
+        for row in replica["evaluation"]:
+            score = row[table.metric]
+            if score is not None and math.isfinite(score):
+                by_length[row["length"]][replica["seed"]] = score
+    training = None if timing is None else timing.measured.get("train")
+    within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
+    return Measured(
+        label=cell.label,
+        spec=spec(cell.posenc),
+        learning_rate=cell.learning_rates[0],
+        tried=tried,
+        by_length=by_length,
+        scores=_means(by_length, table.score_lengths, table.kind),
+        in_range=_means(by_length, within, table.kind),
+        diverged=tuple(sorted(diverged)),
+        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
+        seconds=0.0 if timing is None else sum(phase.seconds for phase in timing.measured.values()),
+        num_parameters=results[0]["num_parameters"],
+        num_posenc_parameters=results[0]["num_posenc_parameters"],
+    )
+
+
+def _means(by_length: dict[int, dict[int, float]], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:
+    """Seed -> mean over the lengths, of the seeds that have them all."""
+    if not lengths:
+        return {}
+    seeds = set.intersection(*(set(by_length[length]) for length in lengths))
+    return {seed: kind.mean(by_length[length][seed] for length in lengths) for seed in sorted(seeds)}
+
+
+def _replicas(cell: Run, results: Iterable[Json]) -> list[Json]:
+    asked = set(cell.replicas)
+    replicas = (replica for result in results for replica in result["replicas"])
+    return [replica for replica in replicas if (replica["seed"], replica["learning_rate"]) in asked]

@@ -1,0 +1,115 @@
+"""The tables that a verdict is made of: each a published comparison, at a size that two cores train.
+
+Sizes were set so that plain encodings are neither at chance nor perfect within the training lengths, and looking at
+baselines only (NoPE, sinusoidal, RoPE, ALiBi), never at a method that is to win.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from posenc_jax.config import Evaluation, Optimizer, Run, Training
+from posenc_jax.data.score_kinds import Kind, headline, kind_of
+from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.models.config import Transformer
+
+SEEDS = tuple(range(8))
+"""Of the runs that are compared."""
+CHOOSING_SEEDS = (1000, 1001)
+"""Of the runs by which learning rates are chosen; none of them is compared."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """One question.
+
+    Attributes:
+      question: what the scores answer. source: where the comparison was published.
+      run: everything but the encoding, which is NoPE here; its ``learning_rates`` are the grid to choose from.
+      quick: whether ``--quick`` asks it.
+    """
+
+    name: str
+    question: str
+    source: str
+    run: Run
+    quick: bool = False
+
+    @property
+    def metric(self) -> str:
+        """The name of its score."""
+        return headline(self.run.task, self.run.evaluation.decoded_examples)
+
+    @property
+    def kind(self) -> Kind:
+        """What its score is."""
+        return kind_of(self.metric, self.run.task.writes_text)
+
+    @property
+    def score_lengths(self) -> tuple[int, ...]:
+        """The lengths that a seed's score is the mean over: those never trained, or all where each was."""
+        lengths = self.run.evaluation.lengths
+        return tuple(n for n in lengths if self.run.task.range_of(n) == "beyond") or lengths
+
+    def cell(self, slot: Slot, label: str, seeds: tuple[int, ...], learning_rates: tuple[float, ...]) -> Run:
+        """The run of an encoding."""
+        return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, learning_rates=learning_rates)
+
+
+_SMALL = Transformer(d_model=64, num_layers=2, num_heads=4)
+_RATES = (5e-4, 1e-3, 2e-3)
+
+TABLES = {
+    table.name: table
+    for table in (
+        Table(
+            name="copy",
+            question="copies of one repeated token, longer than any in training",
+            source="Kazemnejad et al. 2023, 'rsc'",
+            quick=True,
+            run=Run(
+                table="copy",
+                task=Copying(kind="rsc", min_length=2, max_length=8, num_symbols=10),
+                model=dataclasses.replace(_SMALL, norm_type="rms"),
+                optimizer=Optimizer(schedule="linear", warmup_steps=50),
+                training=Training(steps=1200, batch_size=16, microbatches=2, steps_per_call=50, log_every=100),
+                evaluation=Evaluation(lengths=(2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16), num_examples=10),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+        ),
+        Table(
+            name="even_pairs",
+            question="whether the first and the last of many tokens are equal, beyond the lengths of training",
+            source="Delétang et al. 2023; Ruoss et al. 2023",
+            quick=True,
+            run=Run(
+                table="even_pairs",
+                task=EvenPairs(max_length=10),
+                model=_SMALL,
+                optimizer=Optimizer(schedule="constant"),
+                training=Training(steps=2000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
+                evaluation=Evaluation(lengths=(2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40), num_examples=512, draws=16),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+        ),
+        Table(
+            name="bucket_sort",
+            question="tokens in order, beyond the lengths of training",
+            source="Delétang et al. 2023; Ruoss et al. 2023",
+            run=Run(
+                table="bucket_sort",
+                task=BucketSort(max_length=10),
+                model=_SMALL,
+                optimizer=Optimizer(schedule="constant"),
+                training=Training(steps=1000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
+                evaluation=Evaluation(lengths=(2, 4, 6, 8, 10, 12, 15, 20, 30, 40), num_examples=256, draws=16),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+        ),
+    )
+}
+"""By name, in the order of a card."""

@@ -1,0 +1,104 @@
+"""The card: every form of it says the same."""
+
+import json
+import re
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.runs.environment import environment
+from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
+from posenc_jax.verdict.deciding import write
+from posenc_jax.verdict.figure import render
+from posenc_jax.verdict.judging import findings
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.page import page
+from posenc_jax.verdict.tables import TABLES
+
+NAMES = ("copy", "even_pairs")
+MEANS = {"mine": {"copy": 0.7, "even_pairs": 0.501}, "rope": {"copy": 0.2, "even_pairs": 0.5}}
+
+
+def measured(label, name):
+    lengths = TABLES[name].run.evaluation.lengths
+    order = range(8) if label == "mine" else reversed(range(8))
+    own = {seed: MEANS[label][name] + 0.001 * (place - 3.5) for seed, place in enumerate(order)}
+    by_length = {n: {seed: min(1.0, score + (n <= 8) * 0.6) for seed, score in own.items()} for n in lengths}
+    return Measured(label, label, 1e-3, {1e-3: {1000: 0.9}}, by_length, own, own, (), 2.5, 60.0, 1000, 10)
+
+
+@pytest.fixture(scope="module")
+def card():
+    tables = {name: TABLES[name] for name in NAMES}
+    found = {label: {name: measured(label, name) for name in NAMES} for label in MEANS}
+    return Card(
+        label="mine",
+        baselines=("rope",),
+        tables=tables,
+        measured=found,
+        findings=findings(tables, found["mine"], {"rope": found["rope"]}),
+        seeds=tuple(range(8)),
+        environment=environment(),
+        seconds=240.0,
+    )
+
+
+SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
+
+
+def test_text(card):
+    said = text_card(card, 100)
+    assert said.startswith(SENTENCE)
+    assert max(map(len, said.splitlines())) <= 100
+    assert re.search(r"copy +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
+    assert "All runs together: 4 minutes." in " ".join(said.split())
+
+
+def test_every_form_says_the_same(card):
+    data = json.loads(json.dumps(record(card)))
+    assert data["verdict"] == [SENTENCE]
+    assert data["findings"][0]["comparison"]["difference"] == pytest.approx(0.5)
+    assert data["measured"]["mine"]["copy"]["scores"]["0"] == measured("mine", "copy").scores[0]
+    assert SENTENCE in markdown_card(card)
+    assert r"\caption{mine against rope" in latex_card(card)
+    html = page(card, b"png")
+    assert SENTENCE in html
+    assert "<script" not in html
+    assert not re.search(r'(src|href)="(?!data:)', html)
+
+
+def test_pictures_are_the_same_when_made_again(card):
+    pytest.importorskip("matplotlib")
+    first = render(card)
+    assert first["png"].startswith(b"\x89PNG")
+    assert first["pdf"].startswith(b"%PDF")
+    assert render(card) == first
+
+
+def test_files(card, tmp_path):
+    written = write(card, tmp_path)
+    assert written[0] == tmp_path / "cards" / written[0].parent.name / "card.html"
+    assert {path.suffix for path in written} >= {".html", ".md", ".tex", ".json"}
+    assert all(path.is_file() for path in written)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone"], "'gone' is neither a name of the catalogue nor a spec"),
+        (["alibi", "--against", "alibi"], "is compared with itself: name another encoding"),
+        (["alibi", "--against", "rope", "rope"], "names an encoding twice: name each once"),
+        (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, even_pairs"),
+        (["alibi", "--seeds", "1"], "--seeds 1: an interval needs at least 2 seeds"),
+        (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),
+    ],
+)
+def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["verdict", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("posenc: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not list(tmp_path.iterdir())

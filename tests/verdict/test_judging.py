@@ -1,0 +1,80 @@
+"""From scores to words."""
+
+import pytest
+
+from posenc_jax.verdict.judging import breaks_at, findings, sentence
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.tables import TABLES
+
+COPY, EVEN = TABLES["copy"], TABLES["even_pairs"]
+NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
+
+
+def scored(mean, noise=NOISE, by_length=None):
+    scores = {seed: mean + own for seed, own in enumerate(noise)}
+    return Measured("x", "x", 1e-3, {}, by_length or {}, scores, {}, (), None, 0.0, 1, 0)
+
+
+def words(ours, theirs, tables=None):
+    tables = tables or dict.fromkeys(ours, COPY)
+    return {f.table: f.word for f in findings(tables, ours, {"rope": theirs})}
+
+
+def test_what_is_said_of_differences():
+    ours = {"a": scored(0.6), "b": scored(0.3), "c": scored(0.5, NOISE[::-1])}
+    theirs = {"a": scored(0.5, NOISE[::-1]), "b": scored(0.5, NOISE[::-1]), "c": scored(0.5)}
+    found = words(ours, theirs)
+    assert found == {"a": "better", "b": "worse", "c": "no difference seen"}
+    assert words(theirs, ours) == {"a": "worse", "b": "better", "c": "no difference seen"}
+
+
+def test_where_there_is_no_room_for_a_difference():
+    ours, theirs = {"a": scored(0.505, (0.0, 0.001))}, {"a": scored(0.51, (0.001, 0.0))}
+    assert words(ours, theirs, {"a": EVEN}) == {"a": "not measurable here"}
+    assert words(ours, theirs) == {"a": "no difference seen"}, "copying has no such chance"
+    ours, theirs = {"a": scored(0.99, (0.0, 0.001))}, {"a": scored(1.0, (0.0, 0.0))}
+    assert words(ours, theirs) == {"a": "not measurable here"}
+    few = {"a": scored(0.2, (0.0,))}
+    assert words(few, {"a": scored(0.9)}) == {"a": "not measurable here"}
+
+
+def test_seeds_are_paired():
+    """A spread that both sides share takes no part."""
+    spread = (0.0, 0.3, -0.3, 0.2, -0.2, 0.1, -0.1, 0.25)
+    ours = {"a": scored(0.55, [own + 0.3 * noise for own, noise in zip(spread, NOISE, strict=True)])}
+    theirs = {"a": scored(0.5, spread)}
+    assert words(ours, theirs)["a"] == "better"
+    assert words(ours, {"a": scored(0.5, spread[::-1])})["a"] == "no difference seen"
+
+
+def test_all_tables_are_corrected_together():
+    noisy = (0.00, 0.12, -0.08, 0.03, -0.10, 0.12, -0.06, 0.02)
+    flat = scored(0.5, (0.0,) * 8)
+    one = findings({"a": COPY}, {"a": scored(0.58, noisy)}, {"rope": {"a": flat}})[0]
+    assert one.p == one.comparison.p < 0.05
+    assert one.word == "better"
+    names = "abcdefghij"
+    many = findings(
+        dict.fromkeys(names, COPY),
+        {"a": scored(0.58, noisy)} | {name: scored(0.5, noisy) for name in names[1:]},
+        {"rope": dict.fromkeys(names, flat)},
+    )
+    assert many[0].p == pytest.approx(min(1, 10 * one.p))
+    assert {finding.word for finding in many} == {"no difference seen"}
+
+
+def test_the_sentence_names_the_tables():
+    found = findings(
+        dict.fromkeys("abc", COPY),
+        {"a": scored(0.6), "b": scored(0.7), "c": scored(0.5)},
+        {"rope": {name: scored(0.5, NOISE[::-1]) for name in "abc"}},
+    )
+    assert sentence(found, "mine", "rope") == "mine against rope, 3 tables: better on a and b; no difference seen on c."
+
+
+def test_where_it_breaks():
+    """The first length below the middle between chance and the best score: 0.5 for copying, 0.75 for even pairs."""
+    by_length = {8: {0: 1.0, 1: 1.0}, 10: {0: 1.0, 1: 0.4}, 12: {0: 0.9, 1: 0.0}, 16: {0: 0.0, 1: 0.0}}
+    assert breaks_at(scored(0, by_length=by_length), COPY) == 12
+    assert breaks_at(scored(0, by_length=by_length), EVEN) == 10
+    assert breaks_at(scored(0, by_length={8: {0: 1.0}, 10: {}}), COPY) is None
