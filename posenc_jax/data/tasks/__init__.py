@@ -13,6 +13,9 @@ from posenc_jax.data.tasks.chomsky import (
     ReverseString,
 )
 from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.counting import Counting
+from posenc_jax.data.tasks.flip_flop import FlipFlop
+from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing
 from posenc_jax.data.tasks.position_or_token import PositionOrToken
 from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.scan import Scan
@@ -36,6 +39,9 @@ TASKS: dict[str, type[Task]] = {
         PositionOf,
         TokenBack,
         PositionOrToken,
+        FlipFlop,
+        IndirectIndexing,
+        Counting,
     )
 }
 
@@ -43,10 +49,13 @@ __all__ = [
     "TASKS",
     "BucketSort",
     "Copying",
+    "Counting",
     "CycleNavigation",
     "DuplicateString",
     "EvenPairs",
     "Example",
+    "FlipFlop",
+    "IndirectIndexing",
     "MissingDuplicateString",
     "ModelKind",
     "ModularArithmetic",
