@@ -309,19 +309,22 @@ class Task(Value):
     def describe(self, example: Example) -> str:
         """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict.
 
-        Where a causal model is asked at several places apart, each answer stands in brackets behind its question.
+        Where a causal model is asked at places apart, as `describe_in_place`.
         """
         weighted = np.flatnonzero(example.weights)
         if self.model_kind == "decoder_only" and len(weighted) and weighted[-1] - weighted[0] >= len(weighted):
-            return " ".join(self._with_answer(example, place) for place in range(int(example.length)))
+            return self.describe_in_place(example)
         given = int(weighted[0]) + 1 if self.model_kind == "decoder_only" and len(weighted) else int(example.length)
         inputs = (self.token_names[token] for token in np.asarray(example.inputs)[:given])
         targets = (self.class_names[value] for value in np.asarray(example.targets)[weighted])
         return f"{' '.join(inputs)} -> {' '.join(targets)}"
 
-    def _with_answer(self, example: Example, place: int) -> str:
-        given = self.token_names[int(example.inputs[place])]
-        return f"{given} [{self.class_names[int(example.targets[place])]}]" if example.weights[place] else given
+    def describe_in_place(self, example: Example) -> str:
+        """One example as text: every token, and in brackets behind it what has to be predicted there."""
+        words = [self.token_names[token] for token in np.asarray(example.inputs)[: int(example.length)]]
+        for place in np.flatnonzero(example.weights):
+            words[place] += f" [{self.class_names[int(example.targets[place])]}]"
+        return " ".join(words)
 
 
 def integers(key: Array, shape: tuple[int, ...], count: Array | int) -> Array:
