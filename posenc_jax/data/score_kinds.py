@@ -80,6 +80,9 @@ KINDS: dict[str, Kind] = {
     "macro_f1": Kind("macro F1", whole_axis=True),
     "position_error": Kind("wrong position", better="lower", whole_axis=True),
     "token_error": Kind("wrong token", better="lower", whole_axis=True),
+    "read_error": Kind("wrong bits", better="lower", decimals=None, whole_axis=True),
+    "sparse_read_error": Kind("wrong bits, few reads", better="lower", decimals=None, whole_axis=True),
+    "dense_read_error": Kind("wrong bits, many reads", better="lower", decimals=None, whole_axis=True),
     "perplexity": Kind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
     "loss": Kind("loss", "nats", highest=None, better="lower"),
 }

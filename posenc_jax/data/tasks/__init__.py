@@ -13,9 +13,14 @@ from posenc_jax.data.tasks.chomsky import (
     ReverseString,
 )
 from posenc_jax.data.tasks.copying import Copying
+from posenc_jax.data.tasks.counting import Counting
+from posenc_jax.data.tasks.flip_flop import FlipFlop
+from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing
 from posenc_jax.data.tasks.position_or_token import PositionOrToken
 from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
+from posenc_jax.data.tasks.recall import AssociativeRecall, RepeatedRecall
 from posenc_jax.data.tasks.scan import Scan
+from posenc_jax.data.tasks.word_problem import WordProblem
 from posenc_jax.model_kind import ModelKind
 
 TASKS: dict[str, type[Task]] = {
@@ -36,17 +41,27 @@ TASKS: dict[str, type[Task]] = {
         PositionOf,
         TokenBack,
         PositionOrToken,
+        FlipFlop,
+        IndirectIndexing,
+        Counting,
+        AssociativeRecall,
+        RepeatedRecall,
+        WordProblem,
     )
 }
 
 __all__ = [
     "TASKS",
+    "AssociativeRecall",
     "BucketSort",
     "Copying",
+    "Counting",
     "CycleNavigation",
     "DuplicateString",
     "EvenPairs",
     "Example",
+    "FlipFlop",
+    "IndirectIndexing",
     "MissingDuplicateString",
     "ModelKind",
     "ModularArithmetic",
@@ -54,10 +69,12 @@ __all__ = [
     "ParityCheck",
     "PositionOf",
     "PositionOrToken",
+    "RepeatedRecall",
     "ReverseString",
     "Scan",
     "Split",
     "Task",
     "TokenAt",
     "TokenBack",
+    "WordProblem",
 ]

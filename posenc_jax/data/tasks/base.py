@@ -39,6 +39,7 @@ LONGEST = 2**20
         "positions",
         "decoder_positions",
         "token_types",
+        "group",
     ],
     meta_fields=[],
 )
@@ -61,6 +62,7 @@ class Example:
       decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
         sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
+      group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
     """
 
     inputs: Array
@@ -74,6 +76,7 @@ class Example:
     positions: Array | None = None
     decoder_positions: Array | None = None
     token_types: Array | None = None
+    group: Array | None = None
 
 
 class Task(Value):
@@ -304,12 +307,24 @@ class Task(Value):
         return scores
 
     def describe(self, example: Example) -> str:
-        """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict."""
+        """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict.
+
+        Where a causal model is asked at places apart, as `describe_in_place`.
+        """
         weighted = np.flatnonzero(example.weights)
+        if self.model_kind == "decoder_only" and len(weighted) and weighted[-1] - weighted[0] >= len(weighted):
+            return self.describe_in_place(example)
         given = int(weighted[0]) + 1 if self.model_kind == "decoder_only" and len(weighted) else int(example.length)
         inputs = (self.token_names[token] for token in np.asarray(example.inputs)[:given])
         targets = (self.class_names[value] for value in np.asarray(example.targets)[weighted])
         return f"{' '.join(inputs)} -> {' '.join(targets)}"
+
+    def describe_in_place(self, example: Example) -> str:
+        """One example as text: every token, and in brackets behind it what has to be predicted there."""
+        words = [self.token_names[token] for token in np.asarray(example.inputs)[: int(example.length)]]
+        for place in np.flatnonzero(example.weights):
+            words[place] += f" [{self.class_names[int(example.targets[place])]}]"
+        return " ".join(words)
 
 
 def integers(key: Array, shape: tuple[int, ...], count: Array | int) -> Array:

@@ -1,0 +1,219 @@
+"""Associative recall: keys and values in a sequence, and keys again whose values are to be named."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
+from posenc_jax.data.tasks.ranged import RangedTask, answered
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import check_at_most
+
+
+@dataclasses.dataclass(frozen=True)
+class RecallTask(RangedTask):
+    """Base class: the smaller half of the tokens are keys, the other values; targets are values.
+
+    vocabulary: number of tokens, even. num_pairs: keys of an example. Token 0 is never a key.
+    """
+
+    vocabulary: int = 8192
+    num_pairs: int = 8
+
+    def check_fields(self) -> None:
+        """Refuses odd numbers of tokens, too few of them, and lengths as in `RangedTask`."""
+        name = type(self).__name__
+        check_at_most(self, {"vocabulary": LONGEST, "num_pairs": LONGEST}, f"{name}: ")
+        self.refuse_below(num_pairs=1)
+        super().check_fields()
+        if self.vocabulary % 2 or self.vocabulary < 2 * (self.num_pairs + 1):
+            raise ValueError(
+                f"{name}: vocabulary = {self.vocabulary} must be even and at least {2 * (self.num_pairs + 1)}: half of "
+                "it are values, the other half, but for token 0, keys, and no key belongs to two pairs"
+            )
+        if self.min_length % 2 or self.max_length % 2:
+            raise ValueError(
+                f"{name}: min_length = {self.min_length} and max_length = {self.max_length} must be even: tokens come "
+                "in pairs"
+            )
+
+    @property
+    def chance(self) -> float:  # type: ignore[override]
+        """One of the values of the example."""
+        return 1 / self.num_pairs
+
+    @property
+    def vocab_size(self) -> int:
+        """``vocabulary``."""
+        return self.vocabulary
+
+    @property
+    def num_classes(self) -> int:
+        """Targets are tokens."""
+        return self.vocabulary
+
+    @property
+    def train_lengths(self) -> range:
+        """The even ones."""
+        return range(self.min_length, self.max_length + 1, 2)
+
+    def check_length(self, length: int) -> None:
+        """Refuses odd lengths, and those below the shortest."""
+        super().check_length(length)
+        if length % 2:
+            raise ValueError(f"length {length}: {self.name} has pairs of tokens, so lengths are even")
+
+    def width(self, max_length: int) -> int:
+        """All tokens."""
+        return max_length
+
+    def _keys(self, key: Array) -> Array:
+        """``[num_pairs]`` different keys."""
+        half = self.vocabulary // 2
+        return 1 + _different(key, self.num_pairs, half - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AssociativeRecall(RecallTask):
+    """Multi-query associative recall (MQAR): ``k_1 v_1 ... k_m v_m`` and, later, each key again: ``k -> v``.
+
+    A sequence of n tokens begins with m pairs of different keys and different values. The rest has room for
+    ``(n - 2 m) / 2`` questions, one at every second place. Each of the m keys is asked for once, at places drawn
+    without repetition, place j = 1, 2, ... with weight ``j ** (power - 1)``. All other tokens there are random ones.
+
+    min_length, max_length: tokens n of a sequence, even, at least 4 ``num_pairs``; 64 to 512 in the source. vocabulary:
+      number of tokens, 8192 in the source. num_pairs: m, 4 to 64 in the source. power: its power law, 0.01 in the
+      source, 1 for uniform places.
+
+    Published is the accuracy over questions. To name any value of the sequence has 1/m.
+
+    >>> task = AssociativeRecall(min_length=12, max_length=12, vocabulary=20, num_pairs=2)
+    >>> task.describe(task.example(jax.random.key(0), 12, 12))
+    '1 10 9 13 1 [10] 15 9 [13] 12 12 12 14 1'
+
+    Reference: Arora et al., "Zoology: Measuring and Improving Recall in Efficient Language Models", 2023, section 4 and
+    appendix; HazyResearch/zoology, multiquery_ar.
+    """
+
+    min_length: int = 64
+    max_length: int = 64
+    power: float = 0.01
+
+    name = "associative_recall"
+    paper = "Zoology: Measuring and Improving Recall in Efficient Language Models"
+    citation = "Arora et al., ICLR 2024, arXiv:2312.04927"
+    length_unit = "tokens"
+
+    @property
+    def least_length(self) -> int:
+        """Pairs, and a place for each question."""
+        return 4 * self.num_pairs
+
+    def check_fields(self) -> None:
+        """Also refuses a power outside 0 .. 1."""
+        super().check_fields()
+        if not 0 < self.power <= 1:
+            raise ValueError(
+                f"AssociativeRecall: power = {self.power} must be above 0 and at most 1, where all places are alike"
+            )
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """Drawn afresh; train and test do not differ."""
+        key_key, value_key, place_key, filler_key = jax.random.split(key, 4)
+        pairs, half = self.num_pairs, self.vocabulary // 2
+        keys = self._keys(key_key)
+        values = half + _different(value_key, pairs, half)
+        asked_at = 2 * (pairs + self._places(place_key, length, max_length))
+        tokens = integers(filler_key, (max_length,), self.vocabulary)
+        tokens = tokens.at[: 2 * pairs].set(jnp.stack([keys, values], axis=1).reshape(-1)).at[asked_at].set(keys)
+        answers = jnp.zeros_like(tokens).at[asked_at].set(values)
+        asked = jnp.zeros(max_length, bool).at[asked_at].set(True)
+        return answered(tokens, answers, asked, length)
+
+    def _places(self, key: Array, length: Array, max_length: int) -> Array:
+        """``[num_pairs]`` different places of questions: the largest of log weights with Gumbel noise, in turn, are
+        draws without replacement.
+        """
+        place = jnp.arange(max_length // 2 - self.num_pairs)
+        noise = jax.random.gumbel(key, place.shape, jnp.float32)
+        scores = noise + (self.power - 1) * jnp.log1p(place.astype(jnp.float32))
+        there = place < length // 2 - self.num_pairs
+        return jax.lax.top_k(jnp.where(there, scores, -jnp.inf), self.num_pairs)[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class RepeatedRecall(RecallTask):
+    """MQRAR-N: keys get new values again and again; name the value that a key had N assignments ago.
+
+    A sequence is n/2 pairs ``k v``: each key is one of ``num_pairs`` keys of the example, drawn uniformly, each value a
+    random one. From the (N+1)th pair with a key on, the value of its pair N pairs with this key before is predicted at
+    the key, where the new value is not yet known: N = 1 is the latest one.
+
+    min_length, max_length: tokens n of a sequence, even; 768 in the source. vocabulary: number of tokens. num_pairs:
+      keys of an example, 32 in the source. back: N, 1 to 4 in the source.
+
+    Published is the accuracy over questions. ``chance`` is that of any of all values; naming one of the key's own
+    earlier values is right more often, the fewer there are.
+
+    >>> task = RepeatedRecall(min_length=16, max_length=16, vocabulary=20, num_pairs=2)
+    >>> task.describe(task.example(jax.random.key(0), 16, 16))
+    '9 11 1 19 1 [19] 14 9 [11] 16 9 [16] 18 9 [18] 17 1 [14] 18 9 [17] 10'
+
+    The source shows results in a figure and its generator is not public: settings are those of its text, the form of a
+    sequence is our reading of "the value N assignments back".
+
+    Reference: Yang et al., "PaTH Attention: Position Encoding via Accumulating Householder Transformations", 2025,
+    section 4.1 and figure 2.
+    """
+
+    min_length: int = 768
+    max_length: int = 768
+    num_pairs: int = 32
+    back: int = 1
+
+    name = "repeated_recall"
+    paper = "PaTH Attention: Position Encoding via Accumulating Householder Transformations"
+    citation = "Yang et al., NeurIPS 2025, arXiv:2505.16381"
+    length_unit = "tokens"
+
+    @property
+    def chance(self) -> float:  # type: ignore[override]
+        """One of all values."""
+        return 2 / self.vocabulary
+
+    @property
+    def least_length(self) -> int:
+        """Room for a question even if all keys are drawn in turn."""
+        return 2 * (self.num_pairs * self.back + 1)
+
+    def check_fields(self) -> None:
+        """Also refuses ``back`` below 1."""
+        self.refuse_below(back=1)
+        super().check_fields()
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """Drawn afresh; train and test do not differ."""
+        key_key, turn_key, value_key = jax.random.split(key, 3)
+        half, count = self.vocabulary // 2, max_length // 2
+        chosen = integers(turn_key, (count,), self.num_pairs)
+        values = half + integers(value_key, (count,), half)
+        # Sorted by key, then by place, the pair N before stands N entries before.
+        order = jnp.argsort(chosen, stable=True)
+        before = jnp.roll(order, self.back)
+        there = (jnp.arange(count) >= self.back) & (chosen[order] == chosen[before])
+        answers = jnp.zeros(count, jnp.int32).at[order].set(values[before])
+        asked = jnp.zeros(count, bool).at[order].set(there)
+
+        def in_turn(first: Array, second: Array) -> Array:
+            return jnp.pad(jnp.stack([first, second], axis=1).reshape(-1), (0, max_length % 2))
+
+        tokens = in_turn(self._keys(key_key)[chosen], values)
+        return answered(tokens, in_turn(answers, answers), in_turn(asked, jnp.zeros_like(asked)), length)
+
+
+def _different(key: Array, count: int, limit: int) -> Array:
+    """``[count]`` different numbers in ``0 .. limit-1``."""
+    return jax.random.permutation(key, limit)[:count]
