@@ -145,7 +145,9 @@ def stratified(x: np.ndarray, samples: int = 1000) -> Bounds:
     seeds, rng = x.shape[1], np.random.default_rng(0)
     drawn = rng.integers(0, seeds, (samples, seeds))
     bounds = [
-        np.quantile((rng.binomial(EXAMPLES, row[drawn]) / EXAMPLES).mean(1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        np.quantile(
+            (rng.binomial(EXAMPLES, row[drawn]) / EXAMPLES).mean(1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        )
         for row in x
     ]
     return np.array(bounds)[:, 0], np.array(bounds)[:, 1]

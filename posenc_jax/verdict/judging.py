@@ -75,7 +75,17 @@ def _compare(table: Table, ours: Measured, theirs: Measured) -> Comparison:
     ]
     if table.kind.logarithmic or table.kind.highest is None:
         return paired_comparison(*sides, lower=-math.inf, upper=math.inf)
-    return paired_comparison(*sides, lower=0.0, upper=table.kind.highest, chance=table.run.task.chance)
+    best, chance = table.kind.highest, table.run.task.chance
+    if table.kind.better == "higher":
+        return paired_comparison(*sides, lower=0.0, upper=best, chance=chance)
+    # Of errors the floor is above: compared is what is left to the largest.
+    sides = [[None if score is None else best - score for score in side] for side in sides]
+    found = paired_comparison(*sides, lower=0.0, upper=best, chance=None if chance is None else best - chance)
+    return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value
 
 
 def _names(names: list[str]) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 
 from posenc_jax.config import Evaluation, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
-from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs
+from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
 
@@ -75,6 +75,22 @@ TABLES = {
                 optimizer=Optimizer(schedule="linear", warmup_steps=50),
                 training=Training(steps=1200, batch_size=16, microbatches=2, steps_per_call=50, log_every=100),
                 evaluation=Evaluation(lengths=(2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16), num_examples=10),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+        ),
+        Table(
+            name="flip_flop",
+            question="the bit that was written last, 50 ignored instructions ago on average",
+            source="Liu et al. 2023; Yang et al. 2025, table 1",
+            quick=True,
+            run=Run(
+                table="flip_flop",
+                task=FlipFlop(length=128),
+                model=Transformer(d_model=64, num_layers=1, num_heads=2),
+                optimizer=Optimizer(schedule="cosine", warmup_steps=100),
+                training=Training(steps=2000, batch_size=16, microbatches=4, steps_per_call=50, log_every=200),
+                evaluation=Evaluation(lengths=(128,), num_examples=768),
                 seeds=SEEDS,
                 learning_rates=_RATES,
             ),

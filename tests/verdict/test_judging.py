@@ -78,3 +78,15 @@ def test_where_it_breaks():
     assert breaks_at(scored(0, by_length=by_length), COPY) == 12
     assert breaks_at(scored(0, by_length=by_length), EVEN) == 10
     assert breaks_at(scored(0, by_length={8: {0: 1.0}, 10: {}}), COPY) is None
+
+
+def test_of_errors_less_is_better_and_chance_is_above():
+    flip = {"a": TABLES["flip_flop"]}
+    assert flip["a"].kind.better == "lower"
+    ours, theirs = {"a": scored(0.1)}, {"a": scored(0.4, NOISE[::-1])}
+    (finding,) = findings(flip, ours, {"rope": theirs})
+    assert finding.word == "better"
+    assert finding.comparison.difference == pytest.approx(-0.3)
+    assert finding.comparison.low < -0.3 < finding.comparison.high < 0
+    assert words(theirs, ours, flip) == {"a": "worse"}
+    assert words({"a": scored(0.49)}, {"a": scored(0.5, NOISE[::-1])}, flip) == {"a": "not measurable here"}
