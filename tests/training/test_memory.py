@@ -15,7 +15,7 @@ from test_configs import CONFIGS
 
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
-from posenc_jax.data.tasks import Copying, Scan, TokenAt
+from posenc_jax.data.tasks import TASKS, Copying, Scan, TokenAt
 from posenc_jax.data.tasks.by_offset import SUMS
 from posenc_jax.data.text import Classification, Translation
 from posenc_jax.encodings import ENCODINGS, elements, parse
@@ -106,6 +106,14 @@ def test_sums_of_all_chunks_are_counted():
     run = Run(task=TokenAt(length=64), evaluation=Evaluation(lengths=(64,), num_examples=1024, memory_budget_mb=8))
     (bucket,) = buckets(run, (64,))
     assert memory_of(run, 1, 1).scores == 4 * (1024 // bucket.chunk) * len(SUMS) * 64 * 64
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_generated_task_has_an_estimate(name):
+    """Sums of its own are known from shapes, whatever parts its examples have."""
+    task = TASKS[name]()
+    found = memory_of(Run(task=task, evaluation=Evaluation(lengths=(max(task.train_lengths),))), 1, 1)
+    assert found.evaluation > 0
 
 
 def test_each_part_grows_with_what_it_is_of():
