@@ -1,4 +1,4 @@
-"""How often 95 % intervals for a rate hold the true one, by simulation: which one `posenc_jax.statistics` uses, and why.
+"""How often 95 % intervals for a rate hold the true one, by simulation: why `posenc_jax.statistics` uses which.
 
     python scripts/intervals.py         # writes scripts/docs/intervals.json and intervals.md, in 15 minutes on a core
 
@@ -145,7 +145,9 @@ def stratified(x: np.ndarray, samples: int = 1000) -> Bounds:
     seeds, rng = x.shape[1], np.random.default_rng(0)
     drawn = rng.integers(0, seeds, (samples, seeds))
     bounds = [
-        np.quantile((rng.binomial(EXAMPLES, row[drawn]) / EXAMPLES).mean(1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        np.quantile(
+            (rng.binomial(EXAMPLES, row[drawn]) / EXAMPLES).mean(1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        )
         for row in x
     ]
     return np.array(bounds)[:, 0], np.array(bounds)[:, 1]
@@ -258,9 +260,9 @@ def page(found: dict) -> str:
     lines = [
         "# Intervals at 3 to 10 seeds",
         "",
-        f"Nominal {100 * CONFIDENCE:g} %; {found['repeats']:,} repeats, so 0.7 % of simulation error; {found['examples']} "
-        "examples a seed. Entries: of 100 repeats those whose interval holds the true mean (median width). Written by "
-        "`python scripts/intervals.py`; `score` is what `posenc_jax.statistics.mean_interval` gives.",
+        f"Nominal {100 * CONFIDENCE:g} %; {found['repeats']:,} repeats, so 0.7 % of simulation error; "
+        f"{found['examples']} examples a seed. Entries: of 100 repeats those whose interval holds the true mean (median "
+        "width). Written by `python scripts/intervals.py`; `score` is what `posenc_jax.statistics.mean_interval` gives.",
         "",
         *_summary(found["single"]),
     ]

@@ -68,9 +68,7 @@ def mean_interval(
     if not lower < upper:
         raise ValueError(f"lower {lower:g} is not below upper {upper:g}: pass the bounds of the score in this order")
     values = list(values)
-    present = [
-        _within(float(value), lower, upper) for value in values if value is not None and not math.isnan(value)
-    ]
+    present = [_within(float(value), lower, upper) for value in values if value is not None and not math.isnan(value)]
     n, missing = len(present), len(values) - len(present)
     if n == 0:
         return Interval(None, None, None, None, 0, missing)
@@ -143,7 +141,7 @@ def _within(value: float, lower: float, upper: float) -> float:
     """The value, moved onto a bound that it exceeds by rounding."""
     if math.isinf(value):
         raise ValueError(f"value {value} is not finite, so it has no mean: pass None for a missing seed")
-    slack = 1e-6 * max(1.0, *(abs(bound) for bound in (lower, upper) if math.isfinite(bound)))
+    slack = 1e-6 * max([1.0, *(abs(bound) for bound in (lower, upper) if math.isfinite(bound))])
     if not lower - slack <= value <= upper + slack:
         raise ValueError(f"value {value:g} is not between {lower:g} and {upper:g}: pass the bounds of this score")
     return min(max(value, lower), upper)
