@@ -34,10 +34,8 @@ def test_a_difference_is_an_interval_between_minus_and_plus_the_range():
     assert found.detectable == pytest.approx(detectable(np.std(ours - theirs, ddof=1), 4))
     assert (found.pairs, found.at_bound, word(found)) == (4, False, "better")
     percent = paired_comparison(list(100 * ours), list(100 * theirs), upper=100)
-    assert percent[:5] == pytest.approx(
-        [100 * found.difference, 100 * found.low, 100 * found.high, found.p, percent[4]]
-    )
-    assert percent.detectable == pytest.approx(100 * found.detectable)
+    assert percent[:3] == pytest.approx([100 * size for size in found[:3]])
+    assert (percent.p, percent.detectable) == pytest.approx((found.p, 100 * found.detectable))
 
 
 def test_near_certain_differences_do_not_pass_the_bounds():
@@ -127,20 +125,20 @@ def _stored():
 
 
 def test_an_arm_against_itself_is_seldom_told_apart():
-    """Two sets of 8 seeds of one distribution, drawn with noise of a tenth of the spread from stored scores: at most 5
-    in 100 say that there is a difference (2,000 repeats over all arms: a standard error of 0.5).
+    """Two sets of 8 seeds of one distribution, drawn with noise of a tenth of the spread from stored scores: 5 in 100 say
+    that there is a difference, but for 3 standard errors of the simulation.
     """
     rng = np.random.default_rng(0)
     arms = [values for _, values in _stored()]
     assert len(arms) >= 8
     said = []
-    for _ in range(2000):
+    for _ in range(4000):
         values = arms[rng.integers(len(arms))]
         drawn = rng.choice(values, 16) + 0.1 * np.std(values) * rng.normal(size=16)
         scores = np.clip(drawn, 0, 1)
         found = _bounded(scores[:8], scores[8:])
         said.append(found.p <= 0.05)
-    assert np.mean(said) <= 0.055
+    assert np.mean(said) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
 
 
 @pytest.mark.parametrize("middle", [0.5, 0.8])
