@@ -315,7 +315,8 @@ def _failures(single: dict) -> list[str]:
         "",
         "Where a share of the seeds does something else than the others and none of it was drawn, no interval that is "
         "narrow for seeds that agree can know: only the worst case does, and it is too wide for all other uses. Where "
-        "all seeds are equal the interval in use is the worst case too, which is why seeds at 0 or 1 have more than 97.",
+        "all seeds are equal the interval in use is the worst case too, which is why seeds at 0 or 1 often have more "
+        "than 97.",
     ]
 
 

@@ -233,7 +233,8 @@ def _entry(found: Json, name: str, label: str, column: str) -> str:
         raise ValueError(f"{column}: {len(matching)} rows of {label} in {name}; see the means in its results.json")
     (row,) = matching
     show = kind.show_difference if score == "difference" else kind.show
-    return _interval(show, row["mean"], row["low"], row["high"], row["deviation"])
+    said = _interval(show, row["mean"], row["low"], row["high"], row["deviation"])
+    return said.replace("all seeds", "all pairs") if score == "difference" else said
 
 
 def _interval(show: Any, mean: float | None, low: float | None, high: float | None, deviation: float | None) -> str:

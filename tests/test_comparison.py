@@ -125,8 +125,8 @@ def _stored():
 
 
 def test_an_arm_against_itself_is_seldom_told_apart():
-    """Two sets of 8 seeds of one distribution, drawn with noise of a tenth of the spread from stored scores: 5 in 100 say
-    that there is a difference, but for 3 standard errors of the simulation.
+    """Two sets of 8 seeds of one distribution, drawn from stored scores with noise of a tenth of their spread: 5 in 100
+    say that there is a difference, but for 3 standard errors of the simulation.
     """
     rng = np.random.default_rng(0)
     arms = [values for _, values in _stored()]
