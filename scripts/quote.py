@@ -88,7 +88,7 @@ def quoted(ablation: Path) -> Json:
                 "seeds": {cell.label: cell.scores for cell in task.cells},
                 "validation metric": task.validation_kind.title,
                 "validation": {
-                    cell.label: [one.validation.mean, one.validation.low, one.validation.high]
+                    cell.label: [one.validation.mean, one.validation.low, one.validation.high, one.validation.deviation]
                     for cell in task.cells
                     for one in cell.tried
                     if one.learning_rate == cell.learning_rate
@@ -233,12 +233,15 @@ def _entry(found: Json, name: str, label: str, column: str) -> str:
         raise ValueError(f"{column}: {len(matching)} rows of {label} in {name}; see the means in its results.json")
     (row,) = matching
     show = kind.show_difference if score == "difference" else kind.show
-    return _interval(show, row["mean"], row["low"], row["high"])
+    said = _interval(show, row["mean"], row["low"], row["high"], row["deviation"])
+    return said.replace("all seeds", "all pairs") if score == "difference" else said
 
 
-def _interval(show: Any, mean: float | None, low: float | None, high: float | None) -> str:
+def _interval(show: Any, mean: float | None, low: float | None, high: float | None, deviation: float | None) -> str:
     if mean is None:
         return "-"
+    if deviation == 0:
+        return f"{show(mean)} (all seeds equal)"
     return show(mean) if low is None else f"{show(mean)} [{show(low)}, {show(high)}]"
 
 

@@ -27,19 +27,19 @@ FOUND = {
             "cells": ["nope", "rope"],
             "seeds": {"nope": {"0": 0.5, "1": 0.7}, "rope": {"0": 0.25, "1": 0.25}},
             "validation metric": "accuracy",
-            "validation": {"nope": [0.75, 0.7, 0.8], "rope": [0.5, None, None]},
+            "validation": {"nope": [0.75, 0.7, 0.8, 0.04], "rope": [0.5, None, None, None]},
             "published": {"rope": "0.3 (9..16)"},
         }
     },
     "means": [
         {"table": "t", "label": label, "range": "beyond", "length": length, "score": "accuracy", "mean": mean}
-        | {"low": low, "high": 0.9, "seeds": 2}
-        for label, mean, low in (("nope", 0.6, 0.3), ("rope", 0.25, None))
+        | {"low": low, "high": 0.9, "deviation": deviation, "seeds": 2}
+        for label, mean, low, deviation in (("nope", 0.6, 0.3, 0.1), ("rope", 0.25, 0.0, 0.0))
         for length in (None, 4)
     ],
     "differences": [
         {"table": "t", "label": "nope", "range": "beyond", "length": None, "score": "accuracy", "mean": 0.35}
-        | {"low": 0.1, "high": 0.6, "seeds": 2, "baseline": "rope"}
+        | {"low": 0.1, "high": 0.6, "deviation": 0.2, "seeds": 2, "baseline": "rope"}
     ],
 }
 
@@ -90,7 +90,15 @@ def test_a_table_has_what_was_asked_for():
         "| published (lengths) |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
         "| nope | 0.600 [0.300, 0.900] | 0.600 [0.300, 0.900] | +0.350 [+0.100, +0.600] | 0.500, 0.700 |  |\n"
-        "| rope | 0.250 | 0.250 | baseline | 0.250, 0.250 | 0.3 (9..16) |\n"
+        "| rope | 0.250 (all seeds equal) | 0.250 (all seeds equal) | baseline | 0.250, 0.250 | 0.3 (9..16) |\n"
+    )
+
+
+def test_equal_seeds_and_pairs_are_said_to_be_equal():
+    (difference,) = FOUND["differences"]
+    found = {**FOUND, "differences": [difference | {"deviation": 0.0}]}
+    assert "| 0.600 [0.300, 0.900] | +0.350 (all pairs equal) |" in QUOTE["table"](
+        found, "t", ["accuracy@beyond", "difference@beyond"]
     )
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from score_interval import score_interval
 
 from posenc_jax.statistics import (
     Interval,
@@ -37,10 +38,76 @@ def test_missing_values_are_left_out_and_counted():
     assert mean_interval([]) == Interval(None, None, None, None, 0, 0)
 
 
-def test_one_value_has_no_interval_and_equal_values_have_zero_width():
+def test_one_value_has_no_interval_and_equal_values_say_so():
     assert mean_interval([0.7, None]) == Interval(0.7, None, None, None, 1, 1)
+    assert not mean_interval([0.7], lower=0, upper=1).all_equal
     for n in range(2, 60):  # 0.1 * n / n is not 0.1 for every n
-        assert mean_interval([0.1] * n) == Interval(0.1, 0.1, 0.1, 0.0, n, 0)
+        found = mean_interval([0.1] * n)
+        assert found == Interval(0.1, None, None, 0.0, n, 0)
+        assert found.all_equal
+    assert mean_interval([0.1 + 0.2, 0.3]).all_equal  # but for rounding
+    assert mean_interval([2.0, 2.0], lower=0) == Interval(2.0, None, None, 0.0, 2, 0)  # no worst case above
+
+
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_equal_values_between_bounds_have_the_interval_of_any_distribution(n):
+    """At a bound it is Clopper and Pearson's over seeds."""
+    exact = stats.binomtest(0, n).proportion_ci(0.95)
+    assert mean_interval([0.0] * n, lower=0, upper=1).high == pytest.approx(exact.high, abs=1e-12)
+    assert mean_interval([0.0] * n, lower=0, upper=1).low == 0
+    assert mean_interval([1.0] * n, lower=0, upper=1).low == pytest.approx(1 - exact.high, abs=1e-12)
+    inside = mean_interval([30.0] * n, lower=0, upper=100)
+    assert inside.low == pytest.approx(30 * (1 - exact.high), abs=1e-9)
+    assert inside.high == pytest.approx(30 + 70 * exact.high, abs=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (-1, 1), (0, 100)])
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_bounded_intervals_solve_the_equation_that_defines_them(bounds, n):
+    rng = np.random.default_rng(n)
+    for shape in ((5, 5), (20, 1), (0.3, 0.3)):
+        values = bounds[0] + (bounds[1] - bounds[0]) * rng.beta(*shape, n)
+        found = mean_interval(values, lower=bounds[0], upper=bounds[1])
+        assert (found.low, found.high) == pytest.approx(score_interval(values, *bounds), abs=1e-8 * bounds[1])
+        assert bounds[0] <= found.low < found.mean < found.high <= bounds[1]
+
+
+def test_of_zeros_and_ones_it_is_wilsons_with_t():
+    n, right = 10, 3
+    found = mean_interval([1.0] * right + [0.0] * (n - right), lower=0, upper=1)
+    z = stats.t.ppf(0.975, n - 1) * math.sqrt(n / (n - 1))
+    level = 2 * stats.norm.cdf(z) - 1
+    wilson = stats.binomtest(right, n).proportion_ci(level, method="wilson")
+    assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high), abs=1e-12)
+
+
+def test_one_bound_and_bounds_far_away():
+    values = [0.1, 0.4, 0.2, 0.05]
+    plain, far = mean_interval(values), mean_interval(values, lower=-1e9, upper=1e9)
+    assert (far.low, far.high) == pytest.approx((plain.low, plain.high), abs=1e-8)
+    assert plain.low < 0
+    positive, wide = mean_interval(values, lower=0), mean_interval(values, lower=0, upper=1e9)
+    assert (positive.low, positive.high) == pytest.approx((wide.low, wide.high), abs=1e-8)
+    assert positive.low > 0
+    assert positive.high > plain.high  # a larger mean would vary more
+
+
+def test_intervals_of_ill_fitting_bounds_are_refused():
+    with pytest.raises(ValueError, match=r"value 1\.2 is not between 0 and 1: pass the bounds of this score"):
+        mean_interval([0.5, 1.2], lower=0, upper=1)
+    with pytest.raises(ValueError, match="lower 1 is not below upper 0: pass the bounds of the score in this order"):
+        mean_interval([0.5], lower=1, upper=0)
+    assert mean_interval([1.0000001, 0.5], lower=0, upper=1).mean == 0.75  # rounding of float32
+    with pytest.raises(ValueError, match="0 does not lie between the bounds 0 and 1: there is nothing to test"):
+        p_value(mean_interval([0.5, 0.6], lower=0, upper=1), 0, 1)
+
+
+@pytest.mark.parametrize("values", [[0.2, 0.3, -0.05, 0.4], [0.9, 0.95, 1.0], [-0.3, -0.3, -0.3, -0.3], [0.01, 0.5]])
+def test_p_is_where_the_interval_begins_to_hold_0(values):
+    p = p_value(mean_interval(values, lower=-1, upper=1), -1, 1)
+    for confidence, held in ((1 - p * 0.999, True), (1 - min(p * 1.001, 1 - 1e-9), False)):
+        found = mean_interval(values, confidence, -1, 1)
+        assert (found.low <= 0 <= found.high) == held
 
 
 def test_paired_difference_is_the_paired_t_test():
@@ -65,7 +132,8 @@ def test_seeds_without_a_pair_are_named_not_paired_by_place():
     assert (difference.interval.mean, difference.interval.n, difference.interval.missing) == (0.375, 2, 3)
     assert (difference.higher, difference.lower, difference.equal) == (2, 0, 0)
     same = paired_difference({0: 0.5, 1: 0.25}, {0: 0.5, 1: 0.25})
-    assert (same.interval.low, same.interval.high, same.equal) == (0, 0, 2)
+    assert (same.interval.low, same.interval.high, same.equal) == (None, None, 2)
+    assert same.interval.all_equal
 
 
 def test_learning_rate_by_validation():

@@ -198,7 +198,8 @@ def moved(label: str, directory: Path, tokens: int, count: int) -> Moved:
 def interval(values: np.ndarray, digits: int = 3) -> str:
     """Mean over seeds and texts of ``[seeds, B]``, with the 95 % interval over texts (of their mean over the seeds)."""
     found = mean_interval(values.mean(0).tolist())
-    return f"{found.mean:.{digits}g} [{found.low:.{digits}g}, {found.high:.{digits}g}]"
+    around = "all equal" if found.low is None else f"{found.low:.{digits}g}, {found.high:.{digits}g}"
+    return f"{found.mean:.{digits}g} [{around}]"
 
 
 def rows(cell: Moved) -> list[list[str]]:

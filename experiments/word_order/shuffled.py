@@ -46,9 +46,10 @@ def main(ablations: list[str]) -> None:
         for cell in read_json(ablation / "ablation.json")["cells"]:
             config, ordered, shuffled = row(ablation / cell["directory"])
             lost = mean_interval((ordered - shuffled).tolist())
+            around = "all equal" if lost.low is None else f"{lost.low:.3g}, {lost.high:.3g}"
             print(
                 f"| {config.table} | {config.label} | {config.task.metric.replace('_', ' ')} | {ordered.mean():.3g} "
-                f"| {shuffled.mean():.3g} | {lost.mean:.3g} [{lost.low:.3g}, {lost.high:.3g}] |"
+                f"| {shuffled.mean():.3g} | {lost.mean:.3g} [{around}] |"
             )
 
 

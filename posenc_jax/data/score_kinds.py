@@ -14,7 +14,7 @@ class Kind:
 
     Attributes:
       title: its name in words. unit: what its numbers are, where the name does not tell.
-      highest: the largest possible value (None: no limit). better: "higher" or "lower".
+      highest: the largest possible value (None: no limit); the smallest is 0. better: "higher" or "lower".
       decimals: digits after the point; None: three significant ones.
       logarithmic: its means are geometric, its differences are ratios and its axes logarithmic, because it is the
         exponential of a mean loss.
@@ -28,6 +28,11 @@ class Kind:
     decimals: int | None = 3
     logarithmic: bool = False
     whole_axis: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of `inner` values; none of a logarithmic kind."""
+        return (-math.inf, math.inf) if self.logarithmic else (0.0, math.inf if self.highest is None else self.highest)
 
     def mean(self, values: Iterable[float]) -> float:
         """The arithmetic mean; of a logarithmic kind the geometric one."""

@@ -56,15 +56,23 @@ def length_axis(task: TaskSummary) -> Axis | None:
     return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
 
 
+def drawn(interval: Interval) -> tuple[float, float] | None:
+    """From where to where an interval is drawn: equal seeds show no spread, so their mean alone (a word says so)."""
+    if interval.mean is not None and interval.all_equal:
+        return interval.mean, interval.mean
+    return None if interval.low is None or interval.high is None else (interval.low, interval.high)
+
+
 def with_bounds(interval: Interval, scores: Iterable[float], kind: Kind) -> list[float]:
     """The values of an interval that an axis must hold: bounds up to twice as far from 0 as the scores (those of two
     seeds can lie anywhere).
     """
     scores = list(scores)
-    if interval.mean is None or interval.low is None or interval.high is None or not scores:
+    shown = drawn(interval)
+    if interval.mean is None or shown is None or not scores:
         return scores
     reach = 2.0
-    low, high = max(interval.low, min(scores) / reach), min(interval.high, max(scores) * reach)
+    low, high = max(shown[0], min(scores) / reach), min(shown[1], max(scores) * reach)
     return [*scores, interval.mean, low, high if kind.highest is None else min(high, kind.highest)]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
 from posenc_jax.drawing.style import INK, SHADE, Style
-from posenc_jax.report.axes import Axis, length_axis, score_axis, with_bounds
-from posenc_jax.report.tables import axis_title, comparable, number, published_text
+from posenc_jax.report.axes import Axis, drawn, length_axis, score_axis, with_bounds
+from posenc_jax.report.tables import axis_title, comparable, interval_text, number, published_text
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.statistics import Interval
 
@@ -100,7 +100,7 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
                 _label(cell),
                 p.name,
                 number(p.interval.mean, kind),
-                _interval(p.interval.low, p.interval.high, kind),
+                _interval(p.interval, kind),
             )
             for p in cell.positions
         ]
@@ -127,12 +127,11 @@ def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[di
     where = f"%{{x}} {task.length_unit}".rstrip()
     common = {"type": "scatter", "legendgroup": cell.label, "cliponaxis": True}
     traces: list[dict[str, Any]] = []
-    banded = [point for point in cell.curve if point.interval.low is not None]
+    banded = {point.length: edges for point in cell.curve if (edges := drawn(point.interval)) is not None}
     if banded:
-        around = banded + banded[::-1]
-        edge = [p.interval.high for p in banded] + [p.interval.low for p in banded[::-1]]
+        edge = [high for _, high in banded.values()] + [low for low, _ in reversed(banded.values())]
         traces.append(
-            {**common, "x": [p.length for p in around], "y": _rounded(edge), "mode": "none", "fill": "toself"}
+            {**common, "x": [*banded, *reversed(banded)], "y": _rounded(edge), "mode": "none", "fill": "toself"}
             | {"fillcolor": faded(style.color, 0.13), "hoverinfo": "skip", "showlegend": False}
         )
     xs: list[int | None] = []
@@ -152,7 +151,7 @@ def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[di
     )
     traces.append(
         {**common, "x": lengths, **_mean_trace(style, _rounded([p.interval.mean for p in cell.curve]))}
-        | {"customdata": [_interval(p.interval.low, p.interval.high, task.kind) for p in cell.curve]}
+        | {"customdata": [_interval(p.interval, task.kind) for p in cell.curve]}
         | {"hovertemplate": f"{_label(cell)}: {shown} %{{customdata}} at {where}<extra></extra>"}
     )
     return traces
@@ -172,9 +171,9 @@ def _errors(style: Style, intervals: list[Interval]) -> dict[str, Any]:
     """Bars from a mean to the bounds of its interval, of no length where there is none."""
     above, below = [], []
     for interval in intervals:
-        known = interval.mean is not None and interval.low is not None and interval.high is not None
-        above.append(interval.high - interval.mean if known else 0.0)  # type: ignore[operator]
-        below.append(interval.mean - interval.low if known else 0.0)  # type: ignore[operator]
+        low, high = drawn(interval) or (interval.mean, interval.mean)
+        above.append(0.0 if interval.mean is None else high - interval.mean)  # type: ignore[operator]
+        below.append(0.0 if interval.mean is None else interval.mean - low)  # type: ignore[operator]
     return {
         "type": "data",
         "symmetric": False,
@@ -199,10 +198,10 @@ def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> li
         **common,
         "x": _rounded([cell.score.mean]),
         "y": [place],
-        "text": [f"{_label(cell)}: {number(cell.score.mean, kind)} {_interval(cell.score.low, cell.score.high, kind)}"],
+        "text": [f"{_label(cell)}: {number(cell.score.mean, kind)} {_interval(cell.score, kind)}"],
         "marker": {"color": style.color, "size": 11, "symbol": style.marker},
     }
-    if cell.score.low is not None:
+    if drawn(cell.score) is not None:
         mean["error_x"] = _errors(style, [cell.score]) | {"thickness": 2, "width": 5}
     return [seeds, mean]
 
@@ -233,8 +232,8 @@ def _label(cell: CellSummary) -> str:
     return html.escape(cell.label)
 
 
-def _interval(low: float | None, high: float | None, kind: Kind) -> str:
-    return "" if low is None else f"[{number(low, kind)}, {number(high, kind)}]"
+def _interval(interval: Interval, kind: Kind) -> str:
+    return interval_text(interval, kind).removeprefix(number(interval.mean, kind)).strip()
 
 
 def _rounded(values: list[Any]) -> list[float | None]:

@@ -97,7 +97,7 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
             f"<h3>{escape(name)} at each length</h3>",
             f'<div class="figure" id="curves-{anchor}"></div>',
             _caption(
-                "Thick: mean over seeds; thin: every seed; band: 95 % Student-t interval of the mean; grey: training "
+                "Thick: mean over seeds; thin: every seed; band: 95 % interval of the mean; grey: training "
                 f"lengths.{mixed} Click an encoding to hide or show it, double-click to see it alone."
             ),
         ]

@@ -7,7 +7,7 @@ from typing import Any
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import MUTED, SHADE, Style
-from posenc_jax.report.axes import length_axis, score_axis, with_bounds
+from posenc_jax.report.axes import drawn, length_axis, score_axis, with_bounds
 from posenc_jax.report.tables import axis_title
 from posenc_jax.results.summary import TaskSummary
 
@@ -41,9 +41,9 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             continue
         style = styles[cell.label]
         lengths = [point.length for point in cell.curve]
-        banded = [point for point in cell.curve if point.interval.low is not None]
-        low, high = [point.interval.low for point in banded], [point.interval.high for point in banded]
-        axes.fill_between([point.length for point in banded], low, high, color=style.color, alpha=0.13, linewidth=0)
+        banded = {point.length: edges for point in cell.curve if (edges := drawn(point.interval)) is not None}
+        low, high = [edges[0] for edges in banded.values()], [edges[1] for edges in banded.values()]
+        axes.fill_between(list(banded), low, high, color=style.color, alpha=0.13, linewidth=0)
         for seed in sorted({seed for point in cell.curve for seed in point.scores}):
             values = [point.scores.get(seed, float("nan")) for point in cell.curve]
             axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)

@@ -16,10 +16,10 @@ from posenc_jax.report.provenance import alarms, code_table, statement
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.published import PublishedResult
 from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
-from posenc_jax.statistics import Interval
+from posenc_jax.statistics import CLAIM_SEEDS, Interval, holm
 
 _FRACTION = Kind("")
-_LEAST_IMPORTANT = ("parameters (encoding)", "learning rate", "training lengths", "published (lengths)")
+_LEAST_IMPORTANT = ("parameters (encoding)", "p, Holm", "learning rate", "training lengths", "published (lengths)")
 
 
 def metric_name(task: TaskSummary) -> str:
@@ -46,14 +46,17 @@ def main_table(task: TaskSummary) -> TextTable:
     operation = "divided by" if task.kind.logarithmic else "minus"
     columns = ["encoding", task.score_name]
     columns += ["training lengths"] if with_training else []
-    columns += [f"{operation} {task.baseline}, paired"] if with_difference else []
+    columns += [f"{operation} {task.baseline}, paired", "p, Holm"] if with_difference else []
     columns += ["seeds", "learning rate", "parameters (encoding)"]
     columns += ["published (lengths)"] if with_published else []
+    found = {cell.label: cell.difference.p for cell in task.cells if cell.difference is not None}
+    family = holm({label: p for label, p in found.items() if p is not None})
     lines = []
     for cell in task.cells:
         line = [cell.label, interval_text(cell.score, task.kind)]
         line += [number(cell.in_range.mean, task.kind)] if with_training else []
-        line += [difference_text(cell, task.kind)] if with_difference else []
+        if with_difference:
+            line += [difference_text(cell, task.kind), p_text(family[cell.label]) if cell.label in family else NONE]
         line += [seeds_text(cell), rate_text(cell), parameters_text(cell)]
         line += ["; ".join(published_text(task, value) for value in cell.published) or NONE] if with_published else []
         lines.append(tuple(line))
@@ -98,14 +101,14 @@ def _counts(task: TaskSummary) -> list[str]:
 
 
 def length_table(task: TaskSummary) -> TextTable:
-    """One line per length, one column per encoding: the mean and half its interval's width."""
+    """One line per length, one column per encoding: the mean and its interval."""
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     points = [{point.length: point for point in cell.curve} for cell in task.cells]
     lines = []
     for length in lengths:
         here = [point.get(length) for point in points]
         mark = {"within": "*", "beyond": "", "mixed": " (mixed)"}[task.ranges[length]]
-        entries = (NONE if point is None else half_text(point.interval, task.kind) for point in here)
+        entries = (NONE if point is None else interval_text(point.interval, task.kind) for point in here)
         lines.append((f"{task.length_name(length)}{mark}", *entries))
     title = f"{task.task_label}: {metric_name(task)} at each length"
     columns = (task.length_unit or "length", *(cell.label for cell in task.cells))
@@ -231,17 +234,14 @@ def number(value: float | None, kind: Kind = _FRACTION, sign: bool = False) -> s
 
 
 def interval_text(interval: Interval, kind: Kind = _FRACTION) -> str:
-    """Mean and interval, ``0.986 [0.981, 0.993]``; the mean alone when there is no interval."""
+    """Mean and interval, ``0.986 [0.981, 0.993]``; the mean alone when there is no interval, with a word when all seeds
+    are equal.
+    """
+    if interval.all_equal:
+        return f"{number(interval.mean, kind)} (all seeds equal)"
     if interval.low is None:
         return number(interval.mean, kind)
     return f"{number(interval.mean, kind)} [{number(interval.low, kind)}, {number(interval.high, kind)}]"
-
-
-def half_text(interval: Interval, kind: Kind = _FRACTION) -> str:
-    """Mean and half the width of the interval, ``0.986 +-0.006``; the interval itself where it is not symmetric."""
-    if interval.low is None or interval.high is None or kind.logarithmic:
-        return interval_text(interval, kind)
-    return f"{number(interval.mean, kind)} ±{number((interval.high - interval.low) / 2, kind)}"
 
 
 def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
@@ -255,10 +255,16 @@ def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
     found = cell.difference.interval
     assert found.mean is not None
     said = kind.show_difference(found.mean)
-    if found.low is not None and found.high is not None:
+    if found.low is not None and found.high is not None and not found.all_equal:
         said += f" [{kind.show_difference(found.low)}, {kind.show_difference(found.high)}]"
+    same = "all pairs equal; " if found.all_equal else ""
     better = getattr(cell.difference, kind.better)
-    return f"{said} ({better} of {found.n} {kind.better})"
+    return f"{said} ({same}{better} of {found.n} {kind.better})"
+
+
+def p_text(p: float) -> str:
+    """A p-value, ``0.004`` or ``under 0.001``."""
+    return "under 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def seeds_text(cell: CellSummary, noun: str = "") -> str:
@@ -318,8 +324,11 @@ def _title(task: TaskSummary) -> str:
 
 def _reading(task: TaskSummary) -> str:
     mean = "geometric mean" if task.kind.logarithmic else "mean"
-    reading = f"{mean.capitalize()} over seeds [95 % Student-t interval]; "
+    inside = "" if task.kind.logarithmic else " that stays within the bounds of the score"
+    reading = f"{mean.capitalize()} over seeds [95 % interval{inside}]; "
     reading += f"the score of a seed is its {mean} over the lengths."
+    if any(cell.score.all_equal for cell in task.cells):
+        reading += " All seeds equal: they show no spread, so how far other seeds may lie is not known from it."
     if task.score_lengths and not task.unseen_lengths:
         over = "those of training" if task.mixed_lengths else "all lengths"
         reading += f" No evaluated length lies beyond the training range: the score is over {over}."
@@ -329,7 +338,13 @@ def _reading(task: TaskSummary) -> str:
         reading += f" {heading(metric_name(task))}: lower is better."
     if task.baseline:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
-        reading += f" {differences} are paired by seed. Intervals are not corrected for the number of comparisons."
+        reading += f" {differences} are paired by seed. Intervals are not corrected for the number of "
+        reading += "comparisons; p is that of no difference, corrected for those of this table (Holm)."
+        fewest = min(
+            (c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None), default=0
+        )
+        if 0 < fewest < CLAIM_SEEDS:
+            reading += f" A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here the fewest are {fewest}."
     if task.chance:
         reading += f" Chance is {task.chance:g}."
     return reading

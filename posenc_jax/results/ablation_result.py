@@ -26,8 +26,10 @@ class AblationResult:
     Attributes:
       directory: of the ablation.
       rows: those of ``results.jsonl``: one for each cell, seed, learning rate and length.
-      means: ``table, label, range, length, score, mean, low, high, seeds``, one for each score of the rows. ``low`` and
-        ``high`` bound the 95 % Student-t interval (None below two seeds), ``seeds`` counts those behind it.
+      means: ``table, label, range, length, score, mean, low, high, deviation, seeds``, one for each score of the
+        rows. ``low`` and ``high`` bound the 95 % interval of `posenc_jax.statistics.mean_interval` within the bounds of
+        the score (None below two seeds), ``seeds`` counts those behind it, ``deviation`` is theirs: 0 if all seeds are
+        equal (of a perplexity: of its logarithm).
       differences: the same columns and ``baseline``, of the headline score: the mean over the seeds that both have of
         score minus that of the baseline (of a perplexity: divided by it).
     """
@@ -90,4 +92,10 @@ def _seed_scores(task: TaskSummary, cell: CellSummary) -> Iterator[tuple[tuple[R
 
 def _row(task: TaskSummary, cell: CellSummary, where: Range, length: int | None, score: str, interval: Interval) -> Row:
     row = {"table": task.task_label, "label": cell.label, "range": where, "length": length, "score": score}
-    return row | {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.n}
+    return row | {
+        "mean": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "deviation": interval.deviation,
+        "seeds": interval.n,
+    }

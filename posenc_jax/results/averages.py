@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import Kind
@@ -10,8 +11,10 @@ from posenc_jax.statistics import Interval, PairedDifference, mean_interval, pai
 
 
 def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
-    """As `posenc_jax.statistics.mean_interval`; the bounds of a geometric mean are never negative."""
-    return _outer(mean_interval(None if value is None else kind.inner(value) for value in values), kind)
+    """As `posenc_jax.statistics.mean_interval` within the bounds of the kind."""
+    inner = [None if value is None else kind.inner(value) for value in values]
+    lower, upper = _bounds(kind, inner)
+    return _outer(mean_interval(inner, lower=lower, upper=upper), kind)
 
 
 def difference_of(
@@ -22,8 +25,17 @@ def difference_of(
         {seed: None if value is None else kind.inner(value) for seed, value in side.items()}
         for side in (scores, baseline)
     )
-    found = paired_difference(ours, theirs)
+    lower, upper = _bounds(kind, [*ours.values(), *theirs.values()])
+    found = paired_difference(ours, theirs, lower=lower, upper=upper)
     return dataclasses.replace(found, interval=_outer(found.interval, kind))
+
+
+def _bounds(kind: Kind, values: list[float | None]) -> tuple[float, float]:
+    """Those of the kind; none for a metric of one's own that turns out to be no fraction."""
+    lower, upper = kind.bounds
+    there = [value for value in values if value is not None and math.isfinite(value)]
+    inside = all(lower - 1e-6 <= value <= upper + 1e-6 for value in there)
+    return (lower, upper) if inside else (-math.inf, math.inf)
 
 
 def _outer(interval: Interval, kind: Kind) -> Interval:

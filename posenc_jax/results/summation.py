@@ -19,7 +19,7 @@ from posenc_jax.results.published import published_notes, read_published
 from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
 from posenc_jax.results.summary import CellSummary, Point, Summary, TaskSummary, Tried, compact
 from posenc_jax.shapes import Json
-from posenc_jax.statistics import mean_interval, select_learning_rate
+from posenc_jax.statistics import select_learning_rate
 
 
 def summarise(record: Record) -> Summary:
@@ -53,7 +53,8 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     length_names = of_task(info, "length_names", task_label, {})
     kind = kind_of(metric, writes_text)
     position_length = max((row["length"] for cell in cells for row in cell.get("by_position") or ()), default=None)
-    measured = [_measure(record, cell, kind, by_range, ranges, position_length) for cell in cells]
+    chosen_by = kind_of(of_task(info, "validation_metric", task_label, metric), writes_text)
+    measured = [_measure(record, cell, kind, by_range, ranges, position_length, chosen_by) for cell in cells]
     baseline = next((cell for cell in measured if cell.label == info.get("baseline")), None)
     summaries = []
     for cell in measured:
@@ -78,7 +79,6 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         notes.append(note)
     chance = of_task(info, "chance", task_label, None)
     trained = of_task(info, "train_lengths", task_label, None)
-    chosen_by = of_task(info, "validation_metric", task_label, metric)
     return TaskSummary(
         task_label=task_label,
         slug=file_name(task_label),
@@ -93,7 +93,7 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         cells=tuple(summaries),
         notes=tuple(notes),
         kind=kind,
-        validation_kind=kind_of(chosen_by, writes_text),
+        validation_kind=chosen_by,
         writes_text=writes_text,
         length_unit=of_task(info, "length_unit", task_label, ""),
         length_names={int(length): name for length, name in length_names.items()},
@@ -127,6 +127,7 @@ def _measure(
     by_range: dict[Range, tuple[int, ...]],
     ranges: dict[int, Range],
     position_length: int | None,
+    validation_kind: Kind,
 ) -> CellSummary:
     replicas = record.replicas[cell["task_label"], cell["label"]]
     asked = asked_seeds(record.info, cell)
@@ -157,7 +158,7 @@ def _measure(
         note=cell.get("note") or "",
         is_baseline=False,
         learning_rate=chosen,
-        tried=tuple(_tried(replicas, rate, asked, rate == chosen) for rate in rates),
+        tried=tuple(_tried(replicas, rate, asked, rate == chosen, validation_kind) for rate in rates),
         asked=asked,
         diverged=diverged,
         unfinished=tuple(seed for seed in asked if seed not in finished and seed not in diverged),
@@ -203,8 +204,8 @@ def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int,
     return chosen
 
 
-def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool) -> Tried:
+def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool, kind: Kind) -> Tried:
     here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
-    validation = mean_interval(here[seed].validation if seed in here else None for seed in asked)
+    validation = interval_of((here[seed].validation if seed in here else None for seed in asked), kind)
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
     return Tried(rate, validation, diverged, chosen)

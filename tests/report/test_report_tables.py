@@ -5,14 +5,18 @@ import json
 
 import numpy as np
 import pytest
+from score_interval import score_interval
 from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
+from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing import text_table
-from posenc_jax.report import tables
+from posenc_jax.drawing.style import styles
+from posenc_jax.report import axes, interactive, tables
 from posenc_jax.report.page import page
 from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.published import PublishedResult
+from posenc_jax.statistics import holm, mean_interval, paired_difference
 
 
 @pytest.fixture
@@ -35,7 +39,9 @@ def test_main_table(summary):
     assert (t5["parameters (encoding)"], t5["published (lengths)"]) == ("105,504 (32)", "0.771 (21..40)")
     assert (rope["unseen lengths"], rope["seeds"]) == ("-", "0 of 4 (4 not finished)")
     assert sinusoidal["minus sinusoidal, paired"] == "baseline"
-    assert sinusoidal["unseen lengths"].count("-0.0") == 1  # the interval is not clipped to the metric's range
+    scores = [np.mean([score("rsc", "sinusoidal", s, 1e-3, n) for n in RSC_LENGTHS if n > 8]) for s in SEEDS]
+    low, high = score_interval(scores)  # Student's would begin below 0
+    assert sinusoidal["unseen lengths"] == f"{np.mean(scores):.3f} [{low:.3f}, {high:.3f}]"
     assert any("mean of 3 seeds (exact_match)" in note for note in table.notes)
     assert f"t5: {T5_NOTE}" in table.notes
 
@@ -55,7 +61,7 @@ def test_length_seed_and_rate_tables(summary):
     lengths = tables.length_table(task)
     assert [row[0] for row in lengths.entries] == [f"{n}{'*' if n <= 8 else ''}" for n in RSC_LENGTHS]
     at_12 = np.mean([score("rsc", "nope", s, 1e-3, 12) for s in SEEDS])
-    assert dict(zip(lengths.columns, lengths.entries[6]))["nope"] == f"{at_12:.3f} ±0.000"
+    assert dict(zip(lengths.columns, lengths.entries[6]))["nope"] == f"{at_12:.3f} (all seeds equal)"
     seeds = tables.seed_table(task)
     assert _row(seeds, "t5")["seed 2"] == "diverged at step 340"
     assert _row(seeds, "t5")["seed 1"] == f"{np.mean([score('rsc', 't5', 1, 1e-3, n) for n in range(9, 17)]):.3f}"
@@ -98,7 +104,8 @@ def test_markdown_and_latex_have_the_same_cells(summary):
     assert f"t5 & {t5[1]} & {t5[2]}" in latex
     assert "0.771 (21--40)" in latex
     assert r"even\_pairs: accuracy" in latex
-    assert "[$-$0.0" in latex
+    negative = text_table.TextTable("t", ("encoding", "score"), "lr", (("rope", "-0.1 [-0.2, 0.3]"),))
+    assert "[$-$0.2, 0.3]" in text_table.latex_table(negative, "tab:t")
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 4
     for text in (markdown, latex):
         assert "seed 2 diverged at step 340" in text
@@ -210,3 +217,36 @@ def test_seeds_of_other_settings_are_named(ablation):
         "mode devices, group of 2, cpu, 2 threads: nope (seeds 0, 1, 2), t5 (seeds 1, 2, 3), alibi, sinusoidal"
     )
     assert second == "mode devices, group of 2, cpu, 8 threads: nope (seeds 3), t5 (seeds 0)."
+
+
+def test_p_of_a_table_is_corrected_for_its_comparisons(summary):
+    task = summary.tasks[0]
+    table = tables.main_table(task)
+    own = {cell.label: cell.difference.p for cell in task.cells if cell.difference and cell.difference.p is not None}
+    assert set(own) == {"nope", "t5", "alibi"}
+    family = holm(own)
+    assert family["alibi"] == 3 * own["alibi"]
+    for label, p in family.items():
+        assert _row(table, label)["p, Holm"] == tables.p_text(p)
+    assert (_row(table, "rope")["p, Holm"], _row(table, "sinusoidal")["p, Holm"]) == ("-", "-")
+    assert (tables.p_text(0.0004), tables.p_text(0.0123)) == ("under 0.001", "0.012")
+    assert "corrected for those of this table (Holm)" in table.notes[0]
+    assert "A difference from fewer than 8 pairs is a hint: here the fewest are 3." in table.notes[0]
+
+
+def test_equal_seeds_are_said_and_drawn_without_a_band(summary):
+    equal = mean_interval([1.0] * 4, lower=0, upper=1)
+    assert tables.interval_text(equal) == "1.000 (all seeds equal)"
+    assert axes.drawn(equal) == (1.0, 1.0)
+    assert axes.with_bounds(equal, [1.0], kind_of("exact_match")) == [1.0, 1.0, 1.0, 1.0]
+    assert axes.drawn(mean_interval([1.0])) is None
+    task = summary.tasks[0]
+    cell = next(cell for cell in task.cells if cell.label == "nope")
+    at_12 = next(point for point in cell.curve if point.length == 12)
+    assert at_12.interval.all_equal
+    band, _, mean = (t for t in interactive.curves(task, styles(summary.labels))["data"] if t["legendgroup"] == "nope")
+    assert {y for x, y in zip(band["x"], band["y"]) if x == 12} == {1.0}
+    assert mean["customdata"][mean["x"].index(12)] == "(all seeds equal)"
+    difference = paired_difference(dict.fromkeys(range(4), 1.0), dict.fromkeys(range(4), 0.0), lower=0, upper=1)
+    said = tables.difference_text(dataclasses.replace(cell, difference=difference), task.kind)
+    assert said == "+1.000 (all pairs equal; 4 of 4 higher)"

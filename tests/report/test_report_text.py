@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
+from score_interval import score_interval
 from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, rewrite, text_loss, text_score, write_text_ablation
 
 from posenc_jax import report
@@ -61,7 +62,7 @@ def test_every_score_of_the_rows_is_told_in_range_and_unseen(translation):
         low, high = stats.t.interval(0.95, 3, np.mean(losses), stats.sem(losses))
         shown = re.findall(r"[\d.]+", row["perplexity of the targets"])
         assert shown == [f"{math.exp(x):.1f}" for x in (np.mean(losses), low, high)]
-        low, high = stats.t.interval(0.95, 3, 17.1 * np.mean(scores), stats.sem(scores) * 17.1)
+        low, high = score_interval(17.1 * np.array(scores), 0, 100)
         assert row["BLEU"] == f"{17.1 * np.mean(scores):.1f} [{low:.1f}, {high:.1f}]"
     notes = " ".join(table.notes)
     assert f"chrF of sacrebleu: {SIGNATURES['chrf']}." in notes

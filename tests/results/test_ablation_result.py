@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
+from score_interval import score_interval
 from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
 
 from posenc_jax.results import AblationResult, read_result
 
 PLACE = ("table", "label", "range", "length", "score")
-COLUMNS = (*PLACE, "mean", "low", "high", "seeds")
+COLUMNS = (*PLACE, "mean", "low", "high", "deviation", "seeds")
 
 
 def _find(rows, *place):
@@ -45,7 +45,7 @@ def test_means_over_lengths_and_at_each(ablation):
     for where, lengths in (("within", EVEN_LENGTHS[:2]), ("beyond", EVEN_LENGTHS[2:])):
         row = _find(means, "even_pairs", "sinusoidal", where, None, "accuracy")
         expected = _scores("sinusoidal", lengths, task="even_pairs")
-        low, high = stats.t.interval(0.95, 3, expected.mean(), stats.sem(expected))
+        low, high = score_interval(expected)
         assert (row["mean"], row["low"], row["high"]) == pytest.approx((expected.mean(), low, high), abs=1e-9)
         assert row["seeds"] == 4
     row = _find(means, "rsc", "t5", "beyond", 12, "accuracy")
@@ -59,8 +59,8 @@ def test_differences_are_paired_with_the_baseline(ablation):
     assert "sinusoidal" not in {row["label"] for row in differences}
     row = _find(differences, "rsc", "t5", "beyond", None, "exact_match")
     ours, theirs = _scores("t5", RSC_LENGTHS[3:], (0, 1, 3)), _scores("sinusoidal", RSC_LENGTHS[3:], (0, 1, 3))
-    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
-    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert (row["low"], row["high"]) == pytest.approx(score_interval(ours - theirs, -1, 1), abs=1e-9)
+    assert row["deviation"] == pytest.approx(np.std(ours - theirs, ddof=1), abs=1e-12)
     assert row["seeds"] == 3
     row = _find(differences, "rsc", "nope", "within", 5, "exact_match")
     apart = [score("rsc", "nope", s, 1e-3, 5) - score("rsc", "sinusoidal", s, 1e-3, 5) for s in SEEDS]
