@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.cli.own_files import read_slot
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
-from posenc_jax.encodings import parse
 from posenc_jax.shapes import Json
 
 DESCRIPTION = (
@@ -65,10 +65,6 @@ def _options(directory: str, arguments: list[str]) -> Options:
 
 def _evaluate(directory: str, arguments: list[str]) -> int:
     options = _options(directory, arguments)
-    try:
-        posenc = None if options.posenc is None else parse(options.posenc)
-    except ValueError as error:
-        raise UsageError(f"--posenc: {error}") from None
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
@@ -77,6 +73,10 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     run_directory = place(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
+    try:
+        posenc = None if options.posenc is None else read_slot(options.posenc)
+    except ValueError as error:
+        raise UsageError(f"--posenc: {error}") from None
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths

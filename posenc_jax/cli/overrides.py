@@ -21,9 +21,10 @@ from tyro.constructors import (
 )
 
 from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.own_files import read_slot
 from posenc_jax.config import Run
 from posenc_jax.drawing.plain import short
-from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings import spec
 from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
@@ -135,7 +136,7 @@ def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec[Any]:
         if optional and words[0] == "None":
             return None
         try:
-            return parse(words[0])
+            return read_slot(words[0])
         except ValueError as error:
             raise UsageError(f"{option}: {error}") from None
 
