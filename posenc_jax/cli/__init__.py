@@ -35,6 +35,7 @@ COMMANDS = {
         "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
     ),
     "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
+    "new": ("posenc_jax.cli.new", "a file for an encoding, task or metric of your own: posenc new encoding NAME"),
     "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",

@@ -14,8 +14,12 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.data.metric import Metric
+from posenc_jax.data.tasks import TASKS, Task
+from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings import parse
+from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
@@ -23,6 +27,25 @@ from posenc_jax.encodings.value import Value
 def read_slot(text: str) -> Slot:
     """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used."""
     return parse(text, own=own_class)
+
+
+def read_task(text: str) -> Task:
+    """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError for what is none."""
+    try:
+        found = parse_values(text, "task", {**TASKS, **TEXT_TASKS}, Task, own_class)
+    except ValueError as error:
+        raise UsageError(f"--task: {error}") from None
+    if len(found) != 1:
+        raise UsageError(f"--task {short(text)}: a run has one task, and here are {len(found)}")
+    return found[0]
+
+
+def read_metrics(text: str) -> tuple[Metric, ...]:
+    """Metrics as ``FILE.py:Metric(...)``, joined by ``|``; none for nothing. UsageError for what is none."""
+    try:
+        return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
+    except ValueError as error:
+        raise UsageError(f"--metrics: {error}") from None
 
 
 def own_class(file: str, name: str) -> type:
@@ -60,11 +83,10 @@ def run_file(path: Path, text: str) -> ModuleType:
     Raises:
       UsageError: it is called like an installed module.
     """
-    from posenc_jax.runs.own_code import SourceLoader, is_installed
+    from posenc_jax.runs.own_code import SourceLoader
 
     name = module_name(path)
-    if "." not in name and is_installed(name):
-        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
+    _refuse_installed(name, text)
     here = Path.cwd()
     folders = [here] if path.is_relative_to(here) else [here, path.parent]
     sys.path += [str(folder) for folder in folders if str(folder) not in sys.path]
@@ -82,9 +104,8 @@ def run_file(path: Path, text: str) -> ModuleType:
 
 
 def _module(path: Path, text: str) -> ModuleType:
+    _refuse_installed(module_name(path), text)
     present = sys.modules.get(module_name(path))
-    if present is not None and not _is_user_module(present):
-        present = None  # `run_file` says that it is an installed one
     if present is None:
         try:
             return run_file(path, text)
@@ -100,9 +121,11 @@ def _module(path: Path, text: str) -> ModuleType:
     return present
 
 
-def _is_user_module(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and Path(file).is_file()
+def _refuse_installed(name: str, text: str) -> None:
+    from posenc_jax.runs.own_code import is_installed
+
+    if "." not in name and is_installed(name):
+        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
 
 
 def _traceback(error: BaseException, path: Path) -> str:

@@ -193,8 +193,9 @@ class _Reading:
 
     def call(self, node: ast.expr, allowed: _Allowed) -> Any:
         """The value of a call, or of a bare name."""
-        is_call = isinstance(node, ast.Call)
-        function, args, keywords = (node.func, node.args, node.keywords) if is_call else (node, [], [])
+        function, args, keywords = (
+            (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
+        )
         if not isinstance(function, ast.Name):
             text = _source(node)
             way = "name its class, as in mine.py:Mine" if text.endswith(".py'") else ""
@@ -240,13 +241,14 @@ class _Reading:
                 raise ValueError(f"{word} is no {allowed.what}: it takes {takes}")
             if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
                 raise ValueError(f"{word} is no frozen dataclass: write @dataclasses.dataclass(frozen=True) above it")
-            return cls
+            return cls  # type: ignore[return-value]
         if word.lower() in allowed.words:
             return allowed.words[word.lower()]
         hint = _nearest(word.lower(), allowed.words)
         words = list(dict.fromkeys(_word(cls) for cls in allowed.words.values()))
-        shown = allowed.what == self.what
-        ways = "`posenc list` shows all" if shown else f"it takes {_listed(words, 'no calls')}"
+        ways = f"it takes {_listed(words, 'no calls')}"
+        if allowed.what == self.what:
+            ways = "`posenc list` shows all" if words else "name a class of a file, as in mine.py:Mine"
         raise ValueError(f"unknown {allowed.what} {_short(word)}{hint} ({ways})")
 
     def _argument(self, node: ast.expr, allowed: _Allowed, name: str) -> Any:
@@ -286,6 +288,10 @@ def _without_files(text: str) -> tuple[str, dict[str, str]]:
                 name += "_"
             files[name] = found[0]
             parts.append(name)
+            if text.startswith("/", found.end()):  # after a class it stands between layers, and begins no path
+                parts.append("/")
+                place = found.end() + 1
+                continue
         else:
             # A string, or what a path has no place in, or all up to the next place where one can begin.
             found = _STRING.match(text, place) or _REST.match(text, place)
