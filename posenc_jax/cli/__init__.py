@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
     "new": ("posenc_jax.cli.new", "a file for an encoding, task or metric of your own: posenc new encoding NAME"),
-    "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
+    "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",
         "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",

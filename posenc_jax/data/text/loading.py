@@ -13,7 +13,7 @@ from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
-from posenc_jax.data.corpora.store import manifest
+from posenc_jax.data.corpora.store import is_own, manifest
 from posenc_jax.data.text.base import SPLITS, Encoded, Row, TextData, TextTask
 from posenc_jax.data.text.on_demand import OnDemand
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
@@ -104,11 +104,12 @@ def _count(part: Encoded | OnDemand) -> int:
 
 
 def _identity(name: str, source: Source) -> dict[str, Any]:
-    if name not in CORPORA:
+    if name not in CORPORA and not is_own(name):
         held_out = {"held_out": list(source.held_out)} if source.held_out else {}
         return {"name": name, "version": source.version, **held_out}
     record = manifest(name)
-    return {"name": name, "sha256": record["sha256"], "packages": record["packages"]}
+    packages = {} if is_own(name) else {"packages": record["packages"]}
+    return {"name": name, "sha256": record["sha256"], **packages}
 
 
 def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> OnDemand:
