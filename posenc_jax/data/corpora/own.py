@@ -188,8 +188,8 @@ def take(found: Mapping[str, Iterable[Record]], fields: Fields, most_malformed: 
         raise DataError(
             "there is no text to train on in what was named: name other files, or a data set with a train split"
         )
-    if set(kept) >= {"train", "validation", "test"}:
-        _refuse_shared(kept, fields)
+    _refuse_shared(kept, fields)
+    if set(kept) == set(SPLITS):
         return Taken(_rows(kept), repeated, 0, tuple(malformed), unused)
     held, leaking = _held_out(kept, fields)
     return Taken(_rows(held), repeated, leaking, tuple(malformed), unused)

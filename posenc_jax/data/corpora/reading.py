@@ -62,10 +62,14 @@ def text(path: Path) -> Iterator[Record]:
         part.append(line)
         size += len(line) + 1
         if size >= DOCUMENT:
-            yield f"{path}:{first}", {"text": "\n".join(part).strip("\n")}
+            yield from _document(f"{path}:{first}", part)
             part, first, size = [], number + 1, 0
+    yield from _document(f"{path}:{first}", part)
+
+
+def _document(place: str, part: list[str]) -> Iterator[Record]:
     if any(line.strip() for line in part):
-        yield f"{path}:{first}", {"text": "\n".join(part).strip("\n")}
+        yield place, {"text": "\n".join(part).strip("\n")}
 
 
 def classes(folder: Path) -> Iterator[Record]:
