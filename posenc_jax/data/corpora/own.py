@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
+import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -135,7 +137,8 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
     try:
         tfds.disable_progress_bar()
         made = builder(data_dir=folder, file_format="array_record")
-        made.download_and_prepare()
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
+            made.download_and_prepare()
         texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
         if missing := [field for field in fields.read if field not in texts]:
             raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
