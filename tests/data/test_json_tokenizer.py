@@ -17,7 +17,9 @@ from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_data, read_tokenizer
 
 WORDS = ("[UNK]", "[CLS]", "the", "cat", "sees", "dog")
@@ -104,23 +106,23 @@ def test_without_the_package_one_line_says_so(monkeypatch):
 
 def test_a_run_keeps_it_and_refuses_another(here):
     pytest.importorskip("tokenizers")
-    run = config()
-    assert from_json(json.loads(json.dumps(to_json(run)))) == run
-    assert run.task.vocab_size == 11
+    asked = config()
+    assert from_json(json.loads(json.dumps(to_json(asked)))) == asked
+    assert asked.task.vocab_size == 11
     directory = here / "run"
     directory.mkdir()
-    data = load_data(run, directory, str)
+    data = load_data(asked, directory, str)
     assert data.identity["tokenizer"] == data.tokenizer.sha256
     assert (directory / "tokenizer.model").read_bytes() == file_of()
     assert read_tokenizer(directory).encode("cat") == [8]
     (here / "tokenizer.json").unlink()
-    assert load_data(run, directory, str).tokenizer.sha256 == data.tokenizer.sha256, "the run has its own copy"
+    assert load_data(asked, directory, str).tokenizer.sha256 == data.tokenizer.sha256, "the run has its own copy"
     (here / "tokenizer.json").write_bytes(file_of((*WORDS[:-1], "bird")))
     with pytest.raises(RefusedError, match=r"data.tokenizer = 'tokenizer.json' is not the tokenizer that this run has"):
-        load_data(run, directory, str)
+        load_data(asked, directory, str)
     (directory / "tokenizer.model").write_bytes(file_of((*WORDS[:-1], "bird")))
     with pytest.raises(RefusedError, match=r"tokenizer.model is not the tokenizer of this run"):
-        load_data(run, directory, str)
+        load_data(asked, directory, str)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,9 @@ def test_what_does_not_fit(here, changes, message):
     (here / "broken.json").write_text("{}")
     with pytest.raises(DataError, match=message):
         load(config(**changes).task)
+    with pytest.raises(DataError, match=message):
+        run(config(**changes), here / "run", reporter=Reporter())
+    assert not (here / "run").exists()
 
 
 def test_a_link_as_caches_hold_them_is_read(here):

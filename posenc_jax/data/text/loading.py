@@ -167,7 +167,7 @@ def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
     if task.data.tokenizer == "bytes":
         return ByteTokenizer()
     if task.data.tokenizer_file is not None:
-        return _of_file(task.data)
+        return tokenizer_of_file(task.data)
     lines = [line for row in train for line in task.tokenizer_lines(row) if line]
     try:
         return train_sentencepiece(lines, task.data.vocab_size)
@@ -175,7 +175,7 @@ def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
         raise DataError(f"data.vocab_size = {task.data.vocab_size}: {error}") from None
 
 
-def _of_file(data: Data) -> Tokenizer:
+def tokenizer_of_file(data: Data) -> Tokenizer:
     """The tokenizer of a file; DataError unless it is there and has as many ids as the run says."""
     assert data.tokenizer_file is not None
     path = data.tokenizer_file
