@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _listing(directory: Path | None) -> str:
     from posenc_jax.data.corpora import CORPORA, DataError
-    from posenc_jax.data.corpora.store import OWN, data_directory, home_of, is_prepared, manifest
+    from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest, own_names
 
     lines = [f"Corpora in {directory or data_directory()} (posenc data prepare NAME makes one ready).", ""]
     for corpus in CORPORA.values():
@@ -90,15 +90,17 @@ def _listing(directory: Path | None) -> str:
         lines.append(f"  {corpus.name} ({corpus.kind}: {columns})")
         for line in (state, f"from {needs}", f"licence: {corpus.licence}"):
             lines.append(textwrap.indent(line, " " * 6))
-    for home in sorted((directory or data_directory()).glob(f"{OWN}[!.]*")):
-        name = f"{OWN}{home.name}"
+    for name in own_names(directory):
         try:
             found = manifest(name, directory)
         except DataError as error:
             lines += [f"  {name}", f"      damaged: {error}"]
             continue
         counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
-        lines += [f"  {name} ({found['kind']}: {', '.join(found['columns'])})", f"      {counts} rows in {home}"]
+        lines += [
+            f"  {name} ({found['kind']}: {', '.join(found['columns'])})",
+            f"      {counts} rows in {home_of(name, directory)}",
+        ]
         lines += [f"      from {', '.join(found['sources'])}", f"      licence: {found['licence']}"]
     lines += ["", "Texts of your own: posenc data add NAME --text FILE ..., --jsonl, --csv, --folder and more."]
     lines += ["", "Other names are looked up on the hub of TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ..."]

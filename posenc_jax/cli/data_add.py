@@ -75,7 +75,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
             found = {}
             for split, part in paths.items():
                 found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
-        taken = own.take(found, fields, options.most_malformed)
+        taken = own.take(found, fields, options.most_malformed, of_many_lines=form in ("text", "folder"))
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "pyarrow":
             raise UsageError(f"--{form} needs pyarrow, which is not installed: pip install pyarrow") from None

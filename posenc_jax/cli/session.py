@@ -45,7 +45,9 @@ def print_options(command: str, description: str) -> int:
 
     about = (
         f"{description} Shown are the options that every config has, with the defaults of a run that sets none of "
-        f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults."
+        f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults. "
+        "Encodings, another task (--task) and scores (--metrics) may be classes of your own files: "
+        '--task "mine.py:Mine(max_length=8)".'
     )
     override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
     return 0

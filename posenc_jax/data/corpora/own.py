@@ -162,8 +162,16 @@ def _checked(row: dict[str, str]) -> dict[str, str] | Malformed:
     return Malformed(f"field {empty[0]!r} is empty") if empty else row
 
 
-def take(found: Mapping[str, Iterable[Record]], fields: Fields, most_malformed: float = MOST_MALFORMED) -> Taken:
+def take(
+    found: Mapping[str, Iterable[Record]],
+    fields: Fields,
+    most_malformed: float = MOST_MALFORMED,
+    *,
+    of_many_lines: bool = False,
+) -> Taken:
     """Rows by split: the given splits, or those by the hash of the document, and none of a text in two of them.
+
+    ``of_many_lines``: whether a record is made of as many lines as it has (plain texts), and not of one.
 
     Errors: DataError for a larger share of malformed lines than ``most_malformed``, for too few documents, and for
     given splits that share a text.
@@ -174,7 +182,7 @@ def take(found: Mapping[str, Iterable[Record]], fields: Fields, most_malformed: 
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
         for place, record in part:
-            total += 1
+            total += record["text"].count("\n") + 1 if of_many_lines and not isinstance(record, Malformed) else 1
             if isinstance(record, Malformed):
                 malformed.append((place, record.why))
             else:

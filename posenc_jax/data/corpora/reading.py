@@ -122,18 +122,19 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
     names = next(reader, [])
     _check_fields(path, names, fields)
     while True:
-        before = reader.line_num + len(malformed)
+        first = seen + 1
         try:
             values = next(reader)
         except StopIteration:
             break
-        except csv.Error as error:
-            yield f"{path}:{before + 1}", Malformed(f"no CSV ({error})")
+        except csv.Error as error:  # a stray quote takes every line up to the next one
+            for number in range(first, seen + 1):
+                yield f"{path}:{number}", Malformed(f"no CSV ({error})")
             continue
         if values and len(values) != len(names):
-            yield f"{path}:{before + 1}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
+            yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
         elif values:
-            yield f"{path}:{before + 1}", _chosen(dict(zip(names, values)), fields)
+            yield f"{path}:{first}", _chosen(dict(zip(names, values)), fields)
     for number, why in malformed.items():
         yield f"{path}:{number}", why
 

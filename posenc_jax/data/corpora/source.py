@@ -18,7 +18,7 @@ import numpy as np
 
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
-from posenc_jax.data.corpora.store import home_of, is_own, manifest
+from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
 """Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
@@ -200,7 +200,9 @@ def _hub_builder(name: str, directory: Path | None) -> Any:
     except (ValueError, AssertionError) as error:
         local = f"the local corpora are {', '.join(CORPORA)}"
         if plain not in known:
-            near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *known]), n=3)
+            near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *own_names(directory), *known]), n=3)
+            if f"{OWN}{name}" in own_names(directory):
+                near = [f"{OWN}{name}"]
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ":"
             raise DataError(
                 f"there is no corpus {name!r}, neither here nor on the hub of TensorFlow Datasets{hint} {local}"

@@ -58,6 +58,11 @@ def is_own(name: str) -> bool:
     return name.startswith(OWN)
 
 
+def own_names(directory: Path | None = None) -> list[str]:
+    """The corpora of the user's that are there."""
+    return sorted(f"{OWN}{home.name}" for home in (directory or data_directory()).glob(f"{OWN}[!.]*"))
+
+
 def check_own(name: str) -> None:
     """Refuses (DataError) what is no name of a corpus of the user's."""
     if not _OWN_NAME.fullmatch(name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +177,9 @@ def test_a_table(tmp_path):
         ("x.csv:8", "field 'q' is empty"),
         ("x.csv:6", "not UTF-8 at byte 7"),
     ]
+    path.write_bytes(b'q,a\n1,2\n3,"4\n5,6\n7,8\n')  # a stray quote takes what follows
+    assert [place for place, _ in why(reading.table(path, ("q", "a")))] == ["x.csv:3", "x.csv:4", "x.csv:5"]
+    path.write_text("q,a,page\n")
     with pytest.raises(DataError, match=r"x.csv has no field 'z': it has q, a, page"):
         list(reading.table(path, ("z",)))
 
@@ -246,6 +250,21 @@ def test_given_splits_are_kept_unless_they_share_a_text():
 def test_what_makes_no_corpus(rows, message):
     with pytest.raises(DataError, match=message):
         take({"": records(rows)}, PAIR)
+
+
+def test_of_plain_texts_the_lines_are_counted():
+    document = {"text": "\n".join(f"line {i}" for i in range(40))}
+    parts = [(f"f:{i}", {"text": f"{i}\n{document['text']}"}) for i in range(5)]
+    fields = Fields(text="text")
+    assert take({"": [("f:9", Malformed("bad")), *parts]}, fields, of_many_lines=True).malformed
+    with pytest.raises(DataError, match="1 of 6 lines cannot be used"):
+        take({"": [("f:9", Malformed("bad")), *parts]}, fields)
+
+
+def test_a_name_without_its_folder_is_explained(here):
+    assert main(["data", "add", "plays", "--text", "play.txt"]) == 0
+    with pytest.raises(DataError, match=r"there is no corpus 'plays', .*; did you mean 'own/plays'\?"):
+        load_split("plays", "train")
 
 
 def test_a_larger_share_can_be_stated():
@@ -386,6 +405,16 @@ def test_a_builder_by_its_import_path(here, capsys):
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
+
+
+def test_the_builder_of_the_page_works_as_it_is_printed(here):
+    page = (Path(__file__).parents[3] / "scripts" / "docs" / "own-text.md").read_text()
+    (here / "proverbs.py").write_text(page.partition("```python\n")[2].partition("```")[0])
+    (here / "proverbs.tsv").write_text("".join(f"{'de' if i % 2 else 'en'}\tproverb {i}\n" for i in range(40)))
+    (command,) = [line.split() for line in page.splitlines() if "proverbs.py:Proverbs" in line]
+    assert command[0] == "posenc"
+    assert main(command[1:]) == 0
+    assert manifest("own/proverbs")["labels"] == ["de", "en"]
 
 
 def test_a_field_is_asked_for_in_words():
