@@ -159,12 +159,11 @@ def saved(folder: Path, fields: tuple[str, ...]) -> dict[str, Iterator[Record]]:
 
     splits = {"": folder}
     if (folder / "dataset_dict.json").is_file():
-        splits = {name: folder / name for name in _json(folder / "dataset_dict.json").get("splits", ())}
+        splits = {name: folder / name for name in _names(folder / "dataset_dict.json", "splits")}
 
     def rows(home: Path) -> Iterator[Record]:
-        named = [Path(str(file["filename"])).name for file in _json(home / "state.json").get("_data_files", ())]
         labels = _labels(home)
-        for name in named:
+        for name in _names(home / "state.json", "_data_files"):
             try:
                 with pyarrow.OSFile(str(home / name)) as file, pyarrow.ipc.open_stream(file) as reader:
                     _check_fields(home / name, reader.schema.names, fields)
@@ -192,6 +191,17 @@ def _rows(
                 if name in row and isinstance(row[name], int) and 0 <= row[name] < len(names):
                     row[name] = names[row[name]]
             yield f"{path}:{number}", _chosen(row, fields)
+
+
+def _names(path: Path, field: str) -> list[str]:
+    """Names of files or folders beside a file that lists them; DataError for what leads elsewhere."""
+    listed = _json(path).get(field)
+    names = (
+        [one.get("filename") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else []
+    )
+    if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
+        raise DataError(f"{path} names no files beside it ({field} = {listed!r}): save the data set again")
+    return names
 
 
 def _labels(home: Path) -> dict[str, list[str]]:

@@ -375,6 +375,10 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     assert len(load_split("own/both", "test")) == 50
     assert manifest("own/both")["labels"] == ["neg", "pos"]
     assert main(["data", "add", "one", "--saved", "saved/train", "--field", "text"]) == 0
+    for damage in ("[]", "{", '{"splits": 3}', '{"splits": ["../train"]}'):
+        (saved / "dataset_dict.json").write_text(damage)
+        assert main(["data", "add", "damaged", "--saved", "saved", "--field", "text"]) == 2
+        assert "dataset_dict.json" in said(capsys)
 
 
 BUILDER = """
