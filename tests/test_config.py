@@ -25,6 +25,7 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
+from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
@@ -35,6 +36,11 @@ from posenc_jax.models.decoding_config import Beam, Sampling
 
 TASKS = {**GENERATED, **TEXT_TASKS}
 COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Share(Metric):
+    name = "share"
 
 
 def run_of_everything() -> Run:
@@ -149,7 +155,14 @@ CHANGES = {
         "validate_every": 10,
         "validation_batches": 3,
     },
-    Evaluation: {"lengths": (1, 8), "num_examples": 9, "draws": 2, "memory_budget_mb": 100, "decoding": Beam()},
+    Evaluation: {
+        "lengths": (1, 8),
+        "num_examples": 9,
+        "draws": 2,
+        "memory_budget_mb": 100,
+        "decoding": Beam(),
+        "metrics": (Share(),),
+    },
     Execution: {"mode": "map", "group_size": 8, "data": 1, "model": 1},
     Scan: {"split": "simple", "cutoff": 30, "model": "decoder_only"},
 }

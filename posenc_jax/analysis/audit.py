@@ -10,8 +10,9 @@ from typing import Any
 import jax
 
 from posenc_jax.analysis import cost, distinctness, invariance
-from posenc_jax.analysis.contract import CLAUSES, Clause, contract_clauses
+from posenc_jax.analysis.contract import CLAUSES, contract_clauses
 from posenc_jax.analysis.layer import DIMS, Encodings, Layer
+from posenc_jax.analysis.outcome import Clause
 from posenc_jax.encodings import (
     Dims,
     PositionalEncoding,

@@ -6,13 +6,14 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
+from posenc_jax.analysis.outcome import WAYS_OUT, Clause, Clauses, ContractError
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec, token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.value import Value
@@ -29,46 +30,30 @@ LENGTH = np.array([TOKENS, TOKENS - 2], np.int32)
 REAL = (LENGTH[:, None] > ORDER).astype(np.int32)  # the second row has padding on the right
 
 
-class ContractError(AssertionError):
-    """An encoding breaks its contract; the message lists the clauses."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Clause:
-    """One clause: its outcome, the largest error (None where nothing is measured) and what it was found in, or why."""
-
-    name: str
-    status: Literal["passed", "failed", "skipped"]
-    error: float | None = None
-    detail: str = ""
-
-    def __str__(self) -> str:
-        error = f" by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
-        return f"{self.name}: {self.status}{error}" + (f" ({self.detail})" if self.detail else "")
-
-
 class NotApplicable(Exception):
     """Raised by a clause that says nothing about an encoding; the message says why."""
 
 
-def check_contract(
-    encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None
-) -> tuple[Clause, ...]:
+def check_contract(encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None) -> Clauses:
     """`contract_clauses`, as a check.
 
+    >>> print(check_contract(RoPE(), only=("value", "dtype")))
+    clause  outcome  largest error
+    ------  -------  -------------
+    value   passed
+    dtype   passed
+
     Raises:
-      ContractError: naming the encodings and every clause that failed, with its error.
+      ContractError: naming the encodings and every clause that failed, with its error and the way out.
     """
     clauses = contract_clauses(encodings, only=only)
-    failed = [clause for clause in clauses if clause.status == "failed"]
+    failed = [f"{clause}\n    {WAYS_OUT[clause.name]}" for clause in clauses if clause.status == "failed"]
     if failed:
-        raise ContractError(f"{encodings} breaks its contract:\n  " + "\n  ".join(map(str, failed)))
+        raise ContractError(f"{encodings} breaks its contract:\n  " + "\n  ".join(failed))
     return clauses
 
 
-def contract_clauses(
-    encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None
-) -> tuple[Clause, ...]:
+def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None) -> Clauses:
     """Checks one encoding, or a tuple of them as a slot holds it, against every clause, or ``only`` those named:
 
     - ``value``: equal settings are equal and hash alike; ``parse(spec(e)) == e`` (for registered classes).
@@ -106,7 +91,7 @@ def contract_clauses(
         raise ValueError(f"no clause of the contract: {', '.join(sorted(unknown))}; there are {', '.join(CLAUSES)}")
     with jax.enable_x64(True):
         layer = Layer(group)
-        return tuple(_judge(name, layer) for name in names)
+        return Clauses(_judge(name, layer) for name in names)
 
 
 def _judge(name: str, layer: Layer) -> Clause:
@@ -167,9 +152,14 @@ def parameters(layer: Layer) -> Findings:
     for e, params, again in zip(layer.encodings, layer.initial, layer.init()):
         if not e.frozen <= set(params):
             yield math.inf, f"{e}: `frozen` names {sorted(e.frozen - set(params))}, which are no parameters"
-        for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(again)):
-            if a.dtype != jnp.float32 or not np.isfinite(a).all() or not np.array_equal(a, b):
-                yield math.inf, f"{e} has parameters of {a.dtype}, not finite, or not the same for the same key"
+        for (path, a), (_, b) in zip(jax.tree.leaves_with_path(params), jax.tree.leaves_with_path(again)):
+            name = f"{type(e).__name__}.init's array {jax.tree_util.keystr(path)}, {a.dtype}{list(a.shape)},"
+            if a.dtype != jnp.float32:
+                yield math.inf, f"{name} is not float32"
+            elif not np.isfinite(a).all():
+                yield math.inf, f"{name} is not finite"
+            elif not np.array_equal(a, b):
+                yield math.inf, f"{name} is not the same for the same key"
 
 
 def dtype(layer: Layer) -> Findings:
@@ -185,7 +175,8 @@ def dtype(layer: Layer) -> Findings:
             added_later = not hook.endswith(("embed", "encode_queries", "encode_keys"))
             wanted = jnp.promote_types(result.dtype, least) if added_later else kind
             if result.dtype != wanted:
-                yield math.inf, f"{hook} returns {result.dtype} for inputs of {jnp.dtype(kind)}"
+                rule = f"for inputs of {jnp.dtype(kind)} {hook} returns {jnp.dtype(wanted)}"
+                yield math.inf, f"{rule}, and here an array of {result.dtype}{list(result.shape)}"
 
 
 def _hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:

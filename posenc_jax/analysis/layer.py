@@ -62,8 +62,9 @@ class Layer:
         self.terms = compiled(token_terms, static_argnums=0)
 
     def init(self) -> tuple[Params, ...]:
-        """The encodings' parameters, always from one key."""
-        return layer_params(self.encodings, init_slot(jax.random.key(0), self.encodings, DIMS), 0)
+        """The encodings' parameters, always from one key, and as a model has them: with JAX's default types."""
+        with jax.enable_x64(False):
+            return layer_params(self.encodings, init_slot(jax.random.key(0), self.encodings, DIMS), 0)
 
     def heads(self, x: Array, which: int) -> Array:
         """``[B, H, S, D]`` queries (0), ``[B, Hkv, S, D]`` keys (1) or values (2)."""

@@ -40,7 +40,8 @@ COMMANDS = {
         "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
     ),
     "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
-    "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare NAME ... | posenc data list"),
+    "new": ("posenc_jax.cli.new", "a file for an encoding, task or metric of your own: posenc new encoding NAME"),
+    "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list"),
     "weights": (
         "posenc_jax.cli.weights",
         "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",

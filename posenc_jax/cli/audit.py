@@ -104,6 +104,7 @@ def catalogue_rows() -> list[Row]:
 def row_of(text: str) -> Row:
     """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
     from posenc_jax.analysis.audit import measured
+    from posenc_jax.config import is_own, values_in
     from posenc_jax.encodings import parse, spec
 
     method, slot = named(text)
@@ -115,7 +116,10 @@ def row_of(text: str) -> Row:
     except ValueError as error:
         raise UsageError(f"{text}: an audit runs small models of up to 1024 positions: {error}") from None
     same = next((row for row in known if parse(row.spec) == slot), None)
-    return same or Row("given", spec(slot), spec(slot))
+    # What a file brings is read from that file in every process.
+    return same or Row(
+        "given", spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot)
+    )
 
 
 def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -162,6 +166,6 @@ def _baseline() -> Any:
 
 def _measure(text: str, *, timing: bool) -> dict[str, Any]:
     from posenc_jax.analysis.audit import audit
-    from posenc_jax.encodings import parse
+    from posenc_jax.cli.own_files import read_slot
 
-    return audit(parse(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
+    return audit(read_slot(text), baseline=_baseline(), clock=time.perf_counter if timing else None)

@@ -8,6 +8,7 @@ import textwrap
 import time
 from pathlib import Path
 
+from posenc_jax.cli.data_add import ADD, add, add_options
 from posenc_jax.cli.errors import Parser, guarded, place
 from posenc_jax.drawing.plain import plain
 
@@ -29,14 +30,15 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("posenc data", description=DESCRIPTION, formatter_class=raw)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|list")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|add|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
     prepare.add_argument("--from-dir", type=place, metavar="DIR", help="read unpacked packages there, download nothing")
     prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
     prepare.add_argument("--rebuild", action="store_true", help="make anew what is there, if it is damaged or old")
+    add_options(commands.add_parser("add", help="texts of your own", description=ADD, formatter_class=raw))
     listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
-    for command in (prepare, listing):
+    for command in (prepare, commands.choices["add"], listing):
         command.add_argument("--directory", type=place, metavar="DIR", help=DIRECTORY)
     return guarded(lambda: _run(parser.parse_args(arguments)))
 
@@ -46,11 +48,17 @@ def _run(options: argparse.Namespace) -> int:
     if options.command == "list":
         print(plain(_listing(directory)))
         return 0
+    begun = time.monotonic()
+
+    def note(text: str) -> None:
+        print(f"[{time.monotonic() - begun:5.1f} s] {plain(text)}", file=sys.stderr, flush=True)
+
+    if options.command == "add":
+        return add(options, note)
     from posenc_jax.data.corpora.store import corpus_of, prepare
 
     for name in options.names:  # all of them before work on the first
         corpus_of(name)
-    begun = time.monotonic()
     for name in options.names:
         prepare(
             name,
@@ -58,14 +66,14 @@ def _run(options: argparse.Namespace) -> int:
             from_dir=options.from_dir,
             strict=options.strict,
             rebuild=options.rebuild,
-            note=lambda text: print(f"[{time.monotonic() - begun:5.1f} s] {plain(text)}", file=sys.stderr, flush=True),
+            note=note,
         )
     return 0
 
 
 def _listing(directory: Path | None) -> str:
     from posenc_jax.data.corpora import CORPORA, DataError
-    from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest
+    from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest, own_names
 
     lines = [f"Corpora in {directory or data_directory()} (posenc data prepare NAME makes one ready).", ""]
     for corpus in CORPORA.values():
@@ -82,5 +90,18 @@ def _listing(directory: Path | None) -> str:
         lines.append(f"  {corpus.name} ({corpus.kind}: {columns})")
         for line in (state, f"from {needs}", f"licence: {corpus.licence}"):
             lines.append(textwrap.indent(line, " " * 6))
+    for name in own_names(directory):
+        try:
+            found = manifest(name, directory)
+        except DataError as error:
+            lines += [f"  {name}", f"      damaged: {error}"]
+            continue
+        counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
+        lines += [
+            f"  {name} ({found['kind']}: {', '.join(found['columns'])})",
+            f"      {counts} rows in {home_of(name, directory)}",
+        ]
+        lines += [f"      from {', '.join(found['sources'])}", f"      licence: {found['licence']}"]
+    lines += ["", "Texts of your own: posenc data add NAME --text FILE ..., --jsonl, --csv, --folder and more."]
     lines += ["", "Other names are looked up on the hub of TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ..."]
     return "\n".join(lines)

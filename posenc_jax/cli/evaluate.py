@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.cli.own_files import read_metrics, read_slot
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
-from posenc_jax.encodings import parse
 from posenc_jax.shapes import Json
 
 DESCRIPTION = (
     "Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one group) with "
     "the parameters that it was trained to."
 )
-USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--data NAME] [--shuffle-words]
-                           [--trust RUN] [--accept-changed-code]
+USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--metrics METRICS] [--data NAME]
+                           [--shuffle-words] [--trust RUN] [--accept-changed-code]
 
 {DESCRIPTION}
 `posenc evaluate --help` explains the options."""
@@ -30,6 +30,8 @@ class Options:
     """Task lengths, ascending (none: those of the run's config)."""
     posenc: str | None = None
     """Encodings to use instead of the trained ones, e.g. "rope(base=5e5)" (None: the trained ones)."""
+    metrics: str | None = None
+    """Scores of your own to measure, e.g. "mine.py:TopK(k=5)|mine.py:Brier" (None: those of the run's config)."""
     data: str | None = None
     """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
     shuffle_words: bool = False
@@ -65,10 +67,6 @@ def _options(directory: str, arguments: list[str]) -> Options:
 
 def _evaluate(directory: str, arguments: list[str]) -> int:
     options = _options(directory, arguments)
-    try:
-        posenc = None if options.posenc is None else parse(options.posenc)
-    except ValueError as error:
-        raise UsageError(f"--posenc: {error}") from None
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
@@ -77,11 +75,16 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     run_directory = place(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
+    try:
+        posenc = None if options.posenc is None else read_slot(options.posenc)
+    except ValueError as error:
+        raise UsageError(f"--posenc: {error}") from None
+    metrics = None if options.metrics is None else read_metrics(options.metrics)
     config = load_config(run_directory)
     try:
         lengths = options.lengths or config.evaluation.lengths
         other: dict[str, Any] = {"data": options.data, "shuffle_words": options.shuffle_words}
-        changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, **other)
+        changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, metrics=metrics, **other)
     except ValueError as error:
         raise UsageError(str(error)) from None
     prepare_jax()
@@ -90,6 +93,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
             run_directory,
             lengths,
             posenc,
+            metrics=metrics,
             **other,
             accept_changed_code=options.accept_changed_code,
             reporter=reporter,

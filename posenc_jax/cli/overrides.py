@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,18 +21,28 @@ from tyro.constructors import (
 )
 
 from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.own_files import read_metrics, read_slot, read_task
 from posenc_jax.config import Run
+from posenc_jax.data.metric import Metric
 from posenc_jax.drawing.plain import short
-from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings import spec
 from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
 
 
 def override(
-    kind: Any, default: Any, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
+    kind: Any,
+    default: Any,
+    arguments: list[str],
+    program: str,
+    description: str,
+    hidden: Sequence[str] = (),
+    replaced: Mapping[str, Value] | None = None,
 ) -> Any:
     """``default`` with the overrides in ``arguments``; the fields of configs that are ``hidden`` have no options.
+
+    ``replaced``: fields of the run that have another default, whose settings are then those that can be overridden.
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
@@ -40,7 +50,7 @@ def override(
         if len(word) > MOST_CHARACTERS:
             raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
     registry = ConstructorRegistry()
-    registry.struct_rule(functools.partial(_value_rule, hidden=hidden))
+    registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
@@ -77,10 +87,33 @@ def override_run(
     run: Run, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
 ) -> RunArguments:
     """The run with its overrides, and what they say of its place; ``hidden`` fields keep what the run has."""
-    # `--data.name` is short for `--task.data.name`: what people change most often.
-    arguments = [f"--task.{word[2:]}" if word.startswith("--data.") else word for word in arguments]
-    chosen: RunArguments = override(RunArguments, RunArguments(run), arguments, program, description, hidden)
+    words, task = _without_task(arguments)
+    replaced = {} if task is None else {"task": read_task(task)}
+    chosen: RunArguments = override(
+        RunArguments, RunArguments(run), [_in_full(word) for word in words], program, description, hidden, replaced
+    )
     return chosen
+
+
+def _without_task(arguments: list[str]) -> tuple[list[str], str | None]:
+    """The other arguments, and what ``--task`` says: that decides which options there are, so it is read first."""
+    words, task = [], None
+    rest = iter(arguments)
+    for word in rest:
+        if word != "--task" and not word.startswith("--task="):
+            words.append(word)
+        elif task is not None:
+            raise UsageError("--task is given twice: a run has one task")
+        elif (task := next(rest, None) if word == "--task" else word.removeprefix("--task=")) is None:
+            raise UsageError("--task needs a task, as in --task mine.py:Mine(max_length=8)")
+    return words, task
+
+
+def _in_full(word: str) -> str:
+    """An argument with the long name of an option that has a short one: what people change most often."""
+    if word.startswith("--data."):
+        return f"--task.{word[2:]}"
+    return f"--evaluation.{word[2:]}" if word.partition("=")[0] == "--metrics" else word
 
 
 def field_help(cls: Any) -> dict[str, str]:
@@ -101,7 +134,9 @@ def automatic_names(run: Run) -> dict[str, str]:
     return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
 
 
-def _value_rule(info: StructTypeInfo, hidden: Sequence[str]) -> StructConstructorSpec | None:
+def _value_rule(
+    info: StructTypeInfo, hidden: Sequence[str], replaced: Mapping[str, Value]
+) -> StructConstructorSpec | None:
     """Every config class: its checks raise UsageError, its docstring documents its fields, its slots are strings."""
     if not (isinstance(info.type, type) and issubclass(info.type, Value)):
         return None
@@ -112,12 +147,15 @@ def _value_rule(info: StructTypeInfo, hidden: Sequence[str]) -> StructConstructo
 
     def field_of(field: dataclasses.Field[Any]) -> StructFieldSpec:
         default = names.get(field.name, getattr(info.default, field.name))
+        default = replaced.get(field.name, default) if cls is Run else default
         if isinstance(default, Value):
             # Of several classes, that of the config file: another one is chosen there.
             return StructFieldSpec(field.name, type(default), default, _summary(type(default)))
         kind = hints[field.name]
         if kind in (Slot, Slot | None):
             kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]
+        elif kind == tuple[Metric, ...]:
+            kind = Annotated[Any, _METRICS]
         return StructFieldSpec(field.name, kind, default, texts.get(field.name))
 
     def instantiate(**values: Any) -> Any:
@@ -135,7 +173,7 @@ def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec[Any]:
         if optional and words[0] == "None":
             return None
         try:
-            return parse(words[0])
+            return read_slot(words[0])
         except ValueError as error:
             raise UsageError(f"{option}: {error}") from None
 
@@ -146,6 +184,15 @@ def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec[Any]:
         is_instance=lambda value: isinstance(value, tuple) or (optional and value is None),
         str_from_instance=lambda value: ["None" if value is None else spec(value)],
     )
+
+
+_METRICS: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="METRICS",
+    instance_from_str=lambda words: read_metrics(words[0]),
+    is_instance=lambda value: isinstance(value, tuple),
+    str_from_instance=lambda value: ["|".join(map(spec, value))],
+)
 
 
 def _named(cls: type, message: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import importlib.util
 import os
 import re
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.own_files import run_file
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
 
@@ -45,7 +45,9 @@ def print_options(command: str, description: str) -> int:
 
     about = (
         f"{description} Shown are the options that every config has, with the defaults of a run that sets none of "
-        f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults."
+        f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults. "
+        "Encodings, another task (--task) and scores (--metrics) may be classes of your own files: "
+        '--task "mine.py:Mine(max_length=8)".'
     )
     override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
     return 0
@@ -73,29 +75,17 @@ def trust(directory: Path, *, here: bool = False) -> None:
 
 
 def _imported(path: Path, text: str) -> Any:
-    # Classes that a config defines are found again by module name, so it is imported under its dotted path from here.
-    here = Path.cwd()
-    name = ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
-    from posenc_jax.runs.own_code import is_installed
-
-    if "." not in name and is_installed(name):
-        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
-    if str(here) not in sys.path:
-        sys.path.append(str(here))  # a config may use an experiment's files; installed packages come before them
-    found = importlib.util.spec_from_file_location(name, path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module
+    # Classes that a config defines are found again by module name, so it runs under its dotted path from here.
     try:
-        found.loader.exec_module(module)
+        return run_file(path, text)
+    except UsageError:
+        raise
     except SyntaxError as error:
         raise UsageError(f"{text}, line {error.lineno}: {error.msg}") from None
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{text}, line {lines[-1]}" if lines else text
         raise UsageError(f"{where}: {_explained(error)}") from error
-    return module
 
 
 def _explained(error: Exception | SystemExit) -> str:

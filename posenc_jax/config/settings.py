@@ -7,6 +7,7 @@ import math
 import struct
 from typing import Literal
 
+from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.encodings.value import Value, check_at_most
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
 
@@ -142,6 +143,7 @@ class Evaluation(Value):
     decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
       to 10000000.
     decoding: how: greedily, by beam search, or by sampling.
+    metrics: scores of your own beside those of the task, as in "mine.py:TopK(k=5)|mine.py:Brier".
     """
 
     lengths: tuple[int, ...] = ()
@@ -150,6 +152,7 @@ class Evaluation(Value):
     memory_budget_mb: int = 512
     decoded_examples: int = 0
     decoding: Decoding = Greedy()  # noqa: RUF009  (frozen)
+    metrics: tuple[Metric, ...] = ()
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
@@ -161,6 +164,7 @@ class Evaluation(Value):
             raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
         if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
             raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
+        check_metrics(self.metrics)
         if self.num_examples % self.draws:
             raise ValueError(
                 f"evaluation.draws = {self.draws} does not divide evaluation.num_examples = {self.num_examples}"

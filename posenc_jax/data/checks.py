@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.data.text.loading import check_source
+from posenc_jax.data.text.loading import check_source, tokenizer_of_file
 from posenc_jax.encodings.base import Array
 
 SAMPLE = 64
@@ -18,11 +18,13 @@ SAMPLE = 64
 
 
 def check_task(task: Task) -> None:
-    """Refuses a task on text whose corpus is not there or lacks a column (DataError), and a generated one that leaves
-    its vocabulary (ValueError).
+    """Refuses a task on text whose corpus or tokenizer is not there or does not fit (DataError), and a generated one
+    that leaves its vocabulary (ValueError).
     """
     if isinstance(task, TextTask):
         check_source(task)
+        if task.data.tokenizer_file is not None:
+            tokenizer_of_file(task.data)
     else:
         check_vocabulary(task)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 PAD, BOS, EOS, UNK, SEP = range(5)
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>", "<sep>")
 
-_NUM_SPECIAL = len(SPECIAL_TOKENS)
+NUM_SPECIAL = len(SPECIAL_TOKENS)
 _BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
 
@@ -49,7 +49,7 @@ class Tokenizer(abc.ABC):
                     "decode with the tokenizer that the model was trained with"
                 )
         end = ids.index(EOS) if EOS in ids else len(ids)
-        return self._text([token for token in ids[:end] if token >= _NUM_SPECIAL])
+        return self._text([token for token in ids[:end] if token >= NUM_SPECIAL])
 
     @abc.abstractmethod
     def _text(self, ids: list[int]) -> str:
@@ -71,14 +71,14 @@ class ByteTokenizer(Tokenizer):
     @property
     def vocab_size(self) -> int:
         """5 special ids and 256 bytes."""
-        return _NUM_SPECIAL + 256
+        return NUM_SPECIAL + 256
 
     def encode(self, text: str) -> list[int]:
         """One id a byte."""
-        return [_NUM_SPECIAL + byte for byte in text.encode()]
+        return [NUM_SPECIAL + byte for byte in text.encode()]
 
     def _text(self, ids: list[int]) -> str:
-        return bytes(token - _NUM_SPECIAL for token in ids).decode(errors="replace")
+        return bytes(token - NUM_SPECIAL for token in ids).decode(errors="replace")
 
     def to_bytes(self) -> bytes:
         """A constant."""
@@ -106,7 +106,7 @@ class SentencePieceTokenizer(Tokenizer):
             self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
             raise ValueError(f"{len(model)} bytes are not a SentencePiece model: {error}") from error
-        found = tuple(self._pieces.id_to_piece(i) for i in range(min(_NUM_SPECIAL, self._pieces.vocab_size())))
+        found = tuple(self._pieces.id_to_piece(i) for i in range(min(NUM_SPECIAL, self._pieces.vocab_size())))
         if found != SPECIAL_TOKENS:
             raise ValueError(
                 f"a SentencePiece model whose ids 0 to 4 are {found} will not do: they must be {SPECIAL_TOKENS}; "
@@ -170,9 +170,9 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
     lines = list(lines)
     if not any(lines):
         raise ValueError("a tokenizer cannot be trained on no text: give it the lines of the train split")
-    if vocab_size <= _NUM_SPECIAL + 256:
+    if vocab_size <= NUM_SPECIAL + 256:
         raise ValueError(
-            f"vocab_size {vocab_size} is too small: special ids and bytes alone are {_NUM_SPECIAL + 256}; "
+            f"vocab_size {vocab_size} is too small: special ids and bytes alone are {NUM_SPECIAL + 256}; "
             "raise it, or use ByteTokenizer"
         )
     model = io.BytesIO()
@@ -210,8 +210,3 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
             ) from error
         raise
     return SentencePieceTokenizer(model.getvalue())
-
-
-def tokenizer_from_bytes(data: bytes) -> Tokenizer:
-    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError: other bytes."""
-    return ByteTokenizer() if data == _BYTES else SentencePieceTokenizer(data)

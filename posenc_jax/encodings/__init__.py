@@ -5,7 +5,7 @@ import can be written in strings, is in the catalogue (with the ``methods`` of t
 one, ``scripts/regenerate`` writes what is kept of it in files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 # isort: off
 from posenc_jax.encodings.sinusoidal import Sinusoidal as Sinusoidal
@@ -123,16 +123,25 @@ ENCODINGS: dict[str, type[PositionalEncoding]] = {c.name: c for c in REGISTERED 
 SCALINGS: dict[str, type[RoPEScaling]] = {c.name: c for c in REGISTERED if issubclass(c, RoPEScaling)}
 
 
-def parse(text: str, known: Mapping[str, type[PositionalEncoding]] | None = None) -> Slot:
+def parse(
+    text: str,
+    known: Mapping[str, type[PositionalEncoding]] | None = None,
+    own: Callable[[str, str], type] | None = None,
+) -> Slot:
     """The slot that a string describes.
 
     Elements are Python calls with literal arguments (a bare name is a call without any), joined by ``|`` in the order
     in which they act. Arguments may be calls where a field holds another value. ``nope`` or nothing is the empty slot.
     Groups joined by ``/`` are a pattern that repeats over the layers. Nothing is evaluated, only the syntax tree read.
 
+    ``FILE.py:Class`` stands for a class in a file of yours, wherever a word may stand, and is found by ``own``. A path
+    goes on over ``/``: write blanks around the ``/`` between layers, as in ``rope / mine.py:Mine``, and a path with
+    blanks in quotes.
+
     Args:
       text: the string.
       known: names and classes of encodings; by default the registry, `ENCODINGS`.
+      own: gives the class of a name in a file, or raises a ValueError; without it no file can be named.
 
     Raises:
       ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
@@ -142,4 +151,4 @@ def parse(text: str, known: Mapping[str, type[PositionalEncoding]] | None = None
     >>> parse("rope/rope/rope/nope") == ((parse("rope"),) * 3 + ((),))
     True
     """
-    return parsing.parse(text, ENCODINGS if known is None else known, tuple(SCALINGS.values()))
+    return parsing.parse(text, ENCODINGS if known is None else known, REGISTERED, own)

@@ -6,8 +6,9 @@ import ast
 import dataclasses
 import difflib
 import math
+import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from posenc_jax.encodings.base import PositionalEncoding
@@ -15,6 +16,8 @@ from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.value import Value, field_types
 
 Values = tuple[type[Value], ...]
+Own = Callable[[str, str], type]
+"""The class of a name in a Python file; ValueError where there is none."""
 
 MOST_CHARACTERS = 10_000
 MOST_ELEMENTS = 500
@@ -22,34 +25,52 @@ MOST_NESTING = 20
 """Bounds of a string: of its length, of the elements in all its layers, and of calls, brackets and signs in each."""
 
 
-def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Values) -> Slot:
+def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Values, own: Own | None = None) -> Slot:
     """See `posenc_jax.encodings.parse`. ``values``: the classes that a field takes whose annotation names a base class
     of theirs.
     """
     if not text.strip():
         return ()
-    _check_size(len(text), MOST_CHARACTERS, "characters", text)
-    _check_size(text.count("|") + text.count("/") + 1, MOST_ELEMENTS, "elements", text)
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        why = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
-        raise ValueError(
-            f"cannot read the encoding {_short(text)} ({why}): write calls joined by | in "
-            "a layer and by / between layers, as in 'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'"
-        ) from None
-    except (MemoryError, RecursionError):  # what Python's parser says of deep nesting
-        _check_size(MOST_CHARACTERS, MOST_NESTING, "levels of nesting", text)
-        raise
+    reading = _Reading(
+        values,
+        own,
+        "encoding",
+        "calls joined by | in a layer and by / between layers, as in "
+        "'randomized(max_position=2048)|rope(base=5e5)' or 'rope/rope/nope'",
+    )
+    tree = reading.tree(text)
+    allowed = _Allowed("encoding", _by_word(known), (PositionalEncoding,))
     groups: list[list[PositionalEncoding]] = [[]]
     for operator, leaf in _leaves(tree, text):
         _check_size(_depth(leaf), MOST_NESTING, "levels of nesting", text)
         if isinstance(operator, ast.Div):
             groups.append([])
         if not (isinstance(leaf, ast.Name) and leaf.id.lower() == "nope"):
-            groups[-1].append(_call(leaf, _by_word(known), "encoding", values))
+            groups[-1].append(reading.call(leaf, allowed))
     slots = tuple(tuple(group) for group in groups)
     return slots if len(slots) > 1 else slots[0]
+
+
+def parse_values(
+    text: str, what: str, known: Mapping[str, type[Value]], base: type[Value], own: Own | None = None
+) -> tuple[Any, ...]:
+    """Values of one kind, in the language of `parse`: calls joined by ``|``.
+
+    Args:
+      what: the kind, for messages ("task"). known: its classes by word. base: what a class of a file must be.
+
+    Raises:
+      ValueError: as `parse`.
+    """
+    reading = _Reading((), own, what, f"a call such as {next(iter(known), 'mine.py:Name')}(field=...)")
+    tree = reading.tree(text)
+    found = []
+    for operator, leaf in _leaves(tree, text):
+        _check_size(_depth(leaf), MOST_NESTING, "levels of nesting", text)
+        if isinstance(operator, ast.Div):
+            raise ValueError(f"cannot read the {what} {_short(text)}: / stands between layers of encodings only")
+        found.append(reading.call(leaf, _Allowed(what, _by_word(known), (base,))))
+    return tuple(found)
 
 
 def spec(slot: Slot | Value) -> str:
@@ -134,61 +155,169 @@ def _source(node: ast.expr) -> str:
     return _short(ast.unparse(node))
 
 
-def _call(node: ast.expr, classes: Mapping[str, type[Value]], what: str, values: Values) -> Any:
-    """The value of a call, or of a bare name; ``classes`` by the words allowed here."""
-    function, args, keywords = (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
-    if not isinstance(function, ast.Name):
-        raise ValueError(f"{_source(node)} is not an {what}: write a name with arguments, as in rope(base=5e5)")
-    if function.id.lower() not in classes:
-        hint = _nearest(function.id.lower(), classes)
-        words = list(dict.fromkeys(_word(cls) for cls in classes.values()))
-        ways = "`posenc list` shows all" if what == "encoding" else f"it takes {_listed(words, 'no calls')}"
-        raise ValueError(f"unknown {what} {_short(function.id)}{hint} ({ways})")
-    cls = classes[function.id.lower()]
-    fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    if len(args) > len(fields):
-        ways = _listed(fields, "none")
-        raise ValueError(f"{_source(node)} has {len(args)} arguments, but {cls.__name__} has {ways}")
-    named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
-    given: dict[str, Any] = {}
-    for field, value in named:
-        if field not in fields:
-            hint = _nearest(field or "**", fields)
-            raise ValueError(f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})")
-        if field in given:
-            raise ValueError(f"{_source(node)} gives the field {field!r} twice: leave one out")
-        inner = {_word(c): c for c in _values_in(field_types(cls)[field], values)}  # type: ignore[arg-type]
-        given[field] = _argument(value, _by_word(inner), f"{cls.__name__}.{field}", values)
-    missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]
-    if missing:
-        example = ", ".join(f"{field}=..." for field in missing)
-        raise ValueError(f"{cls.__name__} needs {_listed(missing, 'nothing')}: write {_word(cls)}({example})")
-    return cls(**given)
+@dataclasses.dataclass(frozen=True)
+class _Allowed:
+    """What may stand at a place: classes by word, and of a file's those with one of these ``bases``."""
+
+    what: str
+    words: dict[str, type[Value]]
+    bases: tuple[type, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reading:
+    """How one string is read: the classes for fields, the reader of files, what it is and what one looks like."""
+
+    values: Values
+    own: Own | None
+    what: str
+    form: str
+
+    def tree(self, text: str) -> ast.expr:
+        """The syntax tree, in which ``FILE.py:Class`` is a name."""
+        _check_size(len(text), MOST_CHARACTERS, "characters", text)
+        plain, files = _without_files(text.strip())
+        _check_size(plain.count("|") + plain.count("/") + 1, MOST_ELEMENTS, "elements", text)
+        try:
+            tree = ast.parse(plain, mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            why = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
+            raise ValueError(f"cannot read the {self.what} {_short(text)} ({why}): write {self.form}") from None
+        except (MemoryError, RecursionError):  # what Python's parser says of deep nesting
+            _check_size(MOST_CHARACTERS, MOST_NESTING, "levels of nesting", text)
+            raise
+        for node in ast.walk(tree) if files else ():
+            if isinstance(node, ast.Name):
+                node.id = files.get(node.id, node.id)  # so messages show it as it was written
+        return tree
+
+    def call(self, node: ast.expr, allowed: _Allowed) -> Any:
+        """The value of a call, or of a bare name."""
+        function, args, keywords = (
+            (node.func, node.args, node.keywords) if isinstance(node, ast.Call) else (node, [], [])
+        )
+        if not isinstance(function, ast.Name):
+            text = _source(node)
+            way = "name its class, as in mine.py:Mine" if text.endswith(".py'") else ""
+            way = way or "write a name with arguments, as in rope(base=5e5)"
+            raise ValueError(f"{text} is not {_a(allowed.what)}: {way}")
+        cls = self._class(function.id, allowed)
+        fields = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        if len(args) > len(fields):
+            ways = _listed(fields, "none")
+            raise ValueError(f"{_source(node)} has {len(args)} arguments, but {cls.__name__} has {ways}")
+        named = list(zip(fields, args)) + [(keyword.arg, keyword.value) for keyword in keywords]
+        given: dict[str, Any] = {}
+        for field, value in named:
+            if field not in fields:
+                hint = _nearest(field or "**", fields)
+                raise ValueError(
+                    f"{cls.__name__} has no field {field or '**'!r}{hint} (it has {_listed(fields, 'none')})"
+                )
+            if field in given:
+                raise ValueError(f"{_source(node)} gives the field {field!r} twice: leave one out")
+            bases = tuple(_bases_in(field_types(cls)[field]))  # type: ignore[arg-type]
+            inner = [c for base in bases for c in ([v for v in self.values if issubclass(v, base)] or [base])]
+            name = f"{cls.__name__}.{field}"
+            words = _by_word({_word(c): c for c in inner})
+            given[field] = self._argument(value, _Allowed(f"value of {name}", words, bases), name)
+        missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]
+        if missing:
+            example = ", ".join(f"{field}=..." for field in missing)
+            word = function.id if _IN_FILE.fullmatch(function.id) else _word(cls)
+            raise ValueError(f"{cls.__name__} needs {_listed(missing, 'nothing')}: write {word}({example})")
+        return cls(**given)
+
+    def _class(self, word: str, allowed: _Allowed) -> type[Value]:
+        if found := _IN_FILE.fullmatch(word):
+            if self.own is None:
+                raise ValueError(
+                    f"{word} names a class in a file, and only commands read files: import the class, and use it itself"
+                )
+            cls = self.own(found["quoted"] or found["path"], found["name"])
+            if not (isinstance(cls, type) and issubclass(cls, allowed.bases)):
+                bases = " or ".join(base.__name__ for base in allowed.bases)
+                takes = f"a frozen dataclass with the base class {bases}" if bases else "no calls"
+                raise ValueError(f"{word} is no {allowed.what}: it takes {takes}")
+            if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+                raise ValueError(f"{word} is no frozen dataclass: write @dataclasses.dataclass(frozen=True) above it")
+            return cls  # type: ignore[return-value]
+        if word.lower() in allowed.words:
+            return allowed.words[word.lower()]
+        hint = _nearest(word.lower(), allowed.words)
+        words = list(dict.fromkeys(_word(cls) for cls in allowed.words.values()))
+        ways = f"it takes {_listed(words, 'no calls')}"
+        if allowed.what == self.what:
+            ways = "`posenc list` shows all" if words else "name a class of a file, as in mine.py:Mine"
+        raise ValueError(f"unknown {allowed.what} {_short(word)}{hint} ({ways})")
+
+    def _argument(self, node: ast.expr, allowed: _Allowed, name: str) -> Any:
+        """A literal, a tuple, or the call of a value that the field's annotation allows."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return tuple(self._argument(element, allowed, name) for element in node.elts)
+        is_value = isinstance(node, ast.Name) and (node.id.lower() in allowed.words or _IN_FILE.fullmatch(node.id))
+        if isinstance(node, ast.Call) or is_value:
+            return self.call(node, allowed)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            text = ast.unparse(node)
+            hint = f"; write {text!r} if a string is meant" if isinstance(node, ast.Name) else ""
+            raise ValueError(
+                f"{name} = {text} must be a literal: a number, string, bool, None or tuple{hint}"
+            ) from None
+
+
+_IN_FILE = re.compile(
+    r"""(?:(?P<quote>['"])(?P<quoted>[^'"]*\.py)(?P=quote) | (?P<path>[^\s|(),=:'"]*\.py)) : (?P<name>[^\W\d]\w*)""",
+    re.VERBOSE,
+)
+"""``FILE.py:Class``. The path has no blank, or stands in quotes; it begins after a blank or a sign other than /."""
+_STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+
+
+def _without_files(text: str) -> tuple[str, dict[str, str]]:
+    """The text with a Python name of the same length for each ``FILE.py:Class``, and what these stand for."""
+    files: dict[str, str] = {}
+    parts, place = [], 0
+    while place < len(text):
+        found = _IN_FILE.match(text, place)
+        if found:
+            name = f"_{len(files)}".ljust(len(found[0]), "_")
+            while name in text:
+                name += "_"
+            files[name] = found[0]
+            parts.append(name)
+            if text.startswith("/", found.end()):  # after a class it stands between layers, and begins no path
+                parts.append("/")
+                place = found.end() + 1
+                continue
+        else:
+            # A string, or what a path has no place in, or all up to the next place where one can begin.
+            found = _STRING.match(text, place) or _REST.match(text, place)
+            assert found is not None
+            parts.append(found[0])
+        place = found.end()
+    return "".join(parts), files
+
+
+_REST = re.compile(r"""[\s|(),=:'"]|[^\s|(),=:'"]+""")
 
 
 def _required(field: dataclasses.Field) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _argument(node: ast.expr, classes: Mapping[str, type[Value]], name: str, values: Values) -> Any:
-    """A literal, a tuple, or the call of a value that the field's annotation allows."""
-    if isinstance(node, ast.Tuple | ast.List):
-        return tuple(_argument(element, classes, name, values) for element in node.elts)
-    if isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id.lower() in classes):
-        return _call(node, classes, f"value of {name}", values)
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        text = ast.unparse(node)
-        hint = f"; write {text!r} if a string is meant" if isinstance(node, ast.Name) else ""
-        raise ValueError(f"{name} = {text} must be a literal: a number, string, bool, None or tuple{hint}") from None
-
-
-def _values_in(annotation: Any, values: Values) -> list[type[Value]]:
-    """The value classes that an annotation allows, at any depth: of a base class those of ``values``."""
+def _bases_in(annotation: Any) -> Iterator[type[Value]]:
+    """The value classes that an annotation names, at any depth."""
     if isinstance(annotation, type) and issubclass(annotation, Value):
-        return [cls for cls in values if issubclass(cls, annotation)] or [annotation]
-    return [cls for member in typing.get_args(annotation) for cls in _values_in(member, values)]
+        yield annotation
+    for member in typing.get_args(annotation):
+        yield from _bases_in(member)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _nearest(word: str, words: Iterable[str]) -> str:

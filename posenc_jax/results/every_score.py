@@ -40,7 +40,7 @@ def every_score(
 ) -> EveryScore:
     """From seed -> name -> length -> value of the finished seeds; ``lengths`` are all, the mixed ones too."""
     there = {name for values in replicas.values() for name in values if name not in COUNTS}
-    names = sorted(there, key=lambda name: (*KINDS, name).index(name))
+    names = sorted(there, key=lambda name: ((*KINDS, name).index(name), name))
     first: Values = next(iter(replicas.values()), {})
     return EveryScore(
         training={name: _mean(name, replicas, asked, training) for name in names},
@@ -64,7 +64,8 @@ def worth_a_column(cells: list[EveryScore], metric: str) -> tuple[str, ...]:
     Not the loss beside a perplexity, which is its exponential; not what is 0 everywhere or the same as another.
     """
     columns: dict[str, tuple[float, ...]] = {}
-    for name in dict.fromkeys((metric, *KINDS)):
+    own = (name for cell in cells for name in cell.columns)
+    for name in dict.fromkeys((metric, *KINDS, *own)):
         values = tuple(value for cell in cells for value in cell.columns.get(name, ()))
         if name == metric or (any(values) and values not in columns.values()):
             columns[name] = values

@@ -110,9 +110,10 @@ def read_record(directory: Path | str) -> Record:
 
     for cell, members in grouped.items():
         metric, writes_text = info["metric"][cell[0]], of_task(info, "writes_text", cell[0], False)
+        own_metrics = tuple(of_task(info, "own_metrics", cell[0], ()))
         expected = set(cells[cell].get("lengths") or ranges[cell]) - empty[cell]
         for (seed, rate), own in sorted(members.items()):
-            replica, unfinished = _read_replica(seed, rate, own, expected, metric, writes_text)
+            replica, unfinished = _read_replica(seed, rate, own, expected, metric, own_metrics, writes_text)
             replicas[cell].append(replica)
             if unfinished:
                 skipped.append(f"{_name(cell)}, seed {seed}, learning rate {rate:g}: {unfinished}")
@@ -221,7 +222,13 @@ def asked_learning_rates(info: Json, cell: Json) -> tuple[float, ...]:
 
 
 def _read_replica(
-    seed: int, rate: float, rows: list[Json], expected: set[int], metric: str, writes_text: bool
+    seed: int,
+    rate: float,
+    rows: list[Json],
+    expected: set[int],
+    metric: str,
+    own: tuple[str, ...],
+    writes_text: bool,
 ) -> tuple[ReplicaScores, str]:
     """The replica, and why its scores cannot be used ("" if they can, or if it diverged)."""
     diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
@@ -241,16 +248,18 @@ def _read_replica(
         finished=True,
         scores={length: score for length, score in scores.items() if score is not None},
         not_finite=tuple(sorted(length for length, score in scores.items() if score is None)),
-        every_score=_read_every_score(rows, metric, writes_text),
+        every_score=_read_every_score(rows, metric, own, writes_text),
     )
     return finished, ""
 
 
-def _read_every_score(rows: list[Json], metric: str, writes_text: bool) -> dict[str, dict[int, float]]:
+def _read_every_score(
+    rows: list[Json], metric: str, own: tuple[str, ...], writes_text: bool
+) -> dict[str, dict[int, float]]:
     """Name -> length -> value. Where outputs are texts, the loss of single tokens is told as a perplexity."""
     found: dict[str, dict[int, float]] = {}
     for row in rows:
-        for name in dict.fromkeys((metric, *KINDS, *COUNTS)):
+        for name in dict.fromkeys((metric, *KINDS, *own, *COUNTS)):
             value = _score(name, row.get(name))
             if name == "perplexity" and writes_text and value is None:
                 loss = _number(row.get("loss"))

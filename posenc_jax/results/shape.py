@@ -40,6 +40,7 @@ ABLATION: Shape = {
     "published?": [PUBLISHED],
     "metric": {str: str},
     **{name: {str: (str, _OR_NOTHING)} for name in ("validation_metric?", "length_unit?", "task_notes?")},
+    "own_metrics?": {str: [str]},
     "writes_text?": {str: bool},
     "length_names?": {str: {str: str}},
     "signatures?": {str: {str: str}},

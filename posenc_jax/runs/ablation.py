@@ -144,6 +144,7 @@ def write_results(
             cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
         },
         "metric": {cell.table: headline(cell.task, cell.evaluation.decoded_examples) for cell in config.runs},
+        **_own_metrics(config),
         "validation_metric": {cell.table: cell.task.validation_metric for cell in config.runs},
         "writes_text": {cell.table: cell.task.writes_text for cell in config.runs},
         "length_unit": {cell.table: cell.task.length_unit for cell in config.runs},
@@ -261,6 +262,15 @@ def _by_position(cell: Run, found: list[Json]) -> list[Json]:
         for scores in replica["evaluation"]
         if "perplexity_by_position" in scores
     ]
+
+
+def _own_metrics(config: Ablation) -> Json:
+    """The names of the user's metrics, where there are any."""
+    found: dict[str, list[str]] = {}
+    for cell in config.runs:
+        names = found.setdefault(cell.table, [])
+        names += [name for name in map(spec, cell.evaluation.metrics) if name not in names]
+    return {"own_metrics": found} if any(found.values()) else {}
 
 
 def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:

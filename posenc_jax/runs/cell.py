@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Execution, Run, config_hash
+from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
@@ -386,7 +387,8 @@ def refuse_foreign_tokens(task: Task, metrics: dict[str, np.ndarray]) -> None:
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
     """The scores of one replica as they stand in a result."""
-    return config.task.results({name: value[replica] for name, value in scores.items()})
+    own = with_metrics(config.evaluation.metrics, {name: value[replica] for name, value in scores.items()})
+    return config.task.results(own)
 
 
 def write_texts(path: Path, rows: list[Json]) -> None:

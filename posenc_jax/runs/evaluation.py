@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, to_json
+from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
@@ -32,7 +33,7 @@ from posenc_jax.runs.directory import (
 )
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
-from posenc_jax.runs.own_code import Digests, changed_here, changes, load_here
+from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
 from posenc_jax.runs.preflight import check_memory
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state
@@ -48,6 +49,7 @@ def evaluate(
     lengths: tuple[int, ...] | None = None,
     posenc: Slot | None = None,
     *,
+    metrics: tuple[Metric, ...] | None = None,
     data: str | None = None,
     shuffle_words: bool = False,
     accept_changed_code: bool = False,
@@ -64,6 +66,8 @@ def evaluate(
     The user's own classes are those of the copy that the run keeps. Where they have changed since, it is refused, or
     with ``accept_changed_code`` measured with the changed ones, which the file then says.
 
+    ``metrics`` take the place of those of the run's config.
+
     Where there are fewer devices than a sharded run was trained on, it is measured without sharding.
 
     Returns:
@@ -78,7 +82,8 @@ def evaluate(
     directory = Path(directory).expanduser().absolute()
     config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
-    changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, data, shuffle_words)
+    posenc = config.posenc if posenc is None else posenc
+    changed = changed_config(config, lengths, posenc, data, shuffle_words, metrics)
     groups_of(directory, config)
     groups, folder = group_directories(directory), directory / "evaluations"
     check_writable(folder)
@@ -110,6 +115,8 @@ def evaluate(
     }
     if other_code:
         question["changed_code"] = other_code
+    if brought := _brought(directory, changed):
+        question["code"] = brought
     if loaded is not None:
         question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
@@ -119,6 +126,12 @@ def evaluate(
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, sealed_line({**question, "rows": rows}))
     return path, read_json(path, sealed=True)["rows"]
+
+
+def _brought(directory: Path, changed: Run) -> Digests:
+    """The digests of the user's classes that came with the question, not with the run."""
+    trained_with = code_in(directory / "config.json")
+    return {name: digest for name, digest in digests(changed).items() if name not in trained_with}
 
 
 def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:
@@ -151,9 +164,14 @@ def _for_these_devices(config: Run, note: Callable[[str], None]) -> Run:
 
 
 def changed_config(
-    config: Run, lengths: tuple[int, ...], posenc: Slot, data: str | None = None, shuffle_words: bool = False
+    config: Run,
+    lengths: tuple[int, ...],
+    posenc: Slot,
+    data: str | None = None,
+    shuffle_words: bool = False,
+    metrics: tuple[Metric, ...] | None = None,
 ) -> Run:
-    """The run with other slot and test data, and ``lengths`` among its evaluated ones; ValueError when they do not fit.
+    """The run with other slot, test data and metrics, ``lengths`` among its evaluated ones; ValueError if they misfit.
 
     The run's own lengths stay: tables of positions are as long as they were trained.
     """
@@ -161,7 +179,8 @@ def changed_config(
         if after <= before:
             raise ValueError(f"lengths {before}, {after} are out of order: write each once, ascending")
     all_lengths = tuple(sorted({*config.evaluation.lengths, *lengths}))
-    evaluation, task = dataclasses.replace(config.evaluation, lengths=all_lengths), config.task
+    measured = config.evaluation.metrics if metrics is None else metrics
+    evaluation, task = dataclasses.replace(config.evaluation, lengths=all_lengths, metrics=measured), config.task
     if data is not None or shuffle_words:
         if not isinstance(task, TextTask):
             raise ValueError(f"task {task.name!r} is generated: it has no text to exchange or words to shuffle")

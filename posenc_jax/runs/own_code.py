@@ -231,17 +231,18 @@ class _Files(importlib.abc.MetaPathFinder):
         if name in self._files:
             file = str(self._files[name])
             inner = [str(self._files[name].parent)] if file.endswith("__init__.py") else None
-            loader = _Source(name, file)
+            loader = SourceLoader(name, file)
             return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=inner)
         if any(module.startswith(f"{name}.") for module in self._files):
             return importlib.machinery.ModuleSpec(name, None, is_package=True)
         return None
 
 
-class _Source(importlib.machinery.SourceFileLoader):
+class SourceLoader(importlib.machinery.SourceFileLoader):
     """Runs the source itself, never bytecode that lies beside it, and leaves none."""
 
     def get_code(self, fullname: str) -> Any:
+        """What Python asks."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 

@@ -13,10 +13,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
-from posenc_jax.data.text.base import TextData, TextTask
+from posenc_jax.data.json_tokenizer import tokenizer_from_bytes
+from posenc_jax.data.text.base import Data, TextData, TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.text.on_demand import Feed
-from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
@@ -40,6 +41,8 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
     tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
+    if tokenizer is not None:
+        _refuse_another_file(config.task.data, tokenizer)
     data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, data.tokenizer, note)
     if not record.exists():
@@ -51,6 +54,18 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
             "Differences:\n  " + "\n  ".join(lines)
         )
     return data
+
+
+def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
+    """Refuses a tokenizer.json that is named, is there, and is another one than the text is to be read with."""
+    if data.tokenizer_file is None or not data.tokenizer_file.is_file():
+        return
+    found = hashlib.sha256(data.tokenizer_file.read_bytes()).hexdigest()
+    if found != tokenizer.sha256:
+        raise RefusedError(
+            f"data.tokenizer = {data.tokenizer!r} is not the tokenizer that this run has (SHA-256 {found[:12]}..., not "
+            f"{tokenizer.sha256[:12]}...): restore the file, or choose another directory"
+        )
 
 
 def _tokenizer_of_the_start(config: Run, note: Callable[[str], None]) -> Tokenizer | None:

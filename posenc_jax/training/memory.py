@@ -29,6 +29,7 @@ from typing import Any
 import jax
 
 from posenc_jax.config import Run
+from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
@@ -190,14 +191,17 @@ def _evaluation(run: Run, at_once: int) -> int:
 
 
 def _scores(run: Run, at_once: int) -> int:
-    """What the task adds up of every chunk, which is kept until the last one."""
+    """What is added up of every chunk, besides the scores of every task, and kept until the last one."""
     task, most = run.task, 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
         width = task.width(bucket.max_length)
         targets = 1 if run.model.pooling is not None else decoder_width(run, bucket.max_length) or width
         sums = jax.eval_shape(
-            task.extra_sums,
+            lambda logits, example: (
+                task.extra_sums(logits, example),
+                metric_sums(run.evaluation.metrics, logits, example),
+            ),
             jax.ShapeDtypeStruct((bucket.chunk, targets, task.num_classes), "float32"),
             _example(bucket.chunk, width, targets),
         )

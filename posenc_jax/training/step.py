@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Run
+from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
@@ -255,6 +256,12 @@ def means(sums: dict[str, Array]) -> dict[str, Array]:
     }
 
 
+def all_sums(run: Run, logits: Array, example: Example) -> dict[str, Array]:
+    """The sums of a batch that an evaluation adds up: those of every task, of this one, and of the run's metrics."""
+    own = run.task.extra_sums(logits, example) | metric_sums(run.evaluation.metrics, logits, example)
+    return scores(logits, example) | own
+
+
 def validate(run: Run, params: Params, seed: Array, data: Any = None) -> dict[str, Array]:
     """Scores on fresh batches drawn like training batches: what learning rates are chosen by."""
     size = run.training.batch_size
@@ -265,7 +272,7 @@ def validate(run: Run, params: Params, seed: Array, data: Any = None) -> dict[st
         batch = run.task.validation_batch(data, batch_key, index, size)
         ids = jnp.arange(batch.inputs.shape[0])
         logits = forward(run, params, batch, streams=Streams(positions=position_key), example_ids=ids, train=False)
-        return scores(logits, batch) | run.task.extra_sums(logits, batch)
+        return all_sums(run, logits, batch)
 
     sums = jax.lax.map(batch_scores, jnp.arange(run.training.validation_batches))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
@@ -288,7 +295,7 @@ def evaluate_length(
         example = dataclasses.replace(example, weights=example.weights * (within < bucket.share)[:, None])
         streams = Streams(positions=jax.random.fold_in(position_key, draw))
         logits = forward(run, params, example, streams=streams, example_ids=numbers, train=False)
-        return scores(logits, example) | run.task.extra_sums(logits, example)
+        return all_sums(run, logits, example)
 
     sums = jax.lax.map(chunk_scores, jnp.arange(bucket.draws * chunks_per_draw))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))

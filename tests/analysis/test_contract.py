@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis import ContractError, check_contract, contract_clauses
+from posenc_jax.analysis.contract import CLAUSES
+from posenc_jax.analysis.outcome import WAYS_OUT
 from posenc_jax.encodings import REGISTERED, ALiBi, PositionalEncoding, RoPE, Sinusoidal, elements, parse, rotate
 from posenc_jax.encodings.base import by_token
 from posenc_jax.encodings.catalogue import CATALOGUE
@@ -272,10 +274,10 @@ class Identity(PositionalEncoding):
 
 @dataclasses.dataclass(frozen=True)
 class DoubleParameters(PositionalEncoding):
-    """Parameters in whatever type is the default."""
+    """Parameters in NumPy's default type, float64."""
 
     def init(self, key, dims):
-        return {"u": jax.random.normal(key, (dims.head_dim,))}
+        return {"u": np.ones(dims.head_dim)}
 
     def encode_queries(self, params, q, positions, length):
         return q + params["u"].astype(q.dtype)
@@ -394,3 +396,68 @@ def test_precision_where_a_table_ends_before():
 def test_a_refused_model_is_no_finding():
     with pytest.raises(ValueError, match="rotary_dim"):
         contract_clauses(RoPE(rotary_dim=3))
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordinary(PositionalEncoding):
+    """As one writes it at first: parameters in JAX's default types."""
+
+    shift_invariant = True
+
+    def init(self, key, dims):
+        return {"slope": jnp.zeros(dims.num_heads), "width": {"h": 1 + jnp.arange(dims.num_heads) / 2}}
+
+    def bias(self, params, geometry):
+        slope = (params["slope"] + params["width"]["h"])[None, :, None, None]
+        return -slope * jnp.abs(jnp.asarray(geometry.relative)[:, None]).astype(slope.dtype)
+
+
+def test_parameters_of_the_default_types_keep_it_and_it_prints_as_a_table():
+    before = jax.config.jax_enable_x64
+    clauses = check_contract(Ordinary())
+    assert jax.config.jax_enable_x64 == before
+    assert [clause.status for clause in clauses] == ["passed"] * 14
+    head, rule, *rows = str(clauses).splitlines()
+    assert head.split() == ["clause", "outcome", "largest", "error"]
+    assert set(rule) == {"-", " "}
+    assert [row.split()[:2] for row in rows] == [[clause.name, "passed"] for clause in clauses]
+    assert float(rows[-8].split()[2]) == pytest.approx(clauses[-8].error, rel=0.1, abs=1e-30)
+
+
+@dataclasses.dataclass(frozen=True)
+class Single(PositionalEncoding):
+    """Embeddings of another type than they had."""
+
+    def embed(self, params, x, sequence):
+        return x.astype(jnp.float32)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "clause", "words"),
+    [
+        (
+            DoubleParameters(),
+            "parameters",
+            ["DoubleParameters.init's array ['u'], float64[8], is not float32", "jnp.zeros(dims.num_heads)"],
+        ),
+        (
+            Single(),
+            "dtype",
+            [
+                "for inputs of bfloat16 Single.embed returns bfloat16, and here an array of float32[2, 8, 32]",
+                "(x.dtype)",
+            ],
+        ),
+        (ClaimsShift(), "shift", ["say shift_invariant = False"]),
+        (Raises(), "causality", ["let a row read keys up to its own only"]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_failure_names_the_array_its_type_and_the_way_out(encoding, clause, words):
+    with pytest.raises(ContractError) as failed:
+        check_contract(encoding, only=(clause,))
+    assert [word for word in words if word not in str(failed.value)] == []
+
+
+def test_every_clause_has_a_way_out():
+    assert list(WAYS_OUT) == list(CLAUSES)

@@ -74,7 +74,7 @@ def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, da
     ("arguments", "message"),
     [
         (["prepare"], "data prepare: the following arguments are required: NAME; `posenc data prepare --help`"),
-        ([], "data: the following arguments are required: prepare|list"),
+        ([], "data: the following arguments are required: prepare|add|list"),
         (["fetch"], "invalid choice: 'fetch'"),
         (["prepare", "help/modules", "help/en-d"], "there is no corpus 'help/en-d'; did you mean 'help/en-de'?"),
         (["prepare", "help/en-de", "--from-dir", "nowhere"], "nowhere is no folder: from_dir names one"),

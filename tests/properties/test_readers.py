@@ -21,8 +21,9 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.indexes import stanzas
 from posenc_jax.data.corpora.libreoffice import read_page
 from posenc_jax.data.corpora.python_docs import documents
+from posenc_jax.data.json_tokenizer import tokenizer_from_bytes
 from posenc_jax.data.tasks import Copying
-from posenc_jax.data.tokenizer import ByteTokenizer, tokenizer_from_bytes, train_sentencepiece
+from posenc_jax.data.tokenizer import ByteTokenizer, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log, read_json, sealed_line
@@ -95,7 +96,7 @@ def read_rst(data):
 
 
 def read_tokenizer(data):
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, DataError):
         tokenizer = tokenizer_from_bytes(data)
         assert tokenizer_from_bytes(tokenizer.to_bytes()).vocab_size == tokenizer.vocab_size
 

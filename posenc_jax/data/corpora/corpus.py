@@ -10,7 +10,7 @@ from typing import Literal
 
 from posenc_jax.files import read_regular
 
-Kind = Literal["translation", "summarization", "classification", "text"]
+Kind = Literal["translation", "summarization", "classification", "text", "pairs"]
 Row = dict[str, str]
 Rows = dict[str, list[Row]]
 """{split: rows}."""

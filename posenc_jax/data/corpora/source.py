@@ -18,7 +18,7 @@ import numpy as np
 
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
-from posenc_jax.data.corpora.store import home_of, manifest
+from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
 """Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
@@ -75,12 +75,12 @@ class Source:
 
 
 def load_source(name: str, split: str, directory: Path | None = None) -> Source:
-    """The rows of a split of a prepared local corpus ("help/en-de"), or of any data set of the hub ("scan").
+    """The rows of a split of a prepared local corpus ("help/en-de", "own/mine"), or of a data set of the hub ("scan").
 
     A data set of the hub is downloaded and prepared when it is not there; ``directory`` is then that of TensorFlow
     Datasets. Errors: DataError for what is not prepared, damaged, unknown, or cannot be fetched.
     """
-    if name in CORPORA:
+    if name in CORPORA or is_own(name):
         found = manifest(name, directory)
         _check_split(name, split, found["splits"])
         home = home_of(name, directory)
@@ -95,6 +95,8 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
 
     Errors: DataError, also for a local corpus that is for testing only.
     """
+    if is_own(name):
+        return load_source(name, split, directory)
     if name in CORPORA:
         corpus = CORPORA[name]
         if split not in corpus.splits and corpus.splits == ("test",):
@@ -177,7 +179,7 @@ def _of_builder(name: str, split: str, builder: Any) -> Source:
             f"{name} in {builder.data_dir} cannot be read by row number ({_first_line(error)}): move that folder "
             "away, to have it prepared anew as array_record"
         ) from error
-    texts = {column: text for column, feature in builder.info.features.items() if (text := _text_of(feature))}
+    texts = {column: text for column, feature in builder.info.features.items() if (text := text_of(feature))}
     return Source(name, split, texts, data, str(builder.info.version))
 
 
@@ -198,7 +200,9 @@ def _hub_builder(name: str, directory: Path | None) -> Any:
     except (ValueError, AssertionError) as error:
         local = f"the local corpora are {', '.join(CORPORA)}"
         if plain not in known:
-            near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *known]), n=3)
+            near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *own_names(directory), *known]), n=3)
+            if f"{OWN}{name}" in own_names(directory):
+                near = [f"{OWN}{name}"]
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ":"
             raise DataError(
                 f"there is no corpus {name!r}, neither here nor on the hub of TensorFlow Datasets{hint} {local}"
@@ -248,7 +252,8 @@ def _check_split(name: str, split: str, splits: Any) -> None:
         raise DataError(f"{name} has no split {split!r}: use one of {', '.join(splits)}")
 
 
-def _text_of(feature: Any) -> Callable[[Any], str] | None:
+def text_of(feature: Any) -> Callable[[Any], str] | None:
+    """What makes text of the values of a feature, or None where none can be made."""
     if type(feature).__name__ == "Text":
         return _text
     if type(feature).__name__ == "ClassLabel":

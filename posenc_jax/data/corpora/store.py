@@ -2,6 +2,7 @@
 
     DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
     DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
+    DIRECTORY/own/NAME/         one that the user added, likewise
     DIRECTORY/derived/          what was measured of corpora, and is measured again when it is removed
 
 A corpus is prepared in a folder beside its own and renamed; one process at a time prepares in a directory.
@@ -13,7 +14,9 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,8 @@ from posenc_jax.shapes import loads, problem
 FORMAT = 1
 """Of manifests and of the files beside them."""
 MANIFEST = "manifest.json"
+OWN = "own/"
+_OWN_NAME = re.compile(f"{OWN}[a-z0-9][a-z0-9_-]{{,63}}")
 
 
 def data_directory() -> Path:
@@ -48,6 +53,25 @@ def corpus_of(name: str) -> Corpus:
     )
 
 
+def is_own(name: str) -> bool:
+    """Whether it is the name of a corpus of the user's, which `add` made: ``own/NAME``."""
+    return name.startswith(OWN)
+
+
+def own_names(directory: Path | None = None) -> list[str]:
+    """The corpora of the user's that are there."""
+    return sorted(f"{OWN}{home.name}" for home in (directory or data_directory()).glob(f"{OWN}[!.]*"))
+
+
+def check_own(name: str) -> None:
+    """Refuses (DataError) what is no name of a corpus of the user's."""
+    if not _OWN_NAME.fullmatch(name):
+        raise DataError(
+            f"{name!r} is no name of a corpus of your own: {OWN} and lower-case letters, digits, _ and -, as in "
+            f"{OWN}my_texts"
+        )
+
+
 def home_of(name: str, directory: Path | None = None) -> Path:
     """The folder of a prepared corpus."""
     return (directory or data_directory()) / name
@@ -63,11 +87,17 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
 
     ``verify`` reads every file and compares its hash.
     """
-    corpus, home = corpus_of(name), home_of(name, directory)
+    home = home_of(name, directory)
     where = "" if directory is None else f" --directory {directory}"
+    make, columns = f"posenc data prepare {name}{where}", None
+    if is_own(name):
+        check_own(name)
+        make = f"posenc data add {name.removeprefix(OWN)} ...{where}"
+    else:
+        columns = corpus_of(name).columns
     if not home.is_dir():
-        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: posenc data prepare {name}{where}")
-    rebuild = f"prepare it anew: posenc data prepare {name}{where} --rebuild"
+        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: {make}")
+    rebuild = f"prepare it anew: {make} --rebuild"
     try:
         found = loads(read_bytes(home / MANIFEST, home))
         if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
@@ -78,8 +108,8 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         raise DataError(f"{home / MANIFEST} is damaged ({error}); {rebuild}") from None
     if found["format"] != FORMAT:
         raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
-    if tuple(found["columns"]) != corpus.columns:
-        raise DataError(f"{home} has columns {found['columns']}, this version has {list(corpus.columns)}: {rebuild}")
+    if columns is not None and tuple(found["columns"]) != columns:
+        raise DataError(f"{home} has columns {found['columns']}, this version has {list(columns)}: {rebuild}")
     for path, sha256 in found["files"].items() if verify else ():
         try:
             why = _damage(home, path, sha256)
@@ -125,23 +155,74 @@ def prepare(
     refuses text with another hash than the corpus has, ``rebuild`` makes anew what is there; ``note`` is told what
     happens. Errors: DataError.
     """
-    corpus, home = corpus_of(name), home_of(name, directory)
+    corpus = corpus_of(name)
     if from_dir is not None and not from_dir.is_dir():
         raise DataError(f"{from_dir} is no folder: from_dir names one with unpacked packages")
     root = directory or data_directory()
+
+    def there() -> None:
+        _compare(corpus, manifest(name, directory, verify=False)["sha256"], strict=strict, note=note)
+
+    def build(working: Path) -> None:
+        _build(corpus, working, _sources(corpus, root, from_dir, note), strict, note)
+
+    return _put(name, directory, build, there, rebuild=rebuild, note=note)
+
+
+def add(
+    name: str,
+    rows: Rows,
+    columns: tuple[str, ...],
+    facts: dict[str, Any],
+    *,
+    directory: Path | None = None,
+    rebuild: bool = False,
+    note: Note = print,
+) -> Path:
+    """Keeps rows of the user's as the corpus ``own/NAME`` and gives its folder; all of them, or nothing.
+
+    ``facts`` are kept in its manifest: kind, licence, where the rows come from. ``rebuild`` replaces one that is there,
+    which is refused otherwise. Errors: DataError.
+    """
+    check_own(name)
+
+    def there() -> None:
+        raise DataError(f"{name} is there already: choose another name, or say --rebuild to replace it")
+
+    return _put(
+        name,
+        directory,
+        lambda working: _write(working, rows, columns, {"name": name, **facts}),
+        there,
+        rebuild=rebuild,
+        note=note,
+    )
+
+
+def _put(
+    name: str,
+    directory: Path | None,
+    build: Callable[[Path], None],
+    there: Callable[[], None],
+    *,
+    rebuild: bool,
+    note: Note,
+) -> Path:
+    """The folder of a corpus that ``build`` fills, unless it is ``there`` and whole."""
+    root, home = directory or data_directory(), home_of(name, directory)
     try:
         with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
             if home.is_dir() and not rebuild:
                 found = manifest(name, directory)
                 note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
-                _compare(corpus, found["sha256"], strict=strict, note=note)
+                there()
                 return home
             working = home.with_name(f".{home.name}.preparing")
             replaced = home.with_name(f".{home.name}.replaced")
             for left in (working, replaced):  # by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             try:
-                _build(corpus, working, _sources(corpus, root, from_dir, note), strict, note)
+                build(working)
                 if home.exists():
                     home.rename(replaced)
                 working.rename(home)
@@ -188,24 +269,32 @@ def _build(corpus: Corpus, working: Path, sources: Path, strict: bool, note: Not
     note(f"{corpus.name}: reading {sources}")
     rows = corpus.extract(sources)
     _check(corpus, rows)
-    sha256, parts = rows_sha256(rows, corpus.columns)
-    _compare(corpus, sha256, strict=strict, note=note)
+    _compare(corpus, rows_sha256(rows, corpus.columns)[0], strict=strict, note=note)
     note(f"{corpus.name}: writing {sum(map(len, rows.values())):,} rows")
-    working.mkdir(parents=True)
-    builders.write(rows, corpus.columns, working)
-    found: dict[str, Any] = {
-        "format": FORMAT,
+    facts = {
         "name": corpus.name,
         "kind": corpus.kind,
-        "columns": corpus.columns,
-        "sha256": sha256,
         "expected_sha256": corpus.sha256,
-        "splits": {split: {"count": len(part), "sha256": parts[split]} for split, part in rows.items()},
         "packages": versions,
         "indexes": corpus.indexes,
         "licence": corpus.licence,
     }
-    if corpus.kind == "classification":
+    _write(working, rows, corpus.columns, facts)
+
+
+def _write(working: Path, rows: Rows, columns: tuple[str, ...], facts: dict[str, Any]) -> None:
+    """The rows and their manifest, which comes last, in a new folder."""
+    sha256, parts = rows_sha256(rows, columns)
+    working.mkdir(parents=True)
+    builders.write(rows, columns, working)
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        **facts,
+        "columns": columns,
+        "sha256": sha256,
+        "splits": {split: {"count": len(part), "sha256": parts[split]} for split, part in rows.items()},
+    }
+    if found["kind"] == "classification":
         found["labels"] = sorted({row["label"] for part in rows.values() for row in part})
     paths = sorted(path for path in working.rglob("*") if path.is_file())
     found["files"] = {path.relative_to(working).as_posix(): _file_sha256(path) for path in paths}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -29,8 +30,8 @@ class Data(Value):
 
     name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
       ("wmt14_translate/de-en").
-    tokenizer: "bpe" (sentencepiece, trained on the training split) or "bytes". vocab_size: pieces of "bpe", special
-      ones included, up to 1048576.
+    tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", or a file of the package tokenizers, as
+      "my/tokenizer.json". vocab_size: pieces of "bpe" or of the file, our 5 special ones included, up to 1048576.
     max_examples: the first so many training examples only (None: all).
     shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
       training too); the order of an example is always the same.
@@ -40,7 +41,7 @@ class Data(Value):
     """
 
     name: str = "help/en-de"
-    tokenizer: Literal["bpe", "bytes"] = "bpe"
+    tokenizer: str = "bpe"
     vocab_size: int = 4000
     max_examples: int | None = None
     shuffle_words: Literal["never", "test", "always"] = "never"
@@ -49,6 +50,8 @@ class Data(Value):
     def check_fields(self) -> None:
         """Refuses impossible sizes."""
         check_at_most(self, {"vocab_size": LONGEST}, "data.")
+        if self.tokenizer not in ("bpe", "bytes") and self.tokenizer_file is None:
+            raise ValueError(f"data.tokenizer = {self.tokenizer!r} is not 'bpe', 'bytes' or a file that ends in .json")
         if self.tokenizer == "bpe" and self.vocab_size < 300:
             raise ValueError(
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
@@ -60,7 +63,12 @@ class Data(Value):
     @property
     def num_tokens(self) -> int:
         """Size of the vocabulary."""
-        return self.vocab_size if self.tokenizer == "bpe" else ByteTokenizer().vocab_size
+        return ByteTokenizer().vocab_size if self.tokenizer == "bytes" else self.vocab_size
+
+    @property
+    def tokenizer_file(self) -> Path | None:
+        """The file of the tokenizer, where it is one."""
+        return Path(self.tokenizer).expanduser() if self.tokenizer.endswith(".json") else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.corpus import DataError, read_bytes
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
-from posenc_jax.data.corpora.store import manifest
-from posenc_jax.data.text.base import SPLITS, Encoded, Row, TextData, TextTask
+from posenc_jax.data.corpora.store import is_own, manifest
+from posenc_jax.data.json_tokenizer import JsonTokenizer
+from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask
 from posenc_jax.data.text.on_demand import OnDemand
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
 
@@ -104,11 +105,12 @@ def _count(part: Encoded | OnDemand) -> int:
 
 
 def _identity(name: str, source: Source) -> dict[str, Any]:
-    if name not in CORPORA:
+    if name not in CORPORA and not is_own(name):
         held_out = {"held_out": list(source.held_out)} if source.held_out else {}
         return {"name": name, "version": source.version, **held_out}
     record = manifest(name)
-    return {"name": name, "sha256": record["sha256"], "packages": record["packages"]}
+    packages = {} if is_own(name) else {"packages": record["packages"]}
+    return {"name": name, "sha256": record["sha256"], **packages}
 
 
 def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> OnDemand:
@@ -164,11 +166,31 @@ def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
     """The tokenizer that the task's data asks for, trained on the training split only."""
     if task.data.tokenizer == "bytes":
         return ByteTokenizer()
+    if task.data.tokenizer_file is not None:
+        return tokenizer_of_file(task.data)
     lines = [line for row in train for line in task.tokenizer_lines(row) if line]
     try:
         return train_sentencepiece(lines, task.data.vocab_size)
     except ValueError as error:
         raise DataError(f"data.vocab_size = {task.data.vocab_size}: {error}") from None
+
+
+def tokenizer_of_file(data: Data) -> Tokenizer:
+    """The tokenizer of a file; DataError unless it is there and has as many ids as the run says."""
+    assert data.tokenizer_file is not None
+    path = data.tokenizer_file
+    if not path.is_file():
+        raise DataError(f"data.tokenizer = {data.tokenizer!r}: there is no file {path.absolute()}")
+    try:
+        found = JsonTokenizer(read_bytes(path.resolve(), path.resolve().parent))  # caches hold links
+    except DataError as error:
+        raise DataError(f"data.tokenizer = {data.tokenizer!r}: {error}") from None
+    if found.vocab_size != data.vocab_size:
+        raise DataError(
+            f"data.vocab_size = {data.vocab_size}, and {path} has {found.vocab_size} ids with our 5 special ones: set "
+            f"data.vocab_size to {found.vocab_size}"
+        )
+    return found
 
 
 def _sorted(part: Encoded) -> Encoded:

@@ -19,8 +19,8 @@ from posenc_jax.model_kind import ModelKind
 class Summarization(TextTask):
     """Summarise a document: one sequence ``BOS document SEP summary EOS``, loss on the summary and its EOS.
 
-    max_summary: the longest summary in tokens, 1 to 1048576; pairs with a longer one are left out, in training and in
-    testing alike.
+    source, target: columns of the corpus. max_summary: the longest summary in tokens, 1 to 1048576; pairs with a longer
+    one are left out, in training and in testing alike.
 
     Length is the number of the document's tokens. In training a longer document is cut to its first ``max_length``
     tokens, and counted; a test document is never cut, it belongs to its own length.
@@ -28,6 +28,8 @@ class Summarization(TextTask):
 
     data: Data = Data(name="descriptions/summaries")  # noqa: RUF009  (frozen)
     max_summary: int = 24
+    source: str = "document"
+    target: str = "summary"
 
     name = "summarization"
     citation = "Liu et al. 2018"
@@ -35,14 +37,22 @@ class Summarization(TextTask):
     metric = "rouge_l"
     length_unit = "document tokens"
     writes_text = True
-    columns = ("document", "summary")
-    input_columns = ("document",)
 
     def check_fields(self) -> None:
         """Refuses summaries without tokens, or with too many."""
         if not 1 <= self.max_summary <= LONGEST:
             raise ValueError(f"task.max_summary = {self.max_summary} must be from 1 to {LONGEST}")
         super().check_fields()
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns that are read."""
+        return (self.source, self.target)
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The column whose words can be shuffled."""
+        return (self.source,)
 
     @property
     def model_kind(self) -> ModelKind:
@@ -55,17 +65,17 @@ class Summarization(TextTask):
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
         """ROUGE-1, ROUGE-2 and ROUGE-L, F-measures from 0 to 1."""
-        found = rouge(outputs, [row["summary"] for row in examples])
+        found = rouge(outputs, [row[self.target] for row in examples])
         return {"rouge_1": found["rouge1"], "rouge_2": found["rouge2"], "rouge_l": found["rougeL"]}
 
     def tokenizer_lines(self, row: Row) -> list[str]:
         """Document and summary."""
-        return [row["document"], row["summary"]]
+        return [row[self.source], row[self.target]]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Pairs that are not empty and whose summary fits."""
-        documents = tokenizer.encode_all([row["document"] for row in split])
-        summaries = tokenizer.encode_all([row["summary"] for row in split])
+        documents = tokenizer.encode_all([row[self.source] for row in split])
+        summaries = tokenizer.encode_all([row[self.target] for row in split])
         kept = [i for i in range(len(split)) if documents[i] and 0 < len(summaries[i]) <= self.max_summary]
         cut = self.max_length if training else None
         shown = [documents[i][:cut] for i in kept]

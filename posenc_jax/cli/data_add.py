@@ -1,0 +1,144 @@
+"""``posenc data add``: a corpus of the user's own texts."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.cli.errors import UsageError, place
+
+if TYPE_CHECKING:
+    from posenc_jax.data.corpora.own import Fields
+
+ADD = """Makes a corpus of your own texts, a data set of TensorFlow Datasets like the others: read, counted, split by
+the hash of the document (or as given), without a text in two splits, with hashes of all that was read. Files
+are never changed.
+
+    posenc data add plays --text hamlet.txt othello.txt --licence "public domain"
+    posenc data add chat --jsonl chat.jsonl --source question --target answer
+    posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
+    posenc data add mine --builder my_builder.py:Mine --field text
+
+Lines that cannot be used are counted and named; above --most-malformed of them nothing is made."""
+FORMS = {
+    "text": "plain texts, UTF-8",
+    "jsonl": "a JSON object a line",
+    "csv": "tables whose first line names the fields",
+    "parquet": "Parquet files (needs pyarrow)",
+    "folder": "a folder of texts for each class: DIR/CLASS/FILE",
+    "saved": "a folder that Hugging Face datasets saved with save_to_disk (needs pyarrow)",
+}
+_FOLDERS = ("folder", "saved")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    add = parser.add_argument
+    add("name", metavar="NAME", help="what to call it: --data.name own/NAME")
+    forms = parser.add_mutually_exclusive_group(required=True)
+    for form, about in FORMS.items():
+        many: dict[str, Any] = {} if form in _FOLDERS else {"nargs": "+"}
+        forms.add_argument(f"--{form}", type=place, metavar="FILE" if many else "DIR", help=about, **many)
+    forms.add_argument("--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class or package.module:Class")
+    add("--source", metavar="FIELD", help="pairs: the field that the model reads")
+    add("--target", metavar="FIELD", help="pairs: the field that it writes")
+    add("--field", metavar="FIELD", help="texts: their field")
+    add("--label", metavar="FIELD", help="texts with classes: the field of the class")
+    add("--document", metavar="FIELD", help="what says which rows belong together (default: each text on its own)")
+    for split in ("validation", "test"):
+        add(f"--{split}", type=place, nargs="+", metavar="FILE", help=f"files for {split} (default: held out by hash)")
+    add("--licence", default="not stated", metavar="TEXT", help="the licence of the texts, kept with them")
+    add("--most-malformed", type=float, default=0.01, metavar="SHARE", help="of lines that may be left out (0.01)")
+    add("--rebuild", action="store_true", help="replace what is there under that name")
+
+
+def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
+    """Runs the command and returns its exit code."""
+    from posenc_jax.data.corpora import own
+    from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
+
+    name = f"{OWN}{options.name}"
+    check_own(name)
+    if is_prepared(name, options.directory) and not options.rebuild:
+        raise UsageError(f"{name} is there already: choose another name, or say --rebuild to replace it")
+    if not 0 <= options.most_malformed < 1:
+        raise UsageError(f"--most-malformed {options.most_malformed} must be a share, from 0 to below 1")
+    form: Any = next(form for form in (*FORMS, "builder") if getattr(options, form))
+    fields, paths = _fields(form, options), _paths(form, options)
+    try:
+        if form == "builder":
+            found = own.of_builder(_builder(options.builder), fields)
+        else:
+            found = {}
+            for split, part in paths.items():
+                found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
+        taken = own.take(found, fields, options.most_malformed, of_many_lines=form in ("text", "folder"))
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "pyarrow":
+            raise UsageError(f"--{form} needs pyarrow, which is not installed: pip install pyarrow") from None
+        raise
+    sources = {str(path): own.sha256_of(path) for part in paths.values() for path in part}
+    facts = {"licence": options.licence, "read_as": form, "sources": sources or {options.builder: ""}}
+    own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
+    print(_use(name, fields, sorted({row["label"] for row in taken.rows["train"] if fields.label})))
+    return 0
+
+
+def _paths(form: str, options: argparse.Namespace) -> dict[str, list[Path]]:
+    """The files of each split; UsageError for what is not there."""
+    given = {split: getattr(options, split) for split in ("validation", "test") if getattr(options, split)}
+    if form in (*_FOLDERS, "builder"):
+        if given:
+            raise UsageError(f"--{next(iter(given))} is for files, and --{form} has splits or is split: leave it out")
+        paths = {} if form == "builder" else {"train": [getattr(options, form)]}
+    else:
+        paths = {"train": getattr(options, form), **given}
+    for path in (path for part in paths.values() for path in part):
+        if not (path.is_dir() if form in _FOLDERS else path.is_file()):
+            what = "folder" if form in _FOLDERS else "file"
+            raise UsageError(f"--{form}: {path} is no {what}" if path.exists() else f"--{form}: there is no {path}")
+    return paths
+
+
+def _fields(form: str, options: argparse.Namespace) -> Fields:
+    from posenc_jax.data.corpora.own import Fields
+
+    if form in ("text", "folder"):
+        names = ("source", "target", "field", "label", "document")
+        if unused := [name for name in names if getattr(options, name)]:
+            raise UsageError(f"--{unused[0]} names a field, and --{form} has none: leave it out")
+        return Fields(text="text", label="label" if form == "folder" else None)
+    return Fields(options.field, options.label, options.source, options.target, options.document)
+
+
+def _builder(text: str) -> Any:
+    """The class of an import path, which runs it: the user named it."""
+    from posenc_jax.cli.own_files import own_class
+
+    module, _, name = text.rpartition(":")
+    if not module or not name.isidentifier():
+        raise UsageError(f"--builder {text}: write FILE.py:Class or package.module:Class")
+    if module.endswith(".py"):
+        return own_class(module, name)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError as error:
+        raise UsageError(
+            f"--builder {text}: {module} cannot be imported ({error}): install it, or name a file"
+        ) from None
+    if found is None:
+        raise UsageError(f"--builder {text}: {module} has no {name}")
+    return found
+
+
+def _use(name: str, fields: Fields, labels: list[str]) -> str:
+    """What to write to train on it."""
+    if fields.kind == "pairs":
+        sides = f"--task.source {fields.source} --task.target {fields.target}"
+        return f"train on it with a config of translation or summarisation: --data.name {name} {sides}"
+    if fields.kind == "classification":
+        return f"train on it with a config of classification: --data.name {name} --task.labels {' '.join(labels)}"
+    return f"train on it with a config of language modelling: --data.name {name}"

@@ -1,0 +1,66 @@
+"""``posenc new``: a commented file for an encoding, a task or a metric of one's own, and its test."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.resources
+import keyword
+from pathlib import Path
+
+from posenc_jax.cli.errors import Parser, UsageError, guarded
+
+DESCRIPTION = """Writes NAME.py and test_NAME.py into this folder: an encoding (or a task, or a metric) that works as it
+is, with comments on what to change, and a test that it passes. `NAME.py:Class` is then its name on
+command lines."""
+KINDS = ("encoding", "task", "metric")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc new", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=KINDS, help="what it is to be")
+    parser.add_argument("name", metavar="NAME", help="its name, as a Python module has one: my_window")
+    return guarded(lambda: _new(parser.parse_args(arguments)))
+
+
+def _new(options: argparse.Namespace) -> int:
+    name, cls = options.name, class_name(options.name)
+    _check(name)
+    folder = importlib.resources.files("posenc_jax.cli") / "templates"
+    files = {
+        Path(f"{start}{name}.py"): (folder / f"{start}{options.kind}.txt")
+        .read_text(encoding="utf-8")
+        .replace("@NAME@", name)
+        .replace("@CLASS@", cls)
+        for start in ("", "test_")
+    }
+    for path in files:
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"{path} is there already, and nothing is overwritten: choose another name")
+    written: list[Path] = []
+    try:
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8") as file:
+                written.append(path)
+                file.write(text)
+    except BaseException:
+        for path in written:
+            path.unlink()
+        raise
+    print(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
+    return 0
+
+
+def class_name(name: str) -> str:
+    """``my_window`` as a class: ``MyWindow``."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def _check(name: str) -> None:
+    """UsageError for what is no name of a module, or the name of another one."""
+    from posenc_jax.runs.own_code import is_installed
+
+    if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or not class_name(name).isidentifier():
+        raise UsageError(f"{name!r} is no name of a Python module: letters, digits and _, as in my_window")
+    if is_installed(name):
+        raise UsageError(f"{name} is the name of an installed module, in whose place it would stand: choose another")

@@ -1,0 +1,152 @@
+"""Classes in Python files that a command line names, as in ``mine.py:Mine(width=2)``.
+
+A file runs because its name was typed; nothing that a file or a directory names is run for that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.data.metric import Metric
+from posenc_jax.data.tasks import TASKS, Task
+from posenc_jax.data.text import TEXT_TASKS
+from posenc_jax.drawing.plain import plain, short
+from posenc_jax.encodings import parse
+from posenc_jax.encodings.parsing import parse_values
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.value import Value
+
+
+def read_slot(text: str) -> Slot:
+    """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used."""
+    return parse(text, own=own_class)
+
+
+def read_task(text: str) -> Task:
+    """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError for what is none."""
+    try:
+        found = parse_values(text, "task", {**TASKS, **TEXT_TASKS}, Task, own_class)
+    except ValueError as error:
+        raise UsageError(f"--task: {error}") from None
+    if len(found) != 1:
+        raise UsageError(f"--task {short(text)}: a run has one task, and here are {len(found)}")
+    return found[0]
+
+
+def read_metrics(text: str) -> tuple[Metric, ...]:
+    """Metrics as ``FILE.py:Metric(...)``, joined by ``|``; none for nothing. UsageError for what is none."""
+    try:
+        return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
+    except ValueError as error:
+        raise UsageError(f"--metrics: {error}") from None
+
+
+def own_class(file: str, name: str) -> type:
+    """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
+    path = at_home(Path(file))
+    if not path.is_file():
+        between = "; between layers write / with blanks around it" if "/" in file else ""
+        raise UsageError(f"{file}:{name}: there is no file {file}{_nearest_file(path) or between}")
+    if not path.stem.isidentifier():
+        raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {_identifier(path)}")
+    found = getattr(_module(path.absolute(), file), name, None)
+    if isinstance(found, type):
+        return found
+    classes = [word for word, value in vars(_module(path.absolute(), file)).items() if _is_value(value, path)]
+    near = difflib.get_close_matches(name, classes, n=1)
+    hint = f"did you mean {file}:{near[0]}?" if near else f"it has {', '.join(classes) or 'none that can be named'}"
+    raise UsageError(f"{file} has no class {name}: {hint}")
+
+
+def module_name(path: Path) -> str:
+    """The dotted path of a file from here, by which own classes are found again; of one from elsewhere its name."""
+    here = Path.cwd()
+    return ".".join(path.relative_to(here).with_suffix("").parts) if path.is_relative_to(here) else path.stem
+
+
+def run_file(path: Path, text: str) -> ModuleType:
+    """A Python file as a module of its `module_name`; whatever it raises is raised.
+
+    Its source is run, never bytecode that lies beside it. It may import files of this folder, and of its own where
+    that is elsewhere; installed packages come before them.
+
+    Args:
+      text: how the user calls the file.
+
+    Raises:
+      UsageError: it is called like an installed module.
+    """
+    from posenc_jax.runs.own_code import SourceLoader
+
+    name = module_name(path)
+    _refuse_installed(name, text)
+    here = Path.cwd()
+    folders = [here] if path.is_relative_to(here) else [here, path.parent]
+    sys.path += [str(folder) for folder in folders if str(folder) not in sys.path]
+    found = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _module(path: Path, text: str) -> ModuleType:
+    _refuse_installed(module_name(path), text)
+    present = sys.modules.get(module_name(path))
+    if present is None:
+        try:
+            return run_file(path, text)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, UsageError):
+                raise
+            print(plain(_traceback(error, path)), file=sys.stderr, end="")
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise UsageError(f"{text} cannot be imported ({short(what)}): mend it, or install what it needs") from None
+    file = Path(str(present.__file__))
+    if file.resolve() != path.resolve() and file.read_bytes() != path.read_bytes():
+        raise UsageError(f"{text}: this process has another module {present.__name__}, from {file}: rename the file")
+    return present
+
+
+def _refuse_installed(name: str, text: str) -> None:
+    from posenc_jax.runs.own_code import is_installed
+
+    if "." not in name and is_installed(name):
+        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
+
+
+def _traceback(error: BaseException, path: Path) -> str:
+    """The error's traceback from the line of the file on."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _is_value(value: Any, path: Path) -> bool:
+    """Whether it is a class of settings that the file itself defines."""
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    own = getattr(module, "__file__", None) == str(path.absolute())
+    return own and isinstance(value, type) and issubclass(value, Value)
+
+
+def _identifier(path: Path) -> str:
+    return "".join(letter if letter.isidentifier() or letter.isdigit() else "_" for letter in path.stem) + ".py"
+
+
+def _nearest_file(path: Path) -> str:
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+    return f"; did you mean {path.parent / near[0]}?" if near else ""

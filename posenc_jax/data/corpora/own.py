@@ -1,0 +1,326 @@
+"""Corpora of the user's own texts: read, counted, split without a leak, kept as data sets of TensorFlow Datasets."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from posenc_jax.data.corpora import reading
+from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
+from posenc_jax.data.corpora.debian import Note
+from posenc_jax.data.corpora.reading import Malformed, Record
+from posenc_jax.data.corpora.source import text_of
+from posenc_jax.data.corpora.store import OWN, add
+
+Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
+HELD_OUT = 0.04
+"""The share of the documents that validation has, and that testing has, where no files are given for them."""
+MOST_MALFORMED = 0.01
+"""The share of lines that may be left out as malformed, unless another one is stated."""
+_NAMED = 5  # malformed lines that a message names
+_SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), "train": ("train", "")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Fields:
+    """Which fields of a row are read, by their names in the file.
+
+    text: the text itself, of a class where ``label`` is given too. source, target: the two sides of a pair, which keep
+    their names as columns. document: what says which rows belong together, so that no document is in two splits.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    source: str | None = None
+    target: str | None = None
+    document: str | None = None
+
+    def __post_init__(self) -> None:
+        pair, text = (self.source, self.target), (self.text, self.label)
+        if any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
+            raise DataError(
+                "name the fields to read: --source F --target F for pairs, --field F for texts, --field F --label F "
+                "for texts with classes"
+            )
+        if len(set(self.read)) < len(self.read):
+            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
+        if taken := {"doc"} & set(pair):
+            raise DataError(f"a side of a pair cannot be called {taken.pop()!r}, which is the document's: rename it")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The fields that are there, in a fixed order."""
+        return tuple(filter(None, (self.source, self.target, self.text, self.label, self.document)))
+
+    @property
+    def kind(self) -> Kind:
+        """What the corpus is for."""
+        return "pairs" if self.source else "classification" if self.label else "text"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the corpus."""
+        if self.source and self.target:
+            return (self.source, self.target, "doc")
+        return ("header", "body", "footer", "label", "doc") if self.label else ("text", "doc")
+
+    @property
+    def input(self) -> str:
+        """The column that a model reads."""
+        return self.columns[1] if self.kind == "classification" else self.columns[0]
+
+    def row(self, record: Mapping[str, str], place: str) -> Row:
+        """A row of the corpus."""
+        if self.source and self.target:
+            row = {name: record[name] for name in (self.source, self.target)}
+        elif self.label:
+            row = {"header": "", "body": record[str(self.text)], "footer": "", "label": record[self.label]}
+        else:
+            row = {"text": record[str(self.text)]}
+        text = row[self.input]
+        return row | {"doc": record[self.document] if self.document else _digest(text)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """What became of the lines of a corpus.
+
+    Attributes:
+      rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
+        because a held-out row has their text. malformed: (place, why). unused: splits of other names.
+    """
+
+    rows: Rows
+    repeated: int = 0
+    leaking: int = 0
+    malformed: tuple[tuple[str, str], ...] = ()
+    unused: tuple[str, ...] = ()
+
+
+def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, Iterator[Record]]:
+    """What the files hold, by split as far as they have splits; "" where they have none.
+
+    Errors: DataError for a file that is not there, or has not the fields.
+    """
+    read = fields.read
+    if form == "saved":
+        (folder,) = paths
+        return reading.saved(folder, read)
+    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
+        "text": reading.text,
+        "folder": reading.classes,
+        "jsonl": lambda path: reading.jsonl(path, read),
+        "csv": lambda path: reading.table(path, read),
+        "parquet": lambda path: reading.parquet(path, read),
+    }
+    return {"": (record for path in paths for record in readers[form](path))}
+
+
+def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
+    """What a builder of TensorFlow Datasets generates, by split; it is prepared in a folder that is then removed.
+
+    Errors: DataError for what is no builder, fails, or has not the fields.
+    """
+    import tensorflow_datasets as tfds
+
+    name = getattr(builder, "__qualname__", repr(builder))
+    if not (isinstance(builder, type) and issubclass(builder, tfds.core.DatasetBuilder)):
+        raise DataError(f"{name} is no builder: it needs the base class tfds.core.GeneratorBasedBuilder")
+    folder = Path(tempfile.mkdtemp(prefix="posenc-builder-"))
+    try:
+        tfds.disable_progress_bar()
+        made = builder(data_dir=folder, file_format="array_record")
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
+            made.download_and_prepare()
+        texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
+        if missing := [field for field in fields.read if field not in texts]:
+            raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
+        found: dict[str, Iterator[Record]] = {}
+        for split in made.info.splits:
+            source = made.as_data_source(split=split)
+            rows = [{column: texts[column](source[i][column]) for column in fields.read} for i in range(len(source))]
+            found[str(split)] = iter([(f"{name}:{split}:{i}", _checked(row)) for i, row in enumerate(rows)])
+        return found
+    except DataError:
+        raise
+    except Exception as error:  # whatever the user's builder does
+        what = (str(error).strip().splitlines() or [""])[0][:200]
+        raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _checked(row: dict[str, str]) -> dict[str, str] | Malformed:
+    empty = [name for name, text in row.items() if not text.strip()]
+    return Malformed(f"field {empty[0]!r} is empty") if empty else row
+
+
+def take(
+    found: Mapping[str, Iterable[Record]],
+    fields: Fields,
+    most_malformed: float = MOST_MALFORMED,
+    *,
+    of_many_lines: bool = False,
+) -> Taken:
+    """Rows by split: the given splits, or those by the hash of the document, and none of a text in two of them.
+
+    ``of_many_lines``: whether a record is made of as many lines as it has (plain texts), and not of one.
+
+    Errors: DataError for a larger share of malformed lines than ``most_malformed``, for too few documents, and for
+    given splits that share a text.
+    """
+    malformed: list[tuple[str, str]] = []
+    rows: dict[str, list[tuple[str, Row]]] = {}
+    total = 0
+    for name, part in found.items():
+        own = rows.setdefault(_split_name(name), [])
+        for place, record in part:
+            total += record["text"].count("\n") + 1 if of_many_lines and not isinstance(record, Malformed) else 1
+            if isinstance(record, Malformed):
+                malformed.append((place, record.why))
+            else:
+                own.append((place, fields.row(record, place)))
+    if len(malformed) > most_malformed * total:
+        raise DataError(
+            f"{len(malformed):,} of {total:,} lines cannot be used ({_listed(malformed)}), and {most_malformed:.2%} "
+            "may be: mend them, or state a larger share with --most-malformed"
+        )
+    kept, repeated = _without_repeats(rows)
+    unused = tuple(split for split in kept if split not in SPLITS)
+    kept = {split: part for split, part in kept.items() if split in SPLITS}
+    if not kept.get("train"):
+        raise DataError(
+            "there is no text to train on in what was named: name other files, or a data set with a train split"
+        )
+    _refuse_shared(kept, fields)
+    if set(kept) == set(SPLITS):
+        return Taken(_rows(kept), repeated, 0, tuple(malformed), unused)
+    held, leaking = _held_out(kept, fields)
+    return Taken(_rows(held), repeated, leaking, tuple(malformed), unused)
+
+
+def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
+    """Keeps the rows as the corpus ``own/NAME``; ``options`` as for `posenc_jax.data.corpora.store.add`."""
+    note: Note = options.get("note", print)
+    if taken.malformed:
+        note(f"{len(taken.malformed):,} lines are left out: {_listed(taken.malformed)}")
+    if taken.unused:
+        note(f"not used: the splits {', '.join(taken.unused)}")
+    if taken.repeated:
+        note(f"{taken.repeated:,} rows are left out, which stand there twice")
+    if taken.leaking:
+        note(f"{taken.leaking:,} rows are left out of a split, because a held-out one has their text too")
+    counts = {"malformed": len(taken.malformed), "repeated": taken.repeated, "leaking": taken.leaking}
+    return add(
+        f"{OWN}{name}", taken.rows, fields.columns, {"kind": fields.kind, "left_out": counts, **facts}, **options
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file, or of the names and contents of all files in a folder."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    total = hashlib.sha256()
+    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
+        total.update(f"{inner.relative_to(path).as_posix()}\0{sha256_of(inner)}\n".encode())
+    return total.hexdigest()
+
+
+def _split_name(name: str) -> str:
+    return next((split for split, names in _SAME_NAMES.items() if name in names), name)
+
+
+def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+    """Each row once in its split."""
+    kept: dict[str, list[tuple[str, Row]]] = {}
+    for split, part in rows.items():
+        seen: set[tuple[str, ...]] = set()
+        kept[split] = []
+        for place, row in part:
+            key = tuple(text for column, text in row.items() if column != "doc")
+            if key not in seen:
+                seen.add(key)
+                kept[split].append((place, row))
+    return kept, sum(map(len, rows.values())) - sum(map(len, kept.values()))
+
+
+def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> None:
+    """DataError where two of the given splits have a text, or a document, in common."""
+    column, key = ("doc", str) if fields.document else (fields.input, _words)
+    places: dict[str, tuple[str, str]] = {}
+    shared: list[tuple[str, str]] = []
+    for split in SPLITS:
+        for place, row in kept.get(split, ()):
+            before = places.setdefault(key(row[column]), (split, place))
+            if before[0] != split:
+                shared.append((place, before[1]))
+    if shared:
+        what = "document" if fields.document else "text"
+        raise DataError(
+            f"{len(shared):,} rows of one split have the {what} of another one ({shared[0][0]} that of "
+            f"{shared[0][1]}): leave them out of one of the files, or give one file alone, which is then split"
+        )
+
+
+def _held_out(
+    kept: Mapping[str, list[tuple[str, Row]]], fields: Fields
+) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+    """The splits that are missing, made of the documents of training that come first by their hash."""
+    given = {split: list(part) for split, part in kept.items() if split != "train"}
+    rows = kept.get("train", [])
+    missing = [split for split in ("test", "validation") if split not in given]
+    documents = sorted({row["doc"] for _, row in rows}, key=_digest)
+    if len(documents) < len(missing) + 1:
+        raise DataError(
+            f"{len(documents)} documents are too few for the splits train, {' and '.join(missing)}: give more text, or "
+            "files of their own with --validation and --test"
+        )
+    count = max(1, round(HELD_OUT * len(documents)))
+    split_of: dict[str, str] = {}
+    for number, split in enumerate(missing):
+        split_of |= dict.fromkeys(documents[number * count : (number + 1) * count], split)
+    found: dict[str, list[tuple[str, Row]]] = {split: given.get(split, []) for split in SPLITS}
+    for place, row in rows:
+        found[split_of.get(row["doc"], "train")].append((place, row))
+    return _without_leaks(found, fields)
+
+
+def _without_leaks(
+    found: dict[str, list[tuple[str, Row]]], fields: Fields
+) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+    """Without rows of training or validation whose text a split after them has."""
+    seen: set[str] = set()
+    kept: dict[str, list[tuple[str, Row]]] = {}
+    for split in reversed(SPLITS):
+        kept[split] = [(place, row) for place, row in found[split] if _words(row[fields.input]) not in seen]
+        seen |= {_words(row[fields.input]) for _, row in found[split]}
+        if not kept[split]:
+            raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
+    leaking = sum(len(part) for part in found.values()) - sum(len(part) for part in kept.values())
+    return {split: kept[split] for split in SPLITS}, leaking
+
+
+def _rows(kept: Mapping[str, list[tuple[str, Row]]]) -> Rows:
+    return {split: [row for _, row in kept[split]] for split in SPLITS}
+
+
+def _words(text: str) -> str:
+    """What makes two texts the same: their words, whatever their case and the spaces between them."""
+    return " ".join(text.casefold().split())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(_words(text).encode()).hexdigest()[:16]
+
+
+def _listed(malformed: Iterable[tuple[str, str]]) -> str:
+    listed = [f"{place} ({why})" for place, why in malformed]
+    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else "")

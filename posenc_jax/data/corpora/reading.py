@@ -1,0 +1,265 @@
+"""Rows from files of the user's: plain text, JSON lines, CSV, Parquet, and folders that Hugging Face datasets saved.
+
+Every reader yields ``(place, fields)`` for what can be used, and ``(place, Malformed(why))`` for what cannot; a place
+is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.data.corpora.corpus import DataError
+
+LONGEST_LINE = 2**20
+"""Bytes of a line, and characters of a field: longer ones are malformed."""
+DOCUMENT = 2**14
+"""Characters from which on a text file is cut, at the end of a line, into several documents."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Malformed:
+    """What cannot be used, and why."""
+
+    why: str
+
+
+Record = tuple[str, dict[str, str] | Malformed]
+
+
+def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
+    """The lines of a UTF-8 file by number, without their ends, in bounded memory."""
+    with _open(path) as file:
+        number = 0
+        while raw := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield number, Malformed(f"longer than {LONGEST_LINE:,} bytes")
+                continue
+            raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                yield number, Malformed(f"not UTF-8 at byte {error.start + 1}")
+                continue
+            yield number, Malformed("a NUL byte") if "\0" in line else line.rstrip("\r\n")
+
+
+def text(path: Path) -> Iterator[Record]:
+    """The documents of a plain text: the file, or, of a longer one, parts of `DOCUMENT` characters and more."""
+    part: list[str] = []
+    first, size = 1, 0
+    for number, line in lines(path):
+        if isinstance(line, Malformed):
+            yield f"{path}:{number}", line
+            continue
+        part.append(line)
+        size += len(line) + 1
+        if size >= DOCUMENT:
+            yield from _document(f"{path}:{first}", part)
+            part, first, size = [], number + 1, 0
+    yield from _document(f"{path}:{first}", part)
+
+
+def _document(place: str, part: list[str]) -> Iterator[Record]:
+    if any(line.strip() for line in part):
+        yield place, {"text": "\n".join(part).strip("\n")}
+
+
+def classes(folder: Path) -> Iterator[Record]:
+    """The documents of a folder that has one folder of texts for each class: ``FOLDER/CLASS/FILE``."""
+    found = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+    if len(found) < 2:
+        raise DataError(
+            f"{folder} has {len(found)} folders, and every class is one: put the texts of each class into FOLDER/CLASS/"
+        )
+    for inner in found:
+        for path in sorted(path for path in inner.rglob("*") if path.is_file() and not path.name.startswith(".")):
+            whole: list[str] = []
+            for number, line in lines(path):
+                if isinstance(line, Malformed):
+                    yield f"{path}:{number}", line
+                else:
+                    whole.append(line)
+            yield f"{path}:1", {"text": "\n".join(whole).strip(), "label": inner.name}
+
+
+def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
+    """A JSON object a line; blank lines are skipped."""
+    for number, line in lines(path):
+        place = f"{path}:{number}"
+        if isinstance(line, Malformed):
+            yield place, line
+        elif line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield place, Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})")
+                continue
+            yield place, _chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
+
+
+def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
+    """A CSV file whose first line names its fields; DataError where one that is asked for is missing."""
+    malformed: dict[int, Malformed] = {}
+    seen = 0
+
+    def text_lines() -> Iterator[str]:
+        nonlocal seen
+        for seen, line in lines(path):
+            if isinstance(line, Malformed):
+                malformed[seen] = line
+            else:
+                yield line + "\n"
+
+    reader = csv.reader(text_lines(), strict=True)
+    names = next(reader, [])
+    _check_fields(path, names, fields)
+    while True:
+        first = seen + 1
+        try:
+            values = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:  # a stray quote takes every line up to the next one
+            for number in range(first, seen + 1):
+                yield f"{path}:{number}", Malformed(f"no CSV ({error})")
+            continue
+        if values and len(values) != len(names):
+            yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
+        elif values:
+            yield f"{path}:{first}", _chosen(dict(zip(names, values)), fields)
+    for number, why in malformed.items():
+        yield f"{path}:{number}", why
+
+
+def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
+    """A Parquet file."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        _check_fields(path, file.schema_arrow.names, fields)
+        batches = file.iter_batches(columns=list(fields))
+        yield from _rows(path, (batch.to_pylist() for batch in batches), fields)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} is no Parquet file that can be read: {_first_line(error)}") from None
+
+
+def saved(folder: Path, fields: tuple[str, ...]) -> dict[str, Iterator[Record]]:
+    """A folder that Hugging Face datasets saved (``save_to_disk``): rows by split, "" where it has none."""
+    import pyarrow.ipc
+
+    splits = {"": folder}
+    if (folder / "dataset_dict.json").is_file():
+        splits = {name: folder / name for name in _names(folder / "dataset_dict.json", "splits")}
+
+    def rows(home: Path) -> Iterator[Record]:
+        labels = _labels(home)
+        for name in _names(home / "state.json", "_data_files"):
+            try:
+                with pyarrow.OSFile(str(home / name)) as file, pyarrow.ipc.open_stream(file) as reader:
+                    _check_fields(home / name, reader.schema.names, fields)
+                    batches = (batch.select(list(fields)).to_pylist() for batch in reader)
+                    yield from _rows(home / name, batches, fields, labels)
+            except (pyarrow.ArrowException, OSError) as error:
+                raise DataError(f"{home / name} cannot be read: {_first_line(error)}") from None
+
+    if not (next(iter(splits.values()), folder) / "state.json").is_file():
+        raise DataError(f"{folder} has no state.json: name the folder that Dataset.save_to_disk wrote")
+    return {name: rows(home) for name, home in splits.items()}
+
+
+def _rows(
+    path: Path,
+    batches: Iterable[list[dict[str, Any]]],
+    fields: Iterable[str],
+    labels: dict[str, list[str]] | None = None,
+) -> Iterator[Record]:
+    number = 0
+    for batch in batches:
+        for row in batch:
+            number += 1
+            for name, names in (labels or {}).items():
+                if name in row and isinstance(row[name], int) and 0 <= row[name] < len(names):
+                    row[name] = names[row[name]]
+            yield f"{path}:{number}", _chosen(row, fields)
+
+
+def _names(path: Path, field: str) -> list[str]:
+    """Names of files or folders beside a file that lists them; DataError for what leads elsewhere."""
+    listed = _json(path).get(field)
+    names = (
+        [one.get("filename") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else []
+    )
+    if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
+        raise DataError(f"{path} names no files beside it ({field} = {listed!r}): save the data set again")
+    return names
+
+
+def _labels(home: Path) -> dict[str, list[str]]:
+    """The names of the classes that numbers stand for."""
+    path = home / "dataset_info.json"
+    features = _json(path).get("features") if path.is_file() else None
+    return {
+        name: [str(word) for word in feature["names"]]
+        for name, feature in (features or {}).items()
+        if isinstance(feature, dict) and isinstance(feature.get("names"), list)
+    }
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read ({error}): save the data set again") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} holds no JSON object: save the data set again")
+    return found
+
+
+def _chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
+    """The fields of a row as text."""
+    found = {}
+    for name in fields:
+        value = row.get(name)
+        if value is None:
+            return Malformed(f"no field {name!r} (it has {', '.join(map(str, row)) or 'none'})")
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            return Malformed(f"field {name!r} is no text but {type(value).__name__}")
+        word = str(value).strip()
+        if not word:
+            return Malformed(f"field {name!r} is empty")
+        if len(word) > LONGEST_LINE:
+            return Malformed(f"field {name!r} is longer than {LONGEST_LINE:,} characters")
+        if "\0" in word or (not word.isprintable() and _has_surrogate(word)):
+            return Malformed(f"field {name!r} has a NUL byte or half a character")
+        found[name] = word
+    return found
+
+
+def _has_surrogate(word: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def _check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
+    missing = [name for name in fields if name not in names]
+    if missing:
+        raise DataError(f"{path} has no field {missing[0]!r}: it has {', '.join(names) or 'none'}")
+
+
+def _open(path: Path) -> Any:
+    if not path.is_file():
+        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
+    return path.open("rb")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,66 @@
+"""Tokenizers of others: a ``tokenizer.json``, read by the package tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.tokenizer import NUM_SPECIAL, ByteTokenizer, SentencePieceTokenizer, Tokenizer
+
+
+class JsonTokenizer(Tokenizer):
+    """A ``tokenizer.json`` as the package tokenizers reads it: its id ``i`` is ``5 + i`` here, after our special ids.
+
+    What it does with a text is its own: where it changes case or spaces, or leaves out what it does not know,
+    ``decode(encode(text))`` is another text. It adds no special tokens, cuts nothing and pads nothing.
+
+    DataError: bytes that are no such file, or no package tokenizers.
+    """
+
+    def __init__(self, data: bytes):
+        try:
+            import tokenizers
+        except ImportError:
+            raise DataError(
+                "this tokenizer is a tokenizer.json, and to read one needs the package tokenizers: pip install "
+                "'posenc-jax[text]'"
+            ) from None
+        self._data = data
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_str(data.decode())
+        except Exception as error:  # the library has no class of its own
+            raise DataError(
+                f"{len(data):,} bytes are no tokenizer.json ({error}): name the file that "
+                "tokenizers.Tokenizer.save wrote"
+            ) from None
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._size = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def vocab_size(self) -> int:
+        """Our special ids and those of the file."""
+        return NUM_SPECIAL + self._size
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the file, moved."""
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` of each text, in one call of the library."""
+        found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [[NUM_SPECIAL + token for token in encoding.ids] for encoding in found]
+
+    def _text(self, ids: list[int]) -> str:
+        return self._tokenizer.decode([token - NUM_SPECIAL for token in ids])
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return self._data
+
+
+def tokenizer_from_bytes(data: bytes) -> Tokenizer:
+    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError or DataError: other bytes."""
+    if data == ByteTokenizer().to_bytes():
+        return ByteTokenizer()
+    return JsonTokenizer(data) if data.lstrip()[:1] == b"{" else SentencePieceTokenizer(data)

@@ -1,0 +1,66 @@
+"""The interface of a metric of one's own: sums over a batch, and the score that their totals give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from posenc_jax.data.score_kinds import KINDS
+from posenc_jax.data.tasks.base import Example
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.parsing import spec
+from posenc_jax.encodings.value import Value
+
+_STANDARD = (*KINDS, "count", "length", "decoded")
+
+
+class Metric(Value):
+    """Base class of metrics; subclass as a frozen dataclass.
+
+    A metric is measured beside the task's own scores, on the same logits, in validation and at every evaluated length.
+    Results have it under its string, as in ``"top_k(k=5)"``; tables show it as a fraction, the larger the better.
+
+    Class facts: ``name``, the word of that string.
+    """
+
+    name: ClassVar[str]
+
+    def sums(self, logits: Array, example: Example) -> dict[str, Array]:
+        """Sums over a batch, never means, so that chunks and devices add up.
+
+        Args:
+          logits: ``[B, S, C]`` (``[B, T, C]`` for an encoder-decoder), float32.
+          example: the batch; only where its ``weights`` are not 0 does anything count.
+        """
+        raise NotImplementedError
+
+    def score(self, sums: Mapping[str, Any]) -> float:
+        """The score that totals of `sums` give; NaN where nothing was counted."""
+        raise NotImplementedError
+
+
+def check_metrics(metrics: Sequence[Metric]) -> None:
+    """Refuses (ValueError) two metrics of one name, and one with the name of a score that every result has."""
+    names = [spec(metric) for metric in metrics]
+    for name in names:
+        if name in _STANDARD:
+            raise ValueError(f"metrics: {name!r} is a score that results have already: give the class another name")
+        if names.count(name) > 1:
+            raise ValueError(f"metrics: {name!r} is given twice: leave one out")
+
+
+def metric_sums(metrics: Sequence[Metric], logits: Array, example: Example) -> dict[str, Array]:
+    """Those of all metrics, each under a name of its own."""
+    return {
+        f"{spec(metric)} {name}": value for metric in metrics for name, value in metric.sums(logits, example).items()
+    }
+
+
+def with_metrics(metrics: Sequence[Metric], scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores of one replica, with the metrics in place of their sums."""
+    found, rest = {}, dict(scores)
+    for metric in metrics:
+        start = f"{spec(metric)} "
+        own = {name.removeprefix(start): rest.pop(name) for name in scores if name.startswith(start)}
+        found[spec(metric)] = float(metric.score(own))
+    return {**rest, **found}

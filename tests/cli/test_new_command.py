@@ -1,0 +1,77 @@
+"""``posenc new``: what it writes works as it is, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.cli.new import KINDS, class_name
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_is_written_passes_its_tests(here, capsys):
+    """All three kinds, in a process of their own whose folder holds nothing else."""
+    for kind in KINDS:
+        assert main(["new", kind, f"my_{kind}"]) == 0
+        assert capsys.readouterr().out == (
+            f"wrote my_{kind}.py and test_my_{kind}.py: a working {kind} to change, my_{kind}.py:My{kind.title()}\n"
+        )
+    assert sorted(path.name for path in here.iterdir()) == sorted(
+        f"{start}my_{kind}.py" for kind in KINDS for start in ("", "test_")
+    )
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "."],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "clause           outcome  largest error" in done.stdout  # the contract's table
+    assert "gradients        passed" in done.stdout
+    for path in here.glob("*.py"):
+        text = path.read_text()
+        ast.parse(text)
+        assert "@" not in text.replace("@dataclasses", "").replace("@property", "").replace("@pytest", "")
+        assert text.count("#") >= (0 if path.name.startswith("test_") else 3), "commented"
+
+
+def test_names_of_classes():
+    assert [class_name(name) for name in ("my_window", "window", "top_5")] == ["MyWindow", "Window", "Top5"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["encoding", "there"], "there.py is there already, and nothing is overwritten: choose another name"),
+        (["encoding", "tested"], "test_tested.py is there already"),
+        (["encoding", "json"], "json is the name of an installed module, in whose place it would stand"),
+        (["metric", "numpy"], "numpy is the name of an installed module"),
+        (["task", "my-task"], "'my-task' is no name of a Python module: letters, digits and _, as in my_window"),
+        (["task", "../up"], "'../up' is no name of a Python module"),
+        (["task", "class"], "'class' is no name of a Python module"),
+        (["task", "_3"], "'_3' is no name of a Python module"),
+        (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
+    ],
+)
+def test_what_is_refused_writes_nothing(here, capsys, arguments, message):
+    (here / "there.py").write_text("mine")
+    (here / "test_tested.py").write_text("mine")
+    assert main(["new", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert {path.name: path.read_text() for path in here.iterdir()} == {"there.py": "mine", "test_tested.py": "mine"}

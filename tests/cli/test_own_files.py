@@ -1,0 +1,307 @@
+"""Classes of the user's own files on command lines: ``mine.py:Mine(width=2)``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posenc_jax import Evaluation, Run, Training, tasks
+from posenc_jax.cli import main
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.overrides import override_run
+from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
+from posenc_jax.encodings import Randomized, RoPE, parse, spec
+from posenc_jax.models.config import Transformer
+
+ROOT = Path(__file__).parents[2]
+SOURCE = """
+import dataclasses
+
+import jax.numpy as jnp
+
+from posenc_jax.data.metric import Metric
+from posenc_jax.data.tasks import EvenPairs
+from posenc_jax.encodings import PositionalEncoding, RoPEScaling
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine(PositionalEncoding):
+    base: float = 2.0
+    inner: PositionalEncoding | None = None
+    label: str = ""
+    name = "mine"
+    paper = citation = ""
+
+    def bias(self, params, geometry):
+        return -jnp.abs(jnp.asarray(geometry.relative, jnp.float32))[:, None] / self.base
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch(RoPEScaling):
+    name = "stretch"
+    factor: float = 1.0
+
+
+class Thawed(PositionalEncoding):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs(EvenPairs):
+    extra: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Right(Metric):
+    k: int = 1
+    name = "right"
+
+    def sums(self, logits, example):
+        right = (logits.argmax(axis=-1) == example.targets) * example.weights
+        return {"right": self.k * jnp.sum(right), "all": jnp.sum(example.weights)}
+
+    def score(self, sums):
+        return sums["right"] / sums["all"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss(Right):
+    name = "loss"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A folder of the user's, whose modules no other test sees."""
+    before, path = set(sys.modules), list(sys.path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_own.py").write_text(SOURCE)
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_a_class_of_a_file_stands_wherever_a_word_does(mine):
+    (slot,) = read_slot("my_own.py:Mine(base=5e4)")
+    cls = type(slot)
+    assert slot == cls(base=5e4)
+    assert slot.base == 5e4
+    assert cls.__module__ == "my_own"
+    assert read_slot("randomized(max_position=2048)|./my_own.py:Mine(5)") == (Randomized(2048), cls(5.0))
+    assert read_slot("my_own.py:Mine(inner=rope(base=5e5), label='x.py:Y|/')") == (
+        cls(inner=RoPE(base=5e5), label="x.py:Y|/"),
+    )
+    assert read_slot("my_own.py:Mine(inner=my_own.py:Mine(3))") == (cls(inner=cls(3.0)),)
+    ((scaled,),) = (read_slot("rope(scaling=my_own.py:Stretch(2))"),)
+    assert type(scaled.scaling).__name__ == "Stretch"
+    assert not list(mine.rglob("__pycache__"))
+    assert spec(slot) == "mine(base=50000.0)"
+
+
+def test_a_path_goes_on_over_slashes_and_may_stand_in_quotes(mine):
+    (mine / "deep down").mkdir()
+    (mine / "deep down" / "other.py").write_text(SOURCE)
+    (slot,) = read_slot("'deep down/other.py':Mine(4)")
+    assert type(slot).__module__ == "deep down.other"
+    pattern = read_slot("rope / my_own.py:Mine/nope")
+    assert pattern == ((RoPE(),), (own_class("my_own.py", "Mine")(),), ())
+    assert read_slot("my_own.py:Mine/my_own.py:Mine") == (pattern[1], pattern[1])
+    assert read_slot(f"{mine}/my_own.py:Mine") == read_slot("my_own.py:Mine")
+    with pytest.raises(UsageError, match=r"there is no file rope/my_own.py; between layers write / with blanks"):
+        read_slot("rope/my_own.py:Mine")
+
+
+def test_without_a_reader_no_file_is_named(mine):
+    with pytest.raises(ValueError, match=r"my_own.py:Mine names a class in a file, and only commands read files"):
+        parse("my_own.py:Mine")
+    assert "my_own" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("none.py:Mine", r"none.py:Mine: there is no file none.py"),
+        ("my_owm.py:Mine", r"there is no file my_owm.py; did you mean my_own.py\?"),
+        ("my_own.py:Mind", r"my_own.py has no class Mind: did you mean my_own.py:Mine\?"),
+        ("my_own.py:jnp", r"my_own.py has no class jnp: it has Mine, Stretch, Thawed, Pairs, Right, Loss"),
+        ("my_own.py:Thawed", r"my_own.py:Thawed is no frozen dataclass: write @dataclasses.dataclass\(frozen=True\)"),
+        ("my_own.py:Pairs", r"my_own.py:Pairs is no encoding: it takes a frozen dataclass with the base class Posit"),
+        ("rope(scaling=my_own.py:Mine)", r"no value of RoPE.scaling: .* with the base class RoPEScaling"),
+        ("rope(base=my_own.py:Mine)", r"my_own.py:Mine is no value of RoPE.base: it takes no calls"),
+        ("my_own.py:Mine(bas=2)", r"Mine has no field 'bas': did you mean 'base'\?"),
+        ("my_own.py", r"'my_own.py' is not an encoding: name its class, as in mine.py:Mine"),
+        ("my_own.py:", r"cannot read the encoding 'my_own.py:' .*: write calls joined by"),
+        ("my-own.py:Mine", r"my-own.py is no name of a module: rename it, as in my_own.py"),
+        ("numpy.py:Mine", r"numpy.py is called like an installed module"),
+        ("rope|my_own.py:Mine(2", r"cannot read the encoding .*never closed at character 20"),
+    ],
+)
+def test_what_is_no_encoding(mine, text, message):
+    for name in ("my-own.py", "numpy.py"):
+        (mine / name).write_text(SOURCE)
+    with pytest.raises((UsageError, ValueError), match=message):
+        read_slot(text)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown", "message"),
+    [
+        ("import nothing_there\n", ["line 1, in <module>", "import nothing_there"], "ModuleNotFoundError: No module"),
+        ("def f(:\n", ["line 1", "SyntaxError"], "SyntaxError"),
+        ("x = 1\n\nraise SystemExit(3)\n", ["line 3, in <module>"], "SystemExit: 3"),
+        ("x = 1\0", ["null bytes"], "null bytes"),
+        (b"x = '\xff'", ["can't decode byte 0xff"], "can't decode byte 0xff"),
+    ],
+)
+def test_a_file_that_fails_shows_its_traceback_then_one_line(mine, capsys, source, shown, message):
+    (mine / "broken.py").write_bytes(source if isinstance(source, bytes) else source.encode())
+    assert main(["aliases", "broken.py:Mine"]) == 2
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("posenc: broken.py cannot be imported (")
+    assert message in line
+    assert line.endswith("): mend it, or install what it needs")
+    assert [word for word in shown if word not in "\n".join(trace)] == []
+    assert "posenc_jax/cli" not in "\n".join(trace)
+    assert "broken" not in sys.modules
+
+
+def test_two_files_of_one_name_are_not_mixed(mine, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "my_own.py").write_text(SOURCE)
+    assert read_slot(f"{other}/my_own.py:Mine") == read_slot(f"{other}/my_own.py:Mine")
+    assert read_slot("my_own.py:Mine") == read_slot(f"{other}/my_own.py:Mine"), "the same source is the same code"
+    (mine / "my_own.py").write_text(SOURCE + "\n")
+    with pytest.raises(UsageError, match=rf"this process has another module my_own, from {other}/my_own.py: rename"):
+        read_slot("my_own.py:Mine")
+
+
+def test_a_file_elsewhere_finds_the_files_beside_it(mine, tmp_path_factory):
+    other = tmp_path_factory.mktemp("beside")
+    (other / "beside_me.py").write_text("BASE = 7.0\n")
+    (other / "with_help.py").write_text(SOURCE.replace("2.0", "BASE").replace("import dataclasses", HELP, 1))
+    (slot,) = read_slot(f"{other}/with_help.py:Mine")
+    assert slot.base == 7.0
+    del sys.modules["with_help"], sys.modules["beside_me"]
+
+
+HELP = "import dataclasses\nfrom beside_me import BASE"
+RUN = Run(
+    task=tasks.EvenPairs(max_length=6),
+    model=Transformer(d_model=16, num_layers=1, num_heads=2),
+    training=Training(steps=2, batch_size=4, steps_per_call=2, log_every=2),
+    evaluation=Evaluation(lengths=(4,), num_examples=8),
+    seeds=(0,),
+)
+
+
+def changed(*arguments):
+    return override_run(RUN, list(arguments), "posenc train x.py", "").run
+
+
+def test_a_task_of_a_file_and_its_options(mine):
+    run = changed("--task", "my_own.py:Pairs(max_length=8)", "--task.extra", "3")
+    assert type(run.task).__name__ == "Pairs"
+    assert (run.task.max_length, run.task.extra) == (8, 3)
+    assert changed("--task=copying(kind='rsc')", "--task.max-length", "9").task == tasks.Copying("rsc", max_length=9)
+    assert changed("--task", "copying").table == tasks.Copying().kind
+    # The lengths of the config need not fit the task that is given with them.
+    assert changed("--task", "scan", "--evaluation.lengths", "24").evaluation.lengths == (24,)
+
+
+def test_metrics_of_a_file(mine):
+    run = changed("--metrics", "my_own.py:Right|my_own.py:Right(k=2)")
+    assert [spec(metric) for metric in run.evaluation.metrics] == ["right", "right(k=2)"]
+    assert changed("--evaluation.metrics=my_own.py:Right").evaluation.metrics == run.evaluation.metrics[:1]
+    assert read_metrics("") == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task"], "--task needs a task, as in"),
+        (["--task", "copying", "--task", "scan"], "--task is given twice"),
+        (["--task", "copying|scan"], "a run has one task, and here are 2"),
+        (["--task", "copyin"], r"--task: unknown task 'copyin': did you mean 'copying'\?"),
+        (["--task", "my_own.py:Mine"], "--task: my_own.py:Mine is no task: .* base class Task"),
+        (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs: max_length = 0"),
+        (["--metrics", "accuracy"], r"--metrics: unknown metric 'accuracy' \(name a class of a file, as in mine.py"),
+        (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: 'right' is given twice: leave one out"),
+        (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a score that results have already"),
+        (["--metrics", "my_own.py:Right/my_own.py:Loss"], "/ stands between layers of encodings only"),
+        (["--posenc", "my_own.py:Mine(base='x')"], "--posenc: Mine.base = 'x' must be of type float"),
+    ],
+)
+def test_what_is_no_task_or_metric(mine, arguments, message):
+    with pytest.raises(UsageError, match=message):
+        changed(*arguments)
+
+
+def test_a_task_alone_is_read_too(mine):
+    assert read_task("even_pairs(max_length=3)") == tasks.EvenPairs(max_length=3)
+
+
+CONFIG = """
+from posenc_jax import Evaluation, Run, Training, tasks
+from posenc_jax.models.config import Transformer
+
+config = Run(
+    task=tasks.EvenPairs(max_length=6),
+    model=Transformer(d_model=16, num_layers=1, num_heads=2),
+    training=Training(steps=2, batch_size=4, steps_per_call=2, log_every=2),
+    evaluation=Evaluation(lengths=(4,), num_examples=8),
+    seeds=(0,),
+)
+"""
+
+
+def test_a_run_trains_with_them_and_finds_them_again_in_its_copy(mine, tmp_path_factory):
+    (mine / "config_here.py").write_text(CONFIG)
+    named = [
+        "--posenc",
+        "randomized(max_position=64)|my_own.py:Mine(base=5)",
+        "--task",
+        "my_own.py:Pairs(max_length=6)",
+    ]
+    done = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    (result,) = (mine / "run").rglob("result.json")
+    (row,) = json.loads(result.read_text())["replicas"][0]["evaluation"]
+    assert row["right"] == pytest.approx(row["accuracy"])
+    stored = json.loads((mine / "run" / "config.json").read_text())
+    assert set(stored["code"]) == {"my_own.py:Mine", "my_own.py:Pairs", "my_own.py:Right"}
+    again = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    assert "already complete" in again.stderr
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    asked = ["evaluate", str(mine / "run"), "--lengths", "5"]
+    refused = posenc(*asked, cwd=elsewhere)
+    assert (refused.returncode, "no file of a run is run unasked" in refused.stderr) == (2, True)
+    found = posenc(*asked, "--trust", str(mine / "run"), cwd=elsewhere)
+    assert found.returncode == 0, found.stderr
+    (mine / "my_own.py").write_text(SOURCE.replace("-jnp.abs", "jnp.abs"))
+    other = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    assert other.returncode == 2
+    assert "my_own.py:Mine has changed" in other.stderr
+
+
+def posenc(*arguments, cwd):
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "NPROC": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "posenc_jax", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+def test_an_audit_reads_the_file_in_each_of_its_processes(mine, capsys):
+    from posenc_jax.cli.audit import row_of
+
+    row = row_of("my_own.py:Mine(base=3)")
+    assert (row.name, row.spec) == ("mine(base=3.0)", "my_own.py:Mine(base=3)")
+    assert dataclasses.astuple(row_of("rope"))[2] == "rope"
+    assert main(["show", "my_own.py:Thawed"]) == 2
+    assert "my_own.py:Thawed is no frozen dataclass" in capsys.readouterr().err

@@ -1,0 +1,428 @@
+"""Corpora of the user's own texts: what is read, counted, split and refused; sources stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.data.corpora import builders, own, reading
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.own import Fields, take
+from posenc_jax.data.corpora.reading import Malformed
+from posenc_jax.data.corpora.source import load_split
+from posenc_jax.data.corpora.store import manifest
+from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, Translation
+from posenc_jax.data.text.loading import load
+
+WORDS = tuple("abcdefghijklmnop")
+PAIR = Fields(source="q", target="a")
+
+
+def sentence(number, words=6):
+    draw = random.Random(number)
+    return " ".join([*(draw.choice(WORDS) for _ in range(words)), str(number)])
+
+
+def pairs(count, start=0):
+    return [{"q": sentence(i), "a": sentence(i).upper(), "page": f"p{i // 4}"} for i in range(start, start + count)]
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "play.txt").write_text("".join(f"{sentence(i, 12)}\n" for i in range(3000)))
+    write_jsonl(tmp_path / "chat.jsonl", pairs(200))
+    for kind in ("bad", "good"):
+        (tmp_path / "reviews" / kind).mkdir(parents=True)
+        for i in range(30):
+            (tmp_path / "reviews" / kind / f"{i}.txt").write_text(f"{kind} {sentence(i)}\n")
+    return tmp_path
+
+
+def hashes(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "data" not in path.parts)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def read(reader):
+    return [(place.rpartition("/")[2], record) for place, record in reader]
+
+
+def why(reader):
+    return [(place, record.why) for place, record in read(reader) if isinstance(record, Malformed)]
+
+
+def said(capsys):
+    return capsys.readouterr().err
+
+
+ADDS = {
+    "plays": (["--text", "play.txt", "--licence", "public domain"], LanguageModel(max_length=32, row=32)),
+    "chat": (
+        ["--jsonl", "chat.jsonl", "--source", "q", "--target", "a", "--document", "page"],
+        Translation(source="q", target="a", max_length=48),
+    ),
+    "short": (
+        ["--jsonl", "chat.jsonl", "--source", "q", "--target", "a"],
+        Summarization(source="q", target="a", max_length=48, max_summary=60),
+    ),
+    "reviews": (["--folder", "reviews"], Classification(labels=("bad", "good"))),
+}
+
+
+@pytest.mark.parametrize("name", ADDS)
+def test_every_task_on_text_reads_what_was_added(here, capsys, name):
+    before = hashes(here)
+    arguments, task = ADDS[name]
+    assert main(["data", "add", name, *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert f"--data.name own/{name}" in out
+    assert f"own/{name} is prepared in" in err
+    assert hashes(here) == before
+    found = manifest(f"own/{name}")
+    splits = {split: list(load_split(f"own/{name}", split)) for split in ("train", "validation", "test")}
+    assert {split: len(rows) for split, rows in splits.items()} == {
+        split: part["count"] for split, part in found["splits"].items()
+    }
+    documents = {split: {row["doc"] for row in rows} for split, rows in splits.items()}
+    assert all(documents.values())
+    assert not documents["train"] & (documents["validation"] | documents["test"])
+    assert not documents["validation"] & documents["test"]
+    assert found["sources"] == {arguments[1]: own.sha256_of(here / arguments[1])}
+    assert found["licence"] == ("public domain" if name == "plays" else "not stated")
+    data = Data(name=f"own/{name}", tokenizer="bytes")
+    loaded = load(task.__class__(**{**vars(task), "data": data}))
+    assert loaded.identity["train"]["examples"] > 0
+    assert loaded.identity["sha256"] == found["sha256"]
+    assert main(["data", "list"]) == 0
+    assert f"  own/{name} ({found['kind']}: {', '.join(found['columns'])})" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["plays", "chat", "reviews"])
+def test_and_trains_on_it(here, capsys, name):
+    arguments, task = ADDS[name]
+    assert main(["data", "add", name, *arguments]) == 0
+    pooling = ", pooling='mean'" if name == "reviews" else ""
+    fields = {field: value for field, value in vars(task).items() if field != "data"}
+    (here / "a_config.py").write_text(
+        "from posenc_jax import Evaluation, Run, Training, text\n"
+        "from posenc_jax.models.config import Transformer\n"
+        f"task = text.{type(task).__name__}(**{fields!r}, data=text.Data(name='own/{name}', tokenizer='bytes'))\n"
+        f"config = Run(task=task, model=Transformer(d_model=8, num_layers=1, num_heads=1{pooling}), seeds=(0,),\n"
+        "    training=Training(steps=2, batch_size=2, steps_per_call=2, log_every=2, validation_batches=1),\n"
+        "    evaluation=Evaluation(lengths=(64,), num_examples=2))\n"
+    )
+    assert main(["train", "a_config.py", "--directory", "run"]) == 0
+    assert json.loads((here / "run" / "data.json").read_text())["name"] == f"own/{name}"
+
+
+def test_the_same_texts_give_the_same_corpus(here):
+    arguments = ADDS["chat"][0]
+    for name in ("one", "two"):
+        assert main(["data", "add", name, *arguments]) == 0
+    assert manifest("own/one")["sha256"] == manifest("own/two")["sha256"]
+
+
+def test_malformed_lines_are_named(tmp_path):
+    good = json.dumps(pairs(1)[0]).encode()
+    lines = [good, b"{broken", b"", b'["list"]', b'{"q": "x"}', b'{"q": 1.5, "a": "y"}', b'{"q": " ", "a": "y"}']
+    lines += [
+        b"\xff" + good,
+        good + b"\0",
+        b"9" * (reading.LONGEST_LINE + 7),
+        b'{"q": "\\ud800", "a": "y"}',
+        b"[" * 9999,
+    ]
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
+    assert [place for place, record in read(reading.jsonl(path, PAIR.read)) if isinstance(record, dict)] == [
+        "x.jsonl:1"
+    ]
+    found = dict(why(reading.jsonl(path, PAIR.read)))
+    assert found.pop("x.jsonl:12").startswith("no JSON (")
+    assert found == {
+        "x.jsonl:2": "no JSON (Expecting property name enclosed in double quotes)",
+        "x.jsonl:4": "no JSON object",
+        "x.jsonl:5": "no field 'a' (it has q)",
+        "x.jsonl:6": "field 'q' is no text but float",
+        "x.jsonl:7": "field 'q' is empty",
+        "x.jsonl:8": "not UTF-8 at byte 1",
+        "x.jsonl:9": "a NUL byte",
+        "x.jsonl:10": "longer than 1,048,576 bytes",
+        "x.jsonl:11": "field 'q' has a NUL byte or half a character",
+    }
+
+
+def test_a_table(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'q,a,page\none,"1, or\nso",p\ntwo,2\n\nthree,\xff,p\nfour,4,p\n,5,p\n')
+    assert [record for _, record in read(reading.table(path, ("q", "a"))) if isinstance(record, dict)] == [
+        {"q": "one", "a": "1, or\nso"},
+        {"q": "four", "a": "4"},
+    ]
+    assert why(reading.table(path, ("q", "a"))) == [
+        ("x.csv:4", "2 fields, and the first line names 3"),
+        ("x.csv:8", "field 'q' is empty"),
+        ("x.csv:6", "not UTF-8 at byte 7"),
+    ]
+    path.write_bytes(b'q,a\n1,2\n3,"4\n5,6\n7,8\n')  # a stray quote takes what follows
+    assert [place for place, _ in why(reading.table(path, ("q", "a")))] == ["x.csv:3", "x.csv:4", "x.csv:5"]
+    path.write_text("q,a,page\n")
+    with pytest.raises(DataError, match=r"x.csv has no field 'z': it has q, a, page"):
+        list(reading.table(path, ("z",)))
+
+
+def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("".join(f"{i:099d}\n" for i in range(1000)))
+    found = read(reading.text(path))
+    assert [place for place, _ in found] == [f"x.txt:{1 + 164 * i}" for i in range(7)]
+    assert "\n".join(record["text"] for _, record in found) == path.read_text().rstrip("\n")
+    path.write_bytes(b"one\n\xff\n\0\n\ntwo\n")
+    assert read(reading.text(path)) == [
+        ("x.txt:2", Malformed("not UTF-8 at byte 1")),
+        ("x.txt:3", Malformed("a NUL byte")),
+        ("x.txt:1", {"text": "one\n\ntwo"}),
+    ]
+    path.write_text("one")
+    assert len(read(reading.text(path))) == 1
+    path.write_text("\n \n")
+    assert read(reading.text(path)) == []
+
+
+def records(rows):
+    return [(f"f:{i}", row) for i, row in enumerate(rows, 1)]
+
+
+def test_splits_share_no_document_and_no_text():
+    rows = pairs(200)
+    rows += [{"q": f" {row['q'].title()} ", "a": "other", "page": "elsewhere"} for row in rows[:100]]  # the same words
+    taken = take({"": records([*rows, rows[0]])}, Fields(source="q", target="a", document="page"))
+    assert taken.repeated == 1
+    assert taken.leaking > 0
+    texts = {split: {" ".join(row["q"].lower().split()) for row in part} for split, part in taken.rows.items()}
+    assert not texts["train"] & (texts["validation"] | texts["test"])
+    assert not texts["validation"] & texts["test"]
+    assert sum(map(len, taken.rows.values())) + taken.leaking == 300
+    again = take({"": records(list(reversed(rows)))}, Fields(source="q", target="a", document="page"))
+    for split in texts:
+        assert {row["doc"] for row in again.rows[split]} == {row["doc"] for row in taken.rows[split]}
+
+
+def test_given_splits_are_kept_unless_they_share_a_text():
+    found = {"train": records(pairs(9)), "validation": records(pairs(3, 20)), "test": records(pairs(3, 30))}
+    taken = take(found, PAIR)
+    assert {split: len(rows) for split, rows in taken.rows.items()} == {"train": 9, "validation": 3, "test": 3}
+    half = take({"train": records(pairs(90)), "test": records(pairs(3, 100))}, PAIR)
+    assert [row["q"] for row in half.rows["test"]] == [row["q"] for row in pairs(3, 100)]
+    assert half.rows["validation"]
+    found["test"] = [("g:7", pairs(1)[0]), *found["test"]]
+    with pytest.raises(DataError, match=r"1 rows of one split have the text of another one \(g:7 that of f:1\): leave"):
+        take(found, PAIR)
+    found = {"train": records(pairs(8)), "validation": records(pairs(3, 20)), "test": records(pairs(3, 7))[1:]}
+    assert take(found, PAIR)
+    with pytest.raises(DataError, match=r"have the document of another one"):
+        take({**found, "test": records(pairs(3, 22))}, Fields(source="q", target="a", document="page"))
+    assert take({"train": records(pairs(90)), "unsupervised": records(pairs(3))}, PAIR).unused == ("unsupervised",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there is no text to train on"),
+        (pairs(2), r"2 documents are too few for the splits train, test and validation: give more text"),
+        ([{"q": "same", "a": str(i), "page": str(i)} for i in range(9)], r"1 documents are too few"),
+        ([Malformed("bad"), *pairs(50)], r"1 of 51 lines cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend them"),
+    ],
+)
+def test_what_makes_no_corpus(rows, message):
+    with pytest.raises(DataError, match=message):
+        take({"": records(rows)}, PAIR)
+
+
+def test_of_plain_texts_the_lines_are_counted():
+    document = {"text": "\n".join(f"line {i}" for i in range(40))}
+    parts = [(f"f:{i}", {"text": f"{i}\n{document['text']}"}) for i in range(5)]
+    fields = Fields(text="text")
+    assert take({"": [("f:9", Malformed("bad")), *parts]}, fields, of_many_lines=True).malformed
+    with pytest.raises(DataError, match="1 of 6 lines cannot be used"):
+        take({"": [("f:9", Malformed("bad")), *parts]}, fields)
+
+
+def test_a_name_without_its_folder_is_explained(here):
+    assert main(["data", "add", "plays", "--text", "play.txt"]) == 0
+    with pytest.raises(DataError, match=r"there is no corpus 'plays', .*; did you mean 'own/plays'\?"):
+        load_split("plays", "train")
+
+
+def test_a_larger_share_can_be_stated():
+    taken = take({"": records([Malformed("bad"), *pairs(50)])}, PAIR, 0.02)
+    assert taken.malformed == (("f:1", "bad"),)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "--text", "none.txt"], "--text: there is no none.txt"),
+        (["x", "--text", "reviews"], "--text: reviews is no file"),
+        (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
+        (["x", "--folder", "reviews/bad"], "has 0 folders, and every class is one"),
+        (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
+        (["x", "--jsonl", "chat.jsonl", "--source", "q"], "name the fields to read"),
+        (["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "q"], "two of the fields have one name"),
+        (
+            ["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "z"],
+            "chat.jsonl:1 (no field 'z' (it has q, a, page))",
+        ),
+        (["x", "--text", "play.txt", "--field", "q"], "--field names a field, and --text has none: leave it out"),
+        (
+            ["x", "--folder", "reviews", "--test", "play.txt"],
+            "--test is for files, and --folder has splits or",
+        ),
+        (["x", "--text", "play.txt", "--test", "play.txt"], "rows of one split have the text of another"),
+        (["../x", "--text", "play.txt"], "'own/../x' is no name of a corpus of your own"),
+        (["x", "--text", "play.txt", "--most-malformed", "2"], "--most-malformed 2.0 must be a share"),
+        (["x", "--builder", "none.py:B", "--field", "text"], "there is no file none.py"),
+        (["x", "--builder", "nowhere.at_all:B", "--field", "text"], "nowhere.at_all cannot be imported"),
+        (["x", "--builder", "json:JSONDecoder", "--field", "text"], "JSONDecoder is no builder"),
+        (["x", "--saved", "reviews", "--field", "text"], "reviews has no state.json"),
+        (["x"], "one of the arguments --text --jsonl --csv --parquet --folder --saved --builder is required"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(here, capsys, arguments, message):
+    assert main(["data", "add", *arguments]) == 2
+    (line,) = said(capsys).splitlines()
+    assert message in line
+    assert not list((here / "data").rglob("*x*"))
+
+
+def test_a_corpus_is_replaced_only_when_asked_and_never_half(here, capsys, monkeypatch):
+    command = ["data", "add", "chat", *ADDS["chat"][0]]
+    assert main(command) == 0
+    before = manifest("own/chat")
+    assert main(command) == 2
+    assert "own/chat is there already: choose another name, or say --rebuild to replace it" in said(capsys)
+    write_jsonl(here / "chat.jsonl", pairs(100))
+
+    def full(rows, columns, directory):
+        (directory / "corpus").mkdir(parents=True)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(builders, "write", full)
+        assert main([*command, "--rebuild"]) == 2
+    assert "No space left on device" in said(capsys)
+    assert manifest("own/chat") == before
+    assert main([*command, "--rebuild"]) == 0
+    assert manifest("own/chat")["sha256"] != before["sha256"]
+    assert not [path for path in (here / "data" / "own").iterdir() if path.name != "chat"]
+    next((here / "data" / "own").rglob("*train.array_record*")).write_bytes(b"")
+    with pytest.raises(DataError, match=r"is damaged .*: posenc data add chat \.\.\. --rebuild"):
+        manifest("own/chat")
+
+
+def test_names_that_lead_elsewhere_are_no_corpora(here):
+    for name in ("own/../own/chat", "own/", "own/A", "own/a/b"):
+        with pytest.raises(DataError, match="is no name of a corpus of your own"):
+            manifest(name)
+    with pytest.raises(DataError, match=r"own/none is not prepared in .*: posenc data add none"):
+        manifest("own/none")
+
+
+def test_a_parquet_file_and_a_saved_data_set(here, capsys):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [*pairs(60), {"q": None, "a": "x", "page": "p"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), here / "x.parquet")
+    assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "no field 'q' (it has q, a)")]
+    arguments = ["--source", "q", "--target", "a", "--most-malformed", "0.05"]
+    assert main(["data", "add", "table", "--parquet", "x.parquet", *arguments]) == 0
+    assert "1 lines are left out: x.parquet:61" in said(capsys)
+    with pytest.raises(DataError, match=r"x.parquet has no field 'z': it has q, a, page"):
+        list(reading.parquet(here / "x.parquet", ("z",)))
+    (here / "y.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match=r"y.parquet is no Parquet file that can be read"):
+        list(reading.parquet(here / "y.parquet", ("z",)))
+
+    saved = here / "saved"
+    for split, start in (("train", 0), ("test", 100)):
+        (saved / split).mkdir(parents=True)
+        part = pyarrow.Table.from_pylist([{"text": row["q"], "label": i % 2} for i, row in enumerate(pairs(50, start))])
+        with pyarrow.ipc.new_stream(str(saved / split / "data-00000-of-00001.arrow"), part.schema) as stream:
+            stream.write_table(part)
+        (saved / split / "state.json").write_text(
+            json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}]})
+        )
+        features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}, "text": {"dtype": "string"}}
+        (saved / split / "dataset_info.json").write_text(json.dumps({"features": features}))
+    (saved / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    assert main(["data", "add", "both", "--saved", "saved", "--field", "text", "--label", "label"]) == 0
+    assert "--task.labels neg pos" in capsys.readouterr().out
+    assert len(load_split("own/both", "test")) == 50
+    assert manifest("own/both")["labels"] == ["neg", "pos"]
+    assert main(["data", "add", "one", "--saved", "saved/train", "--field", "text"]) == 0
+    for damage in ("[]", "{", '{"splits": 3}', '{"splits": ["../train"]}'):
+        (saved / "dataset_dict.json").write_text(damage)
+        assert main(["data", "add", "damaged", "--saved", "saved", "--field", "text"]) == 2
+        assert "dataset_dict.json" in said(capsys)
+
+
+BUILDER = """
+import tensorflow_datasets as tfds
+
+
+class Mine(tfds.core.GeneratorBasedBuilder):
+    VERSION = tfds.core.Version("1.0.0")
+
+    def _info(self):
+        features = {"body": tfds.features.Text(), "kind": tfds.features.ClassLabel(names=["no", "yes"])}
+        return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict(features))
+
+    def _split_generators(self, dl_manager):
+        return {"train": self._generate_examples(90), "test": self._generate_examples(9)}
+
+    def _generate_examples(self, count):
+        for i in range(count):
+            yield i, {"body": f"text {i} of {count}", "kind": "yes" if i % 2 else "no"}
+"""
+
+
+def test_a_builder_by_its_import_path(here, capsys):
+    (here / "my_builder_here.py").write_text(BUILDER)
+    arguments = ["--builder", "my_builder_here.py:Mine", "--field", "body"]
+    assert main(["data", "add", "built", *arguments, "--label", "kind"]) == 0
+    assert "--task.labels no yes" in capsys.readouterr().out
+    assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
+    assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
+    assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
+
+
+def test_the_builder_of_the_page_works_as_it_is_printed(here):
+    page = (Path(__file__).parents[3] / "scripts" / "docs" / "own-text.md").read_text()
+    (here / "proverbs.py").write_text(page.partition("```python\n")[2].partition("```")[0])
+    (here / "proverbs.tsv").write_text("".join(f"{'de' if i % 2 else 'en'}\tproverb {i}\n" for i in range(40)))
+    (command,) = [line.split() for line in page.splitlines() if "proverbs.py:Proverbs" in line]
+    assert command[0] == "posenc"
+    assert main(command[1:]) == 0
+    assert manifest("own/proverbs")["labels"] == ["de", "en"]
+
+
+def test_a_field_is_asked_for_in_words():
+    with pytest.raises(DataError, match="a side of a pair cannot be called 'doc'"):
+        Fields(source="doc", target="a")
+    with pytest.raises(DataError, match="name the fields"):
+        Fields(source="q", target="a", text="t")
