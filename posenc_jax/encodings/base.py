@@ -103,7 +103,9 @@ _GEOMETRY_ARRAYS = [
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass, data_fields=_GEOMETRY_ARRAYS, meta_fields=["causal", "num_heads", "contiguous"]
+    jax.tree_util.register_dataclass,
+    data_fields=_GEOMETRY_ARRAYS,
+    meta_fields=["causal", "num_heads", "contiguous", "window"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -119,6 +121,7 @@ class Geometry:
         packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
       causal: a query sees only places up to its own. num_heads: query heads H.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
+      window: a query sees only keys less than so many places away (1: itself); None: at any distance.
     """
 
     q_positions: Array
@@ -134,6 +137,11 @@ class Geometry:
     causal: bool = False
     num_heads: int = 1
     contiguous: bool = False
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window = {self.window} must be at least 1, a query's own place, or None for no window")
 
     @classmethod
     def between(
@@ -146,6 +154,7 @@ class Geometry:
         q_places: Array | None = None,
         k_places: Array | None = None,
         contiguous: bool = False,
+        window: int | None = None,
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
@@ -166,6 +175,7 @@ class Geometry:
             causal,
             num_heads,
             contiguous,
+            window,
         )
 
     @classmethod
@@ -189,6 +199,9 @@ class Geometry:
         mask = None
         if self.causal:
             mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
+        if self.window is not None:
+            near = abs(self.k_places[:, None, :] - self.q_places[:, :, None]) < self.window
+            mask = near if mask is None else mask & near
         if self.k_segments is not None:
             visible = (self.k_segments != 0)[:, None, :]
             if self.q_segments is not None:
