@@ -9,7 +9,7 @@ then have the same distances in the same places, hence one and the same tile of 
 
 - a table ``[H, Q + K - 1]`` is spread over one tile for every block diagonal before the kernel (`bias_tiles`), which
   takes memory for ``2 TILES`` numbers a token and head;
-- the gradient of such a tile is the plain sum of the logits' gradients along its block diagonal (`_add_along_diagonal`);
+- the gradient of such a tile is the sum of the logits' gradients along its block diagonal (`_add_along_diagonal`);
 - from tiles to table, and from there to the parameters of an encoding, JAX differentiates by itself.
 
 There is no addition whose order depends on time, so results repeat to the bit. The functions on values (`_visible`,
@@ -35,10 +35,9 @@ from posenc_jax.encodings.shared.distances import toeplitz
 
 Backend = Literal["gpu", "tpu"]
 
-VMEM = 96 * 2**20  # bytes of a TPU's fast memory that a program may take
-
-# Queries and keys of a tile. A TPU's registers are 128 wide; on a GPU three tiles of a program share 255 registers.
-TILES: dict[Backend, int] = {"gpu": 64, "tpu": 128}
+# Queries and keys of a tile, by backend and bytes of a number. A TPU's registers are 128 wide. On a GPU a thread has
+# 255 registers for its part of the tiles of a program, and full products of float32 need more of them.
+TILES: dict[tuple[Backend, int], int] = {("gpu", 2): 64, ("gpu", 4): 32, ("tpu", 2): 128, ("tpu", 4): 128}
 
 _NOTHING = -1e30  # the logit of what is not seen: finite, so that no difference of two is NaN
 _Refs = dict[str, Any]
@@ -49,12 +48,15 @@ class Setting:
     """What the program is compiled for.
 
     Attributes:
-      queries, keys: blocks of each side. last_key: real keys. first: the place of query 0 minus that of key 0.
+      tile: queries and keys of a block. queries, keys: blocks of each side. last_key: real keys.
+      first: the place of query 0 minus that of key 0.
       nearest, farthest: of the places of a key and a query that sees it, the difference lies between these two; None:
-        no limit. interpret: run by JAX operations instead of being compiled, on any backend.
+        no limit.
+      interpret: run by JAX operations instead of being compiled, on any backend.
     """
 
     backend: Backend
+    tile: int
     scale: float
     queries: int
     keys: int
@@ -63,11 +65,6 @@ class Setting:
     nearest: int | None
     farthest: int | None
     interpret: bool
-
-    @property
-    def tile(self) -> int:
-        """The size of a block on both sides."""
-        return TILES[self.backend]
 
     def keys_of(self, i: Any) -> tuple[Any, Any]:
         """The range of blocks of keys that queries of block i see."""
@@ -84,11 +81,36 @@ class Setting:
         return jnp.maximum(0, -shift), jnp.minimum(self.queries, self.keys - shift)
 
     def _range(self, start: Any, nearest: int | None, farthest: int | None, blocks: int) -> tuple[Any, Any]:
-        low = 0 if nearest is None else jnp.clip((start + nearest) // self.tile, 0, blocks)
-        high = blocks
+        """The blocks that hold places from ``start + nearest`` to ``start + tile - 1 + farthest``."""
+        low, high, size = 0, blocks, self.tile
+        if nearest is not None:
+            low = jnp.minimum(jax.lax.div(jnp.maximum(start + nearest, 0), size), blocks)
         if farthest is not None:
-            high = jnp.clip((start + self.tile - 1 + farthest) // self.tile + 1, 0, blocks)
+            high = jnp.minimum(jax.lax.div(jnp.maximum(start + farthest + 2 * size - 1, 0), size), blocks)
         return low, high
+
+
+# Bytes of a TPU's fast memory, of 128 MiB, that a program may take.
+VMEM = 112 * 2**20
+
+
+def tile_size(backend: Backend, dtype: Any) -> int:
+    """That of `TILES`."""
+    return TILES[backend, jnp.dtype(dtype).itemsize]
+
+
+def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any) -> bool:
+    """Whether a program of the kernel finds room. On a GPU always; on a TPU it holds one head of one row: at head
+    dimensions up to 128 about 16,000 tokens.
+    """
+    if backend == "gpu":
+        return True
+    size = tile_size(backend, dtype)
+    wide, item = -(-dims // 128) * 128, jnp.dtype(dtype).itemsize
+    tiles = (queries + keys) // size * size**2 * 4
+    of_keys = 2 * keys * wide * item
+    of_queries = 2 * queries * wide * item + 2 * queries * 128 * 4  # a column takes a register's width
+    return 2 * (tiles + max(of_keys, of_queries)) <= VMEM
 
 
 def _dot(a: Array, b: Array, contract: tuple[int, int]) -> Array:
@@ -133,22 +155,21 @@ def _part(ref: Any, block: Any, size: int, axis: int = 0, row: tuple[Any, ...] =
     return ref[(*row, where, slice(None))] if axis == 0 else ref[(*row, slice(None), where)]
 
 
-def _tile(setting: Setting, refs: _Refs, i: Any, j: Any, q: Array, k: Array, q_segments: Array | None) -> Any:
-    """Logits and visibility of tile (i, j)."""
+def _tile(setting: Setting, refs: _Refs, i: Any, j: Any, q: Array, k: Array, segments: Any) -> tuple[Array, Array]:
+    """Logits of tile (i, j), and which of them are seen; ``segments`` of its queries and keys, or None for both."""
     bias = refs["tiles"][j - i + setting.queries - 1] if "tiles" in refs else None
-    k_segments = _part(refs["k_segments"], j, setting.tile, axis=1) if "k_segments" in refs else None
-    return _logits(setting, q, k, bias), _visible(setting, i, j, q_segments, k_segments)
+    return _logits(setting, q, k, bias), _visible(setting, i, j, *segments)
 
 
 def _forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``out`` and the logarithm of the sum of exponentials, ``lse``."""
-    i, size = pl.program_id(2), setting.tile
-    q = refs["q"][...]
-    q_segments = refs["q_segments"][...] if "q_segments" in refs else None
+    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    q, q_segments = refs["q"][...], refs["q_segments"][...] if packed else None
 
     def step(j: Any, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         largest, total, sums = carry
-        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), q_segments)
+        segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
+        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments)
         logits = jnp.where(visible, logits, _NOTHING)
         new = jnp.maximum(largest, logits.max(axis=1, keepdims=True))
         shrink, p = jnp.exp(largest - new), jnp.where(visible, jnp.exp(logits - new), 0)
@@ -166,13 +187,14 @@ def _forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
 
 def _backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``dq``."""
-    i, size = pl.program_id(2), setting.tile
+    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
     q, do, lse, delta = (refs[name][...] for name in ("q", "do", "lse", "delta"))
-    q_segments = refs["q_segments"][...] if "q_segments" in refs else None
+    q_segments = refs["q_segments"][...] if packed else None
 
     def step(j: Any, dq: Array) -> Array:
         k, v = _part(refs["k"], j, size), _part(refs["v"], j, size)
-        logits, visible = _tile(setting, refs, i, j, q, k, q_segments)
+        segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
+        logits, visible = _tile(setting, refs, i, j, q, k, segments)
         p = jnp.where(visible, jnp.exp(logits - lse), 0)
         return dq + _dot(_of_logits(p, do, v, delta).astype(k.dtype), k, (1, 0))
 
@@ -182,16 +204,15 @@ def _backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
 
 def _backward_keys(setting: Setting, refs: _Refs, out: _Refs) -> None:
     """One block of keys, for one query head: ``dk`` and ``dv``."""
-    j, size = pl.program_id(2), setting.tile
-    k, v = refs["k"][...], refs["v"][...]
-    own = {name: ref for name, ref in refs.items() if name != "k_segments"}
+    j, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    k, v, k_segments = refs["k"][...], refs["v"][...], refs["k_segments"][...] if packed else None
 
     def step(i: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         dk, dv = carry
         q, do, lse, delta = (_part(refs[name], i, size) for name in ("q", "do", "lse", "delta"))
-        logits, _ = _tile(setting, own, i, j, q, k, None)
-        segments = (_part(refs["q_segments"], i, size), refs["k_segments"][...]) if "k_segments" in refs else (None,) * 2
-        p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(logits - lse), 0)
+        segments = _part(refs["q_segments"], i, size) if packed else None, k_segments
+        logits, visible = _tile(setting, refs, i, j, q, k, segments)
+        p = jnp.where(visible, jnp.exp(logits - lse), 0)
         dv = dv + _dot(p.astype(do.dtype), do, (0, 0))
         return dk + _dot(_of_logits(p, do, v, delta).astype(q.dtype), q, (0, 0)), dv
 
@@ -207,7 +228,7 @@ def _add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
     The rows are a loop on a GPU, whose programs see all of them. On a TPU, where programs run one after the other, they
     are the last axis of the grid, and each program adds one.
     """
-    n, size = pl.program_id(1), setting.tile
+    n, size, packed = pl.program_id(1), setting.tile, "q_segments" in refs
 
     def of_row(row: Any, total: Array) -> Array:
         part = functools.partial(_part, size=size, row=(row,))
@@ -218,7 +239,7 @@ def _add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
             q, do, lse, delta = (part(refs[name], i) for name in ("q", "do", "lse", "delta"))
             k, v = part(refs["k"], j), part(refs["v"], j)
             segments: tuple[Array | None, Array | None] = (None, None)
-            if "q_segments" in refs:
+            if packed:
                 segments = part(refs["q_segments"], i), part(refs["k_segments"], j, axis=1)
             p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(_logits(setting, q, k, bias) - lse), 0)
             return total + _of_logits(p, do, v, delta)
@@ -243,14 +264,14 @@ def _specs(setting: Setting, arrays: dict[str, Array], whole: frozenset[str]) ->
     heads = arrays["q"].shape[1]
 
     def spec(name: str, array: Array) -> pl.BlockSpec:
-        share = heads // array.shape[1]
         if name == "tiles":
             return pl.BlockSpec((None, *array.shape[1:]), lambda b, h, i: (h, 0, 0, 0))
+        one, share = (None, None), heads // array.shape[1]
         if name in whole:
-            return pl.BlockSpec((None, None, *array.shape[2:]), lambda b, h, i: (b, h // share, 0, 0))
+            return pl.BlockSpec((*one, *array.shape[2:]), lambda b, h, i: (b, jax.lax.div(h, share), 0, 0))
         if name == "k_segments":
-            return pl.BlockSpec((None, None, 1, setting.tile), lambda b, h, i: (b, h // share, 0, i))
-        return pl.BlockSpec((None, None, setting.tile, array.shape[3]), lambda b, h, i: (b, h // share, i, 0))
+            return pl.BlockSpec((*one, 1, setting.tile), lambda b, h, i: (b, 0, 0, i))
+        return pl.BlockSpec((*one, setting.tile, array.shape[3]), lambda b, h, i: (b, jax.lax.div(h, share), i, 0))
 
     return {name: spec(name, array) for name, array in arrays.items()}
 
@@ -291,7 +312,7 @@ def _attention(setting: Setting, q: Array, k: Array, v: Array, tiles: Array | No
 def _attention_forward(
     setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any
 ) -> tuple[Array, Any]:
-    rows, heads, queries, dims = q.shape
+    rows, heads, queries, _ = q.shape
     arrays = _inputs(q, k, v, tiles, segments)
     specs = _specs(setting, arrays, frozenset({"k", "v", "k_segments"}))
 
@@ -338,7 +359,7 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
 
     def of_diagonal(array: Array) -> pl.BlockSpec:
         share = heads // array.shape[1]
-        return pl.BlockSpec((at_once, None, *array.shape[2:]), lambda h, n, b=0: (b, h // share, 0, 0))
+        return pl.BlockSpec((at_once, None, *array.shape[2:]), lambda h, n, b=0: (b, jax.lax.div(h, share), 0, 0))
 
     specs = {name: of_diagonal(array) for name, array in arrays.items()}
     specs["tiles"] = pl.BlockSpec((None, None, size, size), lambda h, n, b=0: (h, n, 0, 0))
@@ -384,8 +405,8 @@ def attention_by_distance(
 
     A query that sees nothing gets zeros.
     """
-    size = TILES[backend]
-    rows, heads, queries, dims = q.shape
+    size = tile_size(backend, q.dtype)
+    rows, _, queries, dims = q.shape
     keys = k.shape[2]
     blocks = -(-queries // size), -(-keys // size)
     # Blocks of a GPU's programs have powers of two as sizes, a TPU's registers are as wide as its tiles.
@@ -393,6 +414,7 @@ def attention_by_distance(
     near = None if window is None else window - 1
     setting = Setting(
         backend=backend,
+        tile=size,
         scale=scale,
         queries=blocks[0],
         keys=blocks[1],
