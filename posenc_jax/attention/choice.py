@@ -55,7 +55,7 @@ class Call:
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
-        """That of prepared arguments, on the default backend."""
+        """That of prepared arguments, on `backend`."""
         batch, num_heads, queries, head_dim = call.q.shape
         return cls(
             batch=batch,
@@ -75,12 +75,20 @@ class Call:
         return self.batch * self.num_heads * self.queries * self.keys
 
 
+def backend() -> str:
+    """"cpu", "gpu" or "tpu": that of the device of the mesh in use (as ``jax.sharding.use_abstract_mesh`` names one that
+    is not there, to compile for it), else JAX's default.
+    """
+    device = jax.sharding.get_abstract_mesh().abstract_device
+    return jax.default_backend() if device is None else device.platform
+
+
 def facts(geometry: Geometry) -> dict[str, Any]:
-    """Those fields of a `Call` that its geometry and the default backend decide."""
+    """Those fields of a `Call` that its geometry and `backend` decide."""
     sides = geometry.q_positions, geometry.k_positions
     ordered = _grows_by_one(geometry.q_places) and _grows_by_one(geometry.k_places)
     return {
-        "backend": jax.default_backend(),
+        "backend": backend(),
         "causal": geometry.causal,
         "window": geometry.window,
         "segments": geometry.k_segments is not None,
