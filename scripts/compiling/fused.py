@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+from posenc_jax.attention import paths
+
 # path -> what a compiled program calls that goes this way, on any platform.
-KERNELS = {
-    "cudnn": ("__cudnn$fmha",),
-    "splash": ("tpu_custom_call",),
-    "table": ("tpu_custom_call", "__gpu$xla.gpu.triton", "mosaic_gpu"),
-}
+KERNELS = {"cudnn": ("__cudnn$fmha",), "kernel": ("tpu_custom_call", "__gpu$xla.gpu.triton")}
 
 
 @contextlib.contextmanager
 def chosen_paths() -> Iterator[list[str]]:
     """The names of all ways of attention that are chosen inside, in order."""
     found: list[str] = []
-    if importlib.util.find_spec("posenc_jax.attention") is None:
-        yield found
-        return
-    from posenc_jax.attention import paths
-
     real = paths.choose
 
     def spy(*arguments: Any, **named: Any) -> Any:
