@@ -14,6 +14,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,8 +76,8 @@ def keep(target: str, case: str) -> bool:
     )
     well = done.returncode == 0
     if not well:
-        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["it said nothing"]
-        print(f"{target} {case}: FAILED: {last[0][:300]}", flush=True)
+        said = [line for line in done.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)] or ["it said nothing"]
+        print(f"{target} {case}: FAILED: {said[-1][:300]}", flush=True)
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             row = json.loads(line)

@@ -27,7 +27,7 @@ LAYERS = {
     "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
-    "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
+    "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (_MODELS_AND_DATA | {"training", "results"}, {"jax", "numpy", "flax"}, {"orbax", "safetensors"}),

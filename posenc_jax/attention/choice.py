@@ -76,7 +76,7 @@ class Call:
 
 
 def backend() -> str:
-    """"cpu", "gpu" or "tpu": that of the device of the mesh in use (as ``jax.sharding.use_abstract_mesh`` names one that
+    """ "cpu", "gpu" or "tpu": that of the device of the mesh in use (as ``jax.sharding.use_abstract_mesh`` names one that
     is not there, to compile for it), else JAX's default.
     """
     device = jax.sharding.get_abstract_mesh().abstract_device

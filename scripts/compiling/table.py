@@ -11,7 +11,7 @@ known without owning one; times are not. Nothing is tuned without the device, so
 final. The formula is what `posenc plan` says of training; FLOP are of all devices, the body of a loop once. Written by
 `scripts/compile_check`, which fails where attention that is said to be fused calls no such kernel.
 
-d_model 128, one layer of two heads, 8 sequences of 126 places, unless the name says otherwise.
+d_model 128, one layer of two heads, 8 sequences of 128 places, unless the name says otherwise.
 """
 
 
