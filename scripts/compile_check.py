@@ -107,13 +107,31 @@ def compile_one(target_name: str, case: str) -> int:
         if row is None:
             said = dataclasses.asdict(compiled(program))
             formula = memory_in_group(run, layout.size, found.devices).peak if name == "train" else None
+            operations = work_of(run, name) * layout.size
             laid = {"mode": layout.mode, "rows": layout.rows, "on_each": layout.on_each, "split": split}
-            row = {**key, **said, "formula": formula, **laid, "paths": sorted(set(paths)), **now}
+            row = {
+                **key,
+                **said,
+                "formula": formula,
+                "operations": operations,
+                **laid,
+                "paths": sorted(set(paths)),
+                **now,
+            }
             row["problem"] = problem_of(row)
             rows = [other for other in kept() if not key.items() <= other.items()] + [row]
             RECORD.write_text(json.dumps(rows, indent=1) + "\n")
         print(json.dumps(row), flush=True)
     return 0
+
+
+def work_of(run: Any, program: str) -> int:
+    """Operations of its matrix products, of one replica."""
+    from posenc_jax.training.operations import of_length, of_step
+
+    if program == "train":
+        return of_step(run).operations
+    return of_length(run, run.evaluation.lengths[-1], 1).operations if program == "evaluate" else 0
 
 
 def kept() -> list[dict[str, Any]]:

@@ -80,7 +80,8 @@ class FoX(PositionalEncoding):
         """``[B, S, H]``: the logarithms of the gates, in at least float32."""
         dtype = at_least_float32(x)
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
-        return jax.nn.log_sigmoid(x.astype(dtype) @ weight + bias[None, None])
+        product = jnp.matmul(x.astype(dtype), weight, precision="highest")  # gates are added up along the sequence
+        return jax.nn.log_sigmoid(product + bias[None, None])
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``c_i - c_j``."""

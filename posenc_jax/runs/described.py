@@ -39,15 +39,14 @@ class Compiled:
     """What XLA says of one program on one device.
 
     Attributes:
-      seconds: of compiling. arguments, temporaries, peak: bytes of one device. operations: of all devices, as XLA
-        counts them before it compiles, the body of a loop once. custom_calls: kernel -> how often it is called.
+      seconds: of compiling. arguments, temporaries, peak: bytes of one device. custom_calls: kernel -> how often it is
+        called.
     """
 
     seconds: float
     arguments: int
     temporaries: int
     peak: int
-    operations: float
     custom_calls: dict[str, int]
 
 
@@ -106,7 +105,7 @@ def compiled(program: Any) -> Compiled:
     """What XLA says of a program that `lowered_for` gave."""
     begun = time.perf_counter()
     executable = program.compile()
-    memory, cost = executable.memory_analysis(), program.cost_analysis() or {}
+    memory = executable.memory_analysis()
     calls = re.findall(r'custom_call_target="([^"]+)"', executable.as_text() or "")
     arguments, temporaries = int(memory.argument_size_in_bytes), int(memory.temp_size_in_bytes)
     return Compiled(
@@ -114,7 +113,6 @@ def compiled(program: Any) -> Compiled:
         arguments,
         temporaries,
         arguments + temporaries + int(memory.output_size_in_bytes) - int(memory.alias_size_in_bytes),
-        float(cost.get("flops", 0.0)),
         {call: calls.count(call) for call in sorted(set(calls))},
     )
 

@@ -16,7 +16,6 @@ from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.runs.described import compiled, exported, functions, lowered_for, traced_for
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.targets import target
-from posenc_jax.training.operations import of_step
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, mlp_dim=16)
 SMALL = dict(
@@ -119,6 +118,5 @@ def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     assert found.temporaries > 0
     assert found.arguments < found.peak
     assert found.seconds > 0
-    assert found.operations > of_step(run).operations  # and what is no product
     alone = compiled(lowered_for(dataclasses.replace(run, seeds=(0,)), target("h100"), "train"))
     assert found.arguments == pytest.approx(2 * alone.arguments, rel=0.01)
