@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -207,10 +208,16 @@ def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...]
             yield f"{e.name} acts on logits or weights ({', '.join(sorted(added))})"
 
 
+def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
+    """Of queries and keys, encoded and with factors."""
+    dims = functools.reduce(lambda dims, e: e.encoded_dim(dims), encodings, call.head_dim)
+    return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+
+
 def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
     """Why cuDNN cannot serve the call, if it cannot."""
     factored = in_factors(encodings, call)
-    dims = call.head_dim + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+    dims = _dimensions(encodings, call, factored)
     if call.backend != "gpu":
         yield f"it runs on NVIDIA's GPUs, not on a {call.backend}"
     if call.dtype not in (jnp.bfloat16, jnp.float16):
@@ -230,7 +237,7 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
     """Why the kernel cannot serve the call, if it cannot."""
     of_table = in_table(encodings, call)
     factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
-    dims = call.head_dim + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+    dims = _dimensions(encodings, call, factored)
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, (*of_table, *factored), table=True)

@@ -79,7 +79,9 @@ class Setting:
 
     def _range(self, start: Any, nearest: int | None, farthest: int | None, blocks: int) -> tuple[Any, Any]:
         """The blocks that hold places from ``start + nearest`` to ``start + tile - 1 + farthest``."""
-        low, high, size = 0, blocks, self.tile
+        size = self.tile
+        low: Any = 0
+        high: Any = blocks
         if nearest is not None:
             low = jnp.minimum(jax.lax.div(jnp.maximum(start + nearest, 0), size), blocks)
         if farthest is not None:

@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from calls import DIMS
+from registry_slots import slots_of_registry
 
 from posenc_jax.attention import Call, attend, choose
 from posenc_jax.attention.choice import facts
-from posenc_jax.encodings import Geometry, Sequence, parse
+from posenc_jax.encodings import Geometry, Sequence, elements, parse
 
 CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
 GPU = dataclasses.replace(CALL, backend="gpu", dtype=jnp.bfloat16)
@@ -31,6 +33,9 @@ def test_on_a_cpu_it_is_the_reference():
         ("rope", GPU, {"window": 128}, "cudnn: fused; no bias"),
         ("fox|rope", GPU, {}, "cudnn: fused; fox in further dimensions"),
         ("rope", GPU, {"dtype": jnp.float32}, "kernel: fused; no bias"),
+        ("pope", GPU, {}, "cudnn: fused; no bias"),
+        ("pope", GPU, {"head_dim": 128}, "kernel: fused; no bias"),
+        ("pope", GPU, {"head_dim": 256}, "dense: only 64 MiB of logits, since queries and keys of 512 dimensions are"),
         ("rope", GPU, {"segments": True}, "kernel: fused; no bias"),
         ("rope", GPU, {"causal": False}, "cudnn: fused; no bias"),
         ("rope", GPU, {"causal": False, "window": 128}, "kernel: fused; no bias"),
@@ -97,6 +102,21 @@ def test_attend_refuses_before_anything_is_computed():
     x = jnp.ones((1, 2, 4, 8))
     with pytest.raises(ValueError, match=r"attention = 'cudnn' cannot serve this call: it runs on NVIDIA's GPUs"):
         attend(x, x, x, (), (), Geometry.of_length(4, num_heads=2), path="cudnn")
+
+
+@pytest.mark.parametrize("name", slots_of_registry())
+def test_dimensions_of_encoded_queries_and_keys(name):
+    for e in elements(slots_of_registry()[name]):
+        axes = (e.position_axes,) if isinstance(e.position_axes, int) else ()
+        positions, length = np.zeros((1, 3, *axes), np.int32), np.array([3])
+
+        def encoded(encode, heads, e=e, positions=positions, length=length):
+            x = jnp.zeros((1, heads, 3, DIMS.head_dim))
+            return encode(e.init(jax.random.key(0), DIMS), x, positions, length)
+
+        for encode, heads in ((e.encode_queries, 4), (e.encode_keys, 2)):
+            shape = jax.eval_shape(lambda encode=encode, heads=heads: encoded(encode, heads)).shape
+            assert shape[3] == e.encoded_dim(DIMS.head_dim)
 
 
 def test_facts_of_a_geometry():
