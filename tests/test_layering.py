@@ -47,7 +47,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
-    "attention": ("kernel", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
+    "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
         *(

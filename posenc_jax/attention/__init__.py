@@ -9,4 +9,5 @@ from posenc_jax.attention.choice import Call as Call
 from posenc_jax.attention.choice import Choice as Choice
 from posenc_jax.attention.choice import Path as Path
 from posenc_jax.attention.choice import choose as choose
+from posenc_jax.attention.choice import fused_paths as fused_paths
 from posenc_jax.attention.paths import attend as attend

@@ -53,11 +53,11 @@ def blockwise(call: Prepared, size: int | None = None) -> Array:
         last = jax.lax.slice_in_dim(x, queries - size, queries, axis=axis)
         return jnp.concatenate([jnp.moveaxis(full, axis, 0), last[None]])
 
-    def of_queries(geometry: Geometry) -> dict[str, Array]:
+    def of_queries(geometry: Geometry) -> dict[str, Any]:
         found = {name: getattr(geometry, name) for name in _OF_QUERIES}
         return {name: split(x, 1) for name, x in found.items() if x is not None and len(x.shape) > 1}
 
-    def block(part: tuple[Array, Array, dict[str, Array], tuple[dict[str, Array], ...]]) -> Any:
+    def block(part: tuple[Array, Array, dict[str, Any], tuple[dict[str, Any], ...]]) -> Any:
         q, q_encoded, of_call, of_each = part
         return dense(
             call._replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from posenc_jax.attention.factors import extra_dimensions
 from posenc_jax.attention.kernel import fits
 from posenc_jax.encodings.attention import UNFUSABLE, Prepared
 from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.slots import Slot, is_pattern
 
 Path = Literal["dense", "blockwise", "cudnn", "kernel"]
 Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
@@ -76,8 +78,8 @@ class Call:
 
 
 def backend() -> str:
-    """ "cpu", "gpu" or "tpu": that of the device of the mesh in use (as ``jax.sharding.use_abstract_mesh`` names one that
-    is not there, to compile for it), else JAX's default.
+    """The platform, "cpu", "gpu" or "tpu", of the mesh in use, else JAX's default. So a program can be compiled for a
+    device that is not there: under ``jax.sharding.use_abstract_mesh`` with a mesh of it.
     """
     device = jax.sharding.get_abstract_mesh().abstract_device
     return jax.default_backend() if device is None else device.platform
@@ -151,6 +153,18 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
     return Choice("dense", f"only {size}{why}") if call.logits <= MANY else Choice("blockwise", size + why)
 
 
+def fused_paths(slot: Slot) -> tuple[Path, ...]:
+    """Which of the fused ways serve every layer of a slot in causal self-attention of whole sequences, one a row, in
+    bfloat16 at head dimension 64. "dense" and "blockwise" serve every call.
+    """
+    call = Call(1, 8, 8, 1024, 1024, 64, dtype=jnp.bfloat16, backend="gpu", causal=True)
+    layers: Any = slot if is_pattern(slot) else (slot,)
+    ways: dict[Path, Any] = {"cudnn": _against_cudnn, "kernel": _against_kernel}
+    return tuple(
+        path for path, against in ways.items() if not any(why for layer in layers for why in against(layer, call))
+    )
+
+
 def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
     """Which elements have a bias that a table of distances can hold in this call."""
     contiguous, found = call.contiguous, []
@@ -181,28 +195,34 @@ def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: boo
     return ", ".join(words) or "no bias"
 
 
-def _unserved(encodings: tuple[PositionalEncoding, ...], call: Call, served: tuple[int, ...]) -> Iterator[str]:
+def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...], *, table: bool) -> Iterator[str]:
     for number, e in enumerate(encodings):
         added = e.acts_on & {"bias", *UNFUSABLE}
         if not added or number in served:
             continue
-        if added == {"bias"} and (e.bias_of_distance or e.num_factors):
+        if added == {"bias"} and (e.num_factors or (table and e.bias_of_distance)):
             yield f"the bias of {e.name} needs plain positions that grow by one, the same in all rows"
         elif added == {"bias"}:
-            yield f"the bias of {e.name} is no function of the distance alone"
+            yield f"the bias of {e.name} is " + ("no function of the distance alone" if table else "not separable")
         else:
             yield f"{e.name} acts on logits or weights ({', '.join(sorted(added))})"
+
+
+def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
+    """Of queries and keys, encoded and with factors."""
+    dims = functools.reduce(lambda dims, e: e.encoded_dim(dims), encodings, call.head_dim)
+    return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
 
 
 def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
     """Why cuDNN cannot serve the call, if it cannot."""
     factored = in_factors(encodings, call)
-    dims = call.head_dim + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+    dims = _dimensions(encodings, call, factored)
     if call.backend != "gpu":
         yield f"it runs on NVIDIA's GPUs, not on a {call.backend}"
     if call.dtype not in (jnp.bfloat16, jnp.float16):
         yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
-    yield from _unserved(encodings, call, factored)
+    yield from _unserved(encodings, factored, table=False)
     if call.segments:
         yield "segments would be a mask over all pairs"
     if (call.causal or call.window) and (not call.ordered or call.first or call.queries != call.keys):
@@ -217,10 +237,10 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
     """Why the kernel cannot serve the call, if it cannot."""
     of_table = in_table(encodings, call)
     factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
-    dims = call.head_dim + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+    dims = _dimensions(encodings, call, factored)
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
-    yield from _unserved(encodings, call, (*of_table, *factored))
+    yield from _unserved(encodings, (*of_table, *factored), table=True)
     if not call.ordered:
         yield "the kernel needs places that are known when the program is built, as without a cache"
     if dims > 256:

@@ -7,7 +7,8 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.attention.kernel import Backend, attention_by_distance
+from posenc_jax.attention.kernel import Backend
+from posenc_jax.attention.kernel_call import attention_by_distance
 from posenc_jax.encodings.attention import Prepared
 from posenc_jax.encodings.base import Array
 

@@ -7,6 +7,8 @@ A bias that is an inner product of something of the query and something of the k
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -16,18 +18,18 @@ from posenc_jax.encodings.base import Array
 PARTS = 3  # numbers of bfloat16 that together hold one of float32
 
 
-def extra_dimensions(num_factors: int, dtype: object) -> int:
+def extra_dimensions(num_factors: int, dtype: Any) -> int:
     """How many dimensions `with_factors` adds for so many factors: one each in float32, six in a narrower type."""
     return num_factors * len(_pairs(dtype))
 
 
-def _pairs(dtype: object) -> list[tuple[int, int]]:
+def _pairs(dtype: Any) -> list[tuple[int, int]]:
     """The parts of a query's factor and of a key's whose products are as large as float32 can tell."""
     parts = 1 if jnp.finfo(dtype).bits >= 32 else PARTS
     return [(a, b) for a in range(parts) for b in range(parts - a)]
 
 
-def in_parts(x: Array, dtype: object) -> list[Array]:
+def in_parts(x: Array, dtype: Any) -> list[Array]:
     """``x``, float32, as `PARTS` arrays of a narrower type that add up to it: each is what the ones before it lack.
 
     Whole numbers below 65,536 need two of bfloat16 and those below 16,777,216 three. The gradient of x is that of the

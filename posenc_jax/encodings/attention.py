@@ -117,14 +117,15 @@ def prepare(
             f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a "
             "multiple"
         )
-    q_encoded, k_encoded = q, k
+    q_encoded: Array = q
+    k_encoded: Array = k
     for element, p, g in zip(encodings, params, per_element, strict=True):
         check_axes(element, g.q_positions)
         check_axes(element, g.k_positions)
         q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
-    terms = (None,) * len(encodings) if terms is None else terms
-    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, first)
+    of_keys = (None,) * len(encodings) if terms is None else terms
+    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
 
 
 def dense(

@@ -200,7 +200,8 @@ class Geometry:
         if self.causal:
             mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
         if self.window is not None:
-            near = abs(self.k_places[:, None, :] - self.q_places[:, :, None]) < self.window
+            away = self.k_places[:, None, :] - self.q_places[:, :, None]
+            near = (away < self.window) & (-away < self.window)
             mask = near if mask is None else mask & near
         if self.k_segments is not None:
             visible = (self.k_segments != 0)[:, None, :]
@@ -377,6 +378,10 @@ class PositionalEncoding(Value):
         `Sequence.from_context`.
         """
         return sequence.positions
+
+    def encoded_dim(self, head_dim: int) -> int:
+        """Dimensions of queries and keys of ``head_dim`` after `encode_queries` and `encode_keys`."""
+        return head_dim
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]`` input embeddings with this encoding added."""

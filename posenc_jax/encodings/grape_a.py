@@ -80,7 +80,8 @@ class GRAPEA(PositionalEncoding):
         dtype = at_least_float32(q, k)
         omega = self._omega(params, geometry, dtype)[None, :, None]
         i, j = (jnp.asarray(x).astype(dtype)[:, None] for x in (geometry.q_positions, geometry.k_positions))
-        of_queries, of_keys = [], []
+        of_queries: list[Array] = []
+        of_keys: list[Array] = []
         if "query" in params:
             of_queries.append(omega * self._gates(params, "query", q, dtype))
             of_keys.append(j)

@@ -5,7 +5,7 @@ from calls import assert_agree, result, shapes
 
 from posenc_jax.attention import Call, kernel, paths
 from posenc_jax.attention.choice import facts
-from posenc_jax.attention.kernel import bias_tiles
+from posenc_jax.attention.kernel_call import bias_tiles
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.attention import prepare
 

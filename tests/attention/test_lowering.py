@@ -1,4 +1,4 @@
-"""The kernel lowers for chips that are not there; whether it compiles and fits takes their compilers, which are large."""
+"""The kernel lowers for chips that are not there. Whether it compiles and fits takes their compilers."""
 
 import re
 
@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from posenc_jax.attention.kernel import attention_by_distance
+from posenc_jax.attention.kernel_call import attention_by_distance
 
 TARGETS = {"cuda": "__gpu$xla.gpu.triton", "tpu": "tpu_custom_call"}
 
