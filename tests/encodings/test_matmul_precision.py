@@ -1,5 +1,5 @@
-"""What a phase or a sum along the sequence is made of is multiplied in full precision, on accelerators too: there a plain
-product of float32 is rounded to bfloat16 or TF32, and the error grows with the length.
+"""What a phase or a sum along the sequence is made of is multiplied in full precision, on accelerators too: there a
+plain product of float32 is rounded to bfloat16 or TF32, and the error grows with the length.
 """
 
 from __future__ import annotations
