@@ -30,7 +30,7 @@ AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 README = ROOT / "README.md"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
-COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "audit")
+COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit")
 
 Record = dict[str, Any]  # JSON
 
@@ -206,7 +206,7 @@ def learned(encodings: tuple) -> int:
 def table(audit: Record) -> str:
     """The Markdown table: one row a method, its last cell from the audit, all others from the code."""
     from posenc_jax.analysis.audit import rows
-    from posenc_jax.cli.list import places
+    from posenc_jax.cli.list import places, ways
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
 
@@ -224,6 +224,7 @@ def table(audit: Record) -> str:
                 ", ".join(places(encodings)) or "-",
                 "yes" if all(e.extrapolates for e in encodings) else "no",
                 f"{learned(encodings):,}",
+                ways(parse(method.spec)),
                 verdicts[method.name, method.spec],
             ]
         )

@@ -10,7 +10,9 @@ import pytest
 from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
+from posenc_jax.attention import fused_paths
 from posenc_jax.encodings import check_slot, elements, init_slot, parse
+from posenc_jax.encodings.attention import UNFUSABLE
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,6 +60,10 @@ def test_what_the_code_says(lines):
         ):
             assert (word in words) == (hook in acts_on), REGENERATE
         assert cells[5] == ("yes" if all(e.extrapolates for e in encodings) else "no"), REGENERATE
+        fused = [{"cudnn": "cuDNN", "kernel": "kernel"}[path] for path in fused_paths(parse(method.spec))]
+        assert cells[7].split(", ") == [*fused, "blocks"], REGENERATE
+        if not acts_on & {"bias", *UNFUSABLE}:
+            assert fused == ["cuDNN", "kernel"], REGENERATE
 
 
 def test_the_audit_is_of_these_encodings(lines, committed):
@@ -65,8 +71,8 @@ def test_the_audit_is_of_these_encodings(lines, committed):
     for cells, (_, method) in zip(lines, rows(), strict=True):
         record = committed[method.name, method.spec]
         encodings = elements(parse(method.spec))
-        assert cells[7] == record["verdict"], REGENERATE
-        assert cells[7] in ("nothing to keep",) or cells[7].startswith("kept (")
+        assert cells[8] == record["verdict"], REGENERATE
+        assert cells[8] in ("nothing to keep",) or cells[8].startswith("kept (")
         assert record["problems"] == []
         assert set(record["acts_on"]) == frozenset().union(*(e.acts_on for e in encodings)), REGENERATE
         assert cells[6] == f"{record['parameters']['learned']:,}", REGENERATE

@@ -133,6 +133,7 @@ CHANGES = {
         "attention_bias": False,
         "mlp_bias": False,
         "dtype": "float32",
+        "attention": "blockwise",
     },
     Optimizer: {
         "schedule": "constant",

@@ -14,7 +14,7 @@ OPTIONAL = "anything"
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
 _BOTTOM = {"checksums", "file_names", "files", "model_kind", "shapes", "statistics"}
-_MODELS_AND_DATA = {"encodings", "models", "data", "config"} | _BOTTOM
+_MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
     "file_names": (set(), set(), set()),
@@ -23,10 +23,11 @@ LAYERS = {
     "shapes": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "encodings": (set(), {"jax", "numpy"}, set()),
-    "models": ({"encodings", "model_kind"}, {"jax", "numpy", "flax"}, set()),
+    "attention": ({"encodings"}, {"jax", "numpy"}, set()),
+    "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
-    "training": (_MODELS_AND_DATA, {"jax", "numpy", "flax", "optax"}, set()),
+    "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (_MODELS_AND_DATA | {"training", "results"}, {"jax", "numpy", "flax"}, {"orbax", "safetensors"}),
@@ -52,6 +53,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": ("tables", "measuring", "judging", "card", "figure", "page", "deciding"),
+    "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
     "runs": (
         *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
         *(

@@ -178,7 +178,7 @@ def _attention(
 
     def run(encodings: Encodings, params: Any, seen: Any, terms: Any) -> Any:
         q, k, v = heads
-        return attend(q, k, v, encodings, params, seen, terms, implementation="reference", return_weights=True)
+        return attend(q, k, v, encodings, params, seen, terms, return_weights=True)
 
     found: dict[str, Array] = {}
     own_softmax = any("normalize" in e.acts_on for e in encodings)

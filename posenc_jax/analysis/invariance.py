@@ -91,7 +91,7 @@ class Program:
         def run(
             encodings: Encodings, params: tuple[Params, ...], seen: tuple[Geometry, ...], terms: tuple[Terms, ...]
         ) -> tuple[Array, Array]:
-            found = attend(q, k, v, encodings, params, seen, terms, implementation="reference", return_weights=True)
+            found = attend(q, k, v, encodings, params, seen, terms, return_weights=True)
             assert isinstance(found, tuple)
             return found
 

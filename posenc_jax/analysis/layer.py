@@ -189,5 +189,5 @@ def _attend(
     terms: tuple[Terms, ...],
 ) -> Array:
     """``[B, S, H*D]``."""
-    out = attend(q, k, v, encodings, params, seen, terms, implementation="reference")
+    out = attend(q, k, v, encodings, params, seen, terms)
     return jnp.swapaxes(out, 1, 2).reshape(q.shape[0], q.shape[2], -1)  # type: ignore[arg-type]

@@ -88,8 +88,11 @@ def _row(method: Any) -> str:
 
 def _method_details(method: Any, words: dict[str, Any]) -> str:
     """A row of the catalogue, then the encodings and values that it is made of."""
+    from posenc_jax.encodings import parse
+
     lines = [method.name, _wrap(f"string: {method.spec}", "  "), _wrap(f"paper: {method.paper}, {method.link}", "  ")]
     lines += [_wrap(f"note: {method.note}", "  ")] if method.note else []
+    lines += [_wrap(f"attention in O(T) memory: {ways(parse(method.spec))}", "  ")]
     made_of = [words[word] for word in _words_of(method.spec) if word in words]
     return "\n".join([*lines, *(f"\n{_details(cls, {})}" for cls in made_of)])
 
@@ -137,6 +140,14 @@ def places(encodings: typing.Iterable[Any]) -> list[str]:
     """What encodings act on, in words."""
     acts_on = {hook for encoding in encodings for hook in encoding.acts_on}
     return [word for hook, word in _PLACES.items() if hook in acts_on]
+
+
+def ways(slot: Any) -> str:
+    """How attention with a slot can be computed in memory that grows with the length alone, in words."""
+    from posenc_jax.attention import fused_paths
+
+    words = {"cudnn": "cuDNN", "kernel": "kernel"}
+    return ", ".join([*(words[path] for path in fused_paths(slot)), "blocks"])
 
 
 def _encoding_facts(cls: Any) -> str:

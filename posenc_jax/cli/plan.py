@@ -114,6 +114,7 @@ def _of_run(plan: Plan) -> TextTable:
         ("mode", layout.mode),
         ("parameters", f"{plan.parameters:,} ({plan.encoding_parameters:,} of the encodings)"),
         ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.places:,} tokens with padding"),
+        ("attention", "; ".join(plan.attention)),
         ("memory", f"{bytes_in_words(memory.peak)} of {_limit(plan)} (most: {part}, {bytes_in_words(largest)})"),
         ("a checkpoint", f"{bytes_in_words(plan.checkpoint)}; {bytes_in_words(plan.checkpoints)} stay on disk"),
     ]
@@ -132,11 +133,12 @@ def _of_cells(plans: list[Plan]) -> TextTable:
     from posenc_jax.runs.machine import bytes_in_words
 
     sizes = ("parameters", "a step", "in all", "measuring", "memory", "checkpoints")
-    columns = ("cell", "replicas", *sizes, "time")
+    columns = ("cell", "replicas", "attention", *sizes, "time")
     lines = [
         (
             f"{plan.run.table} {plan.run.label}",
             f"{plan.layout.replicas} ({_short_groups(plan)})",
+            ", ".join(dict.fromkeys(way.partition(":")[0] for way in plan.attention)),
             f"{plan.parameters:,}",
             _operations(plan.step.operations),
             _operations(plan.operations),
@@ -154,6 +156,7 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             str(sum(plan.layout.replicas for plan in plans)),
             "",
             "",
+            "",
             _operations(sum(plan.operations for plan in plans)),
             f"{100 * sum(map(_measuring, plans)) / sum(plan.operations for plan in plans):.0f} %",
             f"at most {bytes_in_words(max(plan.memory.peak for plan in plans))}",
@@ -161,7 +164,7 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             duration(None if None in hours else 3600 * sum(h for h in hours if h is not None)),
         )
     )
-    align = "l" + "r" * (len(columns) - 1)
+    align = "lrl" + "r" * (len(columns) - 3)
     return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, align, tuple(lines), _notes(plans[0]))
 
 

@@ -113,11 +113,15 @@ def _nearest_file(path: Path) -> str:
 
 
 def prepare_jax() -> None:
-    """One host device per core, and a persistent compilation cache without thresholds; before a device is touched."""
+    """One host device per core, equal bits from run to run on GPUs, and a persistent compilation cache without
+    thresholds; before a device is touched.
+    """
     import jax
 
     from posenc_jax.runs.environment import threads
 
+    if any(importlib.util.find_spec(plugin) is not None for plugin in _CUDA):
+        os.environ["XLA_FLAGS"] = deterministic(os.environ.get("XLA_FLAGS", ""))
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         jax.config.update("jax_num_cpu_devices", threads())
     cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "posenc_jax" / "compiled"
@@ -125,6 +129,17 @@ def prepare_jax() -> None:
         jax.config.update("jax_compilation_cache_dir", str(cache))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+_CUDA = ("jax_cuda12_plugin", "jax_cuda13_plugin")
+
+
+def deterministic(flags: str) -> str:
+    """XLA's flags with that by which a GPU gives the same bits in every run, unless they say something of it already:
+    no sums by atomics, and no kernels chosen by how fast they were just now. What it costs has not been measured.
+    """
+    said = "xla_gpu_deterministic_ops" in flags or "xla_gpu_exclude_nondeterministic_ops" in flags
+    return flags if said else f"{flags} --xla_gpu_deterministic_ops=true".strip()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
 
@@ -82,6 +82,7 @@ class ALiBi(PositionalEncoding):
         ),
     )
     shift_invariant = True
+    bias_of_distance = True
 
     @property
     def unsigned(self) -> bool:  # type: ignore[override]
@@ -102,5 +103,21 @@ class ALiBi(PositionalEncoding):
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``, see `alibi_bias`."""
-        slopes = jnp.exp(params["log_slopes"]) if self.learned else alibi_slopes(geometry.num_heads)
-        return alibi_bias(relative_on_device(geometry), slopes, self.past_offset)
+        return alibi_bias(relative_on_device(geometry), self._slopes(params, geometry.num_heads), self.past_offset)
+
+    @property
+    def num_factors(self) -> int:
+        """1: of keys before the query ``-slope (i - j)`` is ``slope j`` but for a term of the query's own; not with an
+        offset, of which the query's own token has no part.
+        """
+        return 0 if self.past_offset else 1
+
+    def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
+        """The slope, and the key's position."""
+        slopes = jnp.asarray(self._slopes(params, geometry.num_heads))
+        positions = jnp.asarray(geometry.k_positions).astype(at_least_float32(slopes))
+        of_queries = jnp.broadcast_to(slopes[None, :, None, None], (1, len(slopes), q.shape[2], 1))
+        return of_queries.astype(positions.dtype), positions[:, None, :, None]
+
+    def _slopes(self, params: Params, num_heads: int) -> Array:
+        return jnp.exp(params["log_slopes"]) if self.learned else alibi_slopes(num_heads)

@@ -1,8 +1,11 @@
-"""Attention with positional encodings: the tested reference, for the models here and for anybody's own."""
+"""Attention with positional encodings: the tested reference, for the models here and for anybody's own.
+
+`posenc_jax.attention` has the other ways to compute the same, and the choice among them.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +13,40 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
 
-Implementation = Literal["auto", "reference", "fused"]
-
 # Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
 UNFUSABLE = frozenset({"content_bias", "value_term", "score", "adjust_logits", "normalize"})
+
+
+class Prepared(NamedTuple):
+    """One call of attention, checked, with queries and keys encoded: what every way to compute it starts from.
+
+    Attributes:
+      q: ``[B, H, Q, D]``, k: ``[B, Hkv, K, D]``, as projected. v: ``[B, Hkv, K, Dv]``.
+      q_encoded, k_encoded: the same after `encode_queries` and `encode_keys` of all elements; some add dimensions.
+      encodings, params, terms, geometries: one of each for every element.
+      geometry: that of the call, from which the mask follows.
+    """
+
+    q: Array
+    k: Array
+    v: Array
+    q_encoded: Array
+    k_encoded: Array
+    encodings: tuple[PositionalEncoding, ...]
+    params: tuple[Params, ...]
+    terms: tuple[Terms, ...]
+    geometries: tuple[Geometry, ...]
+    geometry: Geometry
+
+    @property
+    def scale(self) -> float:
+        """``1 / sqrt(D)``, of the dimensions as projected."""
+        return self.q.shape[3] ** -0.5
+
+    @property
+    def groups(self) -> int:
+        """How many query heads share a key head."""
+        return self.q.shape[1] // self.k.shape[1]
 
 
 def attend(
@@ -25,7 +58,6 @@ def attend(
     geometry: Geometry | tuple[Geometry, ...],
     terms: tuple[Terms, ...] | None = None,
     *,
-    implementation: Implementation = "auto",
     return_weights: bool = False,
     shared_bias: Array | None = None,
 ) -> Array | tuple[Array, Array]:
@@ -34,15 +66,14 @@ def attend(
         logits_ij = q'_i . k'_j / sqrt(D) + sum of biases,   out_i = sum_j softmax_j(logits_ij) v_j + value terms
 
     with q', k' the encoded queries and keys. An encoding may replace the scaled product (`score`), the sum
-    (`adjust_logits`) or the softmax (`normalize`). Logits and softmax are computed in at least float32.
+    (`adjust_logits`) or the softmax (`normalize`). Logits and softmax are computed in at least float32, as arrays over
+    all pairs.
 
     Args:
       q: ``[B, H, Q, D]``. k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
       encodings: the tuple of one layer's slot; ``()`` is NoPE. params: one entry per encoding.
       geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
       terms: per encoding, its `token_terms` of all keys, ``[B, K, ...]``, or None.
-      implementation: "fused" uses `jax.nn.dot_product_attention` and serves encodings that act on queries, keys and the
-        bias only; "auto" takes it where it can, on accelerators (on CPU it is slower).
       return_weights: also return the attention weights ``[B, H, Q, K]``.
       shared_bias: what `position_bias` returned for this geometry, when several layers share it.
 
@@ -50,9 +81,26 @@ def attend(
       ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
 
     Raises:
-      ValueError: if "fused" is asked for and an encoding (or ``return_weights``) needs the logits or weights; if
-        positions have other axes than an encoding reads; if the lengths of the geometry show that q, k or v have the
-        layout ``[B, S, H, D]``.
+      ValueError: as `prepare`.
+    """
+    call = prepare(q, k, v, encodings, params, geometry, terms)
+    return dense(call, return_weights=return_weights, shared_bias=shared_bias)
+
+
+def prepare(
+    q: Array,
+    k: Array,
+    v: Array,
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometry: Geometry | tuple[Geometry, ...],
+    terms: tuple[Terms, ...] | None = None,
+) -> Prepared:
+    """The arguments of `attend`, checked, and queries and keys encoded.
+
+    Raises:
+      ValueError: if parameters, geometries or heads do not fit together; if positions have other axes than an encoding
+        reads; if the lengths of the geometry show that q, k or v have the layout ``[B, S, H, D]``.
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     if len(params) != len(encodings) or len(per_element) != len(encodings):
@@ -64,54 +112,35 @@ def attend(
         raise ValueError("without encodings pass one Geometry, which holds the mask")
     first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
     _check_layout(q, k, v, first)
-    mask = first.mask
-    terms = (None,) * len(encodings) if terms is None else terms
-    num_heads, head_dim = q.shape[1], q.shape[3]
-    if num_heads % k.shape[1]:
+    if q.shape[1] % k.shape[1]:
         raise ValueError(
-            f"{num_heads} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a multiple"
+            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a "
+            "multiple"
         )
-
-    obstacles = sorted(
-        {hook for e in encodings for hook in e.acts_on & UNFUSABLE} | ({"return_weights"} if return_weights else set())
-    )
-    if implementation == "fused" and obstacles:
-        raise ValueError(
-            f"the fused path has no logits or weights for {', '.join(obstacles)}: use implementation='reference'"
-        )
-    # jax.nn takes the softmax in float32, so float64 is left to the reference.
-    suitable = not obstacles and jax.default_backend() != "cpu" and at_least_float32(q, k, v) == jnp.float32
-
-    q_encoded, k_encoded = q, k
+    q_encoded: Array = q
+    k_encoded: Array = k
     for element, p, g in zip(encodings, params, per_element, strict=True):
         check_axes(element, g.q_positions)
         check_axes(element, g.k_positions)
         q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
+    of_keys = (None,) * len(encodings) if terms is None else terms
+    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
+
+
+def dense(
+    call: Prepared, *, return_weights: bool = False, shared_bias: Array | None = None
+) -> Array | tuple[Array, Array]:
+    """The reference: logits and weights of all pairs as arrays; see `attend`."""
+    q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry = call
+    mask = geometry.mask
     bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias
-
-    # Some encodings give queries and keys more dimensions than values have.
-    suitable = suitable and q_encoded.shape[-1] == head_dim
-    if implementation == "fused" or (implementation == "auto" and suitable):
-        swap = lambda x: jnp.swapaxes(x, 1, 2)  # noqa: E731  (jax.nn wants [B, S, H, D])
-        if bias is not None:
-            # Kept in float32 or more: in bfloat16 the ALiBi biases of distances 1000 and 1001 are equal.
-            bias = jnp.broadcast_to(bias, (bias.shape[0], num_heads, q.shape[2], k.shape[2])).astype(
-                at_least_float32(q)
-            )
-        return swap(
-            jax.nn.dot_product_attention(
-                swap(q_encoded), swap(k_encoded), swap(v), bias=bias, mask=mask, scale=head_dim**-0.5
-            )
-        ).astype(v.dtype)
-
-    groups = num_heads // k.shape[1]
-    if groups > 1:
-        k, k_encoded, v = (jnp.repeat(x, groups, axis=1) for x in (k, k_encoded, v))
+    if call.groups > 1:
+        k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
     scorer, adjuster, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
     if scorer is None:
-        logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * head_dim**-0.5
+        logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * call.scale
     else:
         logits = (
             encodings[scorer]

@@ -103,7 +103,9 @@ _GEOMETRY_ARRAYS = [
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass, data_fields=_GEOMETRY_ARRAYS, meta_fields=["causal", "num_heads", "contiguous"]
+    jax.tree_util.register_dataclass,
+    data_fields=_GEOMETRY_ARRAYS,
+    meta_fields=["causal", "num_heads", "contiguous", "window"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -119,6 +121,7 @@ class Geometry:
         packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
       causal: a query sees only places up to its own. num_heads: query heads H.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
+      window: a query sees only keys less than so many places away (1: itself); None: at any distance.
     """
 
     q_positions: Array
@@ -134,6 +137,11 @@ class Geometry:
     causal: bool = False
     num_heads: int = 1
     contiguous: bool = False
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window = {self.window} must be at least 1, a query's own place, or None for no window")
 
     @classmethod
     def between(
@@ -146,6 +154,7 @@ class Geometry:
         q_places: Array | None = None,
         k_places: Array | None = None,
         contiguous: bool = False,
+        window: int | None = None,
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
@@ -166,6 +175,7 @@ class Geometry:
             causal,
             num_heads,
             contiguous,
+            window,
         )
 
     @classmethod
@@ -189,6 +199,10 @@ class Geometry:
         mask = None
         if self.causal:
             mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
+        if self.window is not None:
+            away = self.k_places[:, None, :] - self.q_places[:, :, None]
+            near = (away < self.window) & (-away < self.window)
+            mask = near if mask is None else mask & near
         if self.k_segments is not None:
             visible = (self.k_segments != 0)[:, None, :]
             if self.q_segments is not None:
@@ -255,6 +269,8 @@ class PositionalEncoding(Value):
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
       needs_token_types: refuses sequences without token types.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
+      bias_of_distance: `bias` reads `Geometry.relative` (and ``causal``, ``num_heads``) and nothing else of a geometry,
+        so that a fused kernel can take it from a table of distances.
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
       frozen: names of top-level parameters that are not trained.
@@ -274,6 +290,7 @@ class PositionalEncoding(Value):
     integer_positions: ClassVar[bool] = False
     needs_token_types: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = True
+    bias_of_distance: ClassVar[bool] = False
     breaks: ClassVar[frozenset[str]] = frozenset()
     per_layer: ClassVar[bool] = False
     frozen: ClassVar[frozenset[str]] = frozenset()
@@ -336,6 +353,11 @@ class PositionalEncoding(Value):
         """How many positions a draw of `map_positions` chooses among, where it holds them all in memory; else 0."""
         return 0
 
+    @property
+    def num_factors(self) -> int:
+        """F of `factors`, or 0 where what is added to the logits is not separable."""
+        return 0
+
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
         """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
         the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);
@@ -356,6 +378,10 @@ class PositionalEncoding(Value):
         `Sequence.from_context`.
         """
         return sequence.positions
+
+    def encoded_dim(self, head_dim: int) -> int:
+        """Dimensions of queries and keys of ``head_dim`` after `encode_queries` and `encode_keys`."""
+        return head_dim
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]`` input embeddings with this encoding added."""
@@ -395,6 +421,16 @@ class PositionalEncoding(Value):
         scaled: it scales itself.
         """
         return None
+
+    def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
+        """``[#B, #H, Q, F]`` and ``[#B, #H, K, F]``, in at least float32, whose inner products are all that `bias` and
+        `content_bias` add, but for a number that is the same for all keys of a query. No softmax sees that, so a slope
+        times a distance is a slope times the key's position.
+
+        For keys that do not come after the query, where positions grow with places (or are not read). Arguments as for
+        `content_bias`. As further dimensions of queries and keys they go through any fused kernel.
+        """
+        raise NotImplementedError
 
     def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
         """``[B, H, Q, K]`` in place of the sum ``logits + bias``: ``logits`` are products and content biases, ``bias``

@@ -87,7 +87,8 @@ class CARoPE(PositionalEncoding):
         """``[B, S, H]``: log f, in at least float32."""
         dtype = at_least_float32(x)
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
-        return -jnp.log1p(jax.nn.softplus(x.astype(dtype) @ weight + bias[None, None]))
+        product = jnp.matmul(x.astype(dtype), weight, precision="highest")  # it becomes a phase
+        return -jnp.log1p(jax.nn.softplus(product + bias[None, None]))
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""

@@ -88,7 +88,8 @@ class CoPE(PositionalEncoding):
         dtype = at_least_float32(q, k)
         q, k, table = q.astype(dtype), k.astype(dtype), params["table"].astype(dtype)
         root = q.shape[-1] ** -0.5
-        gates = jax.nn.sigmoid(jnp.einsum("bhqd,bhkd->bhqk", q, k) * (root if self.scaled_gates else 1.0))
+        inner = jnp.einsum("bhqd,bhkd->bhqk", q, k, precision="highest")  # gates are added up to positions
+        gates = jax.nn.sigmoid(inner * (root if self.scaled_gates else 1.0))
         if (mask := geometry.mask) is not None:
             gates = jnp.where(mask, gates, 0)
         positions = jnp.minimum(TokenOrder.of_keys(geometry).sums_onwards(gates, itself=True), self.num_positions - 1)

@@ -61,6 +61,7 @@ class DynamicBias(PositionalEncoding):
         ),
     )
     shift_invariant = True
+    bias_of_distance = True
 
     def check_fields(self) -> None:
         """Refuses a perceptron without hidden layers."""

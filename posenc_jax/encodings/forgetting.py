@@ -80,12 +80,26 @@ class FoX(PositionalEncoding):
         """``[B, S, H]``: the logarithms of the gates, in at least float32."""
         dtype = at_least_float32(x)
         weight, bias = (params[name].astype(dtype) for name in ("weight", "bias"))
-        return jax.nn.log_sigmoid(x.astype(dtype) @ weight + bias[None, None])
+        product = jnp.matmul(x.astype(dtype), weight, precision="highest")  # gates are added up along the sequence
+        return jax.nn.log_sigmoid(product + bias[None, None])
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``c_i - c_j``."""
+        c = self._sums(q, geometry, terms)
+        return jnp.swapaxes(at_queries(c, geometry), 1, 2)[..., None] - jnp.swapaxes(c, 1, 2)[:, :, None]
+
+    @property
+    def num_factors(self) -> int:
+        """1: ``-c_j``, since ``c_i`` is the query's own."""
+        return 1
+
+    def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
+        """-1, and c of the key."""
+        c = jnp.swapaxes(self._sums(q, geometry, terms), 1, 2)[..., None]
+        return jnp.full((1, 1, q.shape[2], 1), -1, c.dtype), c
+
+    def _sums(self, q: Array, geometry: Geometry, terms: Terms) -> Array:
+        """``[B, K, H]``: c."""
         order = TokenOrder.of_keys(geometry)
         c = order.restore(order.sums(order.arrange(terms)))
-        if self.scaled:
-            c = c * q.shape[-1] ** -0.5
-        return jnp.swapaxes(at_queries(c, geometry), 1, 2)[..., None] - jnp.swapaxes(c, 1, 2)[:, :, None]
+        return c * q.shape[-1] ** -0.5 if self.scaled else c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -61,13 +61,53 @@ class GRAPEA(PositionalEncoding):
         rate: Array | float = 0.0
         for side, x in (("query", q), ("key", k)):
             if side in params:
-                direction = jnp.asarray(params[side]).astype(dtype)
-                # As torch's normalize: divided by the length, or by 1e-6 where it is shorter.
-                length = jnp.sqrt(jnp.maximum((direction**2).sum(axis=-1, keepdims=True), 1e-12))
-                inner = jnp.einsum("bhsd,hd->bhs", x.astype(dtype), direction / length, precision="highest")
-                gates = jax.nn.softplus(inner * x.shape[-1] ** -0.5)
+                gates = self._gates(params, side, x, dtype)
                 rate = rate + (gates[..., None] if side == "query" else gates[:, :, None])
-        slopes = alibi_slopes(geometry.num_heads).astype(dtype)
-        omega = jax.nn.softplus(jnp.asarray(params["omega"]).astype(dtype)) * slopes
         past = jnp.maximum(-relative_on_device(geometry), 0).astype(dtype)
-        return -past[:, None] * omega[None, :, None, None] * rate
+        return -past[:, None] * self._omega(params, geometry, dtype)[None, :, None, None] * rate
+
+    @property
+    def num_factors(self) -> int:
+        """With i and j the positions and g the gates, ``-(i - j) (g_i + g_j) = -i g_j + j g_i + j g_j``, but for the
+        query's own ``i g_i``.
+        """
+        return {"query": 1, "key": 2, "both": 3}[self.gate]
+
+    def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
+        """The terms of `num_factors`, those of the query times omega. They are as large as positions, and their sum as
+        distances: in float32 it is right to 2^-24 of the largest position.
+        """
+        dtype = at_least_float32(q, k)
+        omega = self._omega(params, geometry, dtype)[None, :, None]
+        i, j = (jnp.asarray(x).astype(dtype)[:, None] for x in (geometry.q_positions, geometry.k_positions))
+        of_queries: list[Array] = []
+        of_keys: list[Array] = []
+        if "query" in params:
+            of_queries.append(omega * self._gates(params, "query", q, dtype))
+            of_keys.append(j)
+        if "key" in params:
+            of_key = self._gates(params, "key", k, dtype)
+            of_queries += [-omega * i, omega]
+            of_keys += [of_key, j * of_key]
+
+        def side(parts: list[Array]) -> Array:
+            shape = jnp.broadcast_shapes(*(x.shape for x in parts))
+            return jnp.stack([jnp.broadcast_to(x, shape) for x in parts], axis=-1)
+
+        queries = side(of_queries)
+        return jnp.broadcast_to(queries, (*queries.shape[:2], q.shape[2], queries.shape[3])), side(of_keys)
+
+    @staticmethod
+    def _gates(params: Params, side: str, x: Array, dtype: Any) -> Array:
+        """``[B, H, S]``."""
+        direction = jnp.asarray(params[side]).astype(dtype)
+        # As torch's normalize: divided by the length, or by 1e-6 where it is shorter.
+        length = jnp.sqrt(jnp.maximum((direction**2).sum(axis=-1, keepdims=True), 1e-12))
+        inner = jnp.einsum("bhsd,hd->bhs", x.astype(dtype), direction / length, precision="highest")
+        return jax.nn.softplus(inner * x.shape[-1] ** -0.5)
+
+    @staticmethod
+    def _omega(params: Params, geometry: Geometry, dtype: Any) -> Array:
+        """``[H]``."""
+        slopes = alibi_slopes(geometry.num_heads).astype(dtype)
+        return jax.nn.softplus(jnp.asarray(params["omega"]).astype(dtype)) * slopes

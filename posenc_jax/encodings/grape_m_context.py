@@ -84,7 +84,8 @@ class GRAPEMContext(PositionalEncoding):
         """``[B, S]``: the steps omega, in at least float32."""
         dtype = at_least_float32(x)
         weight, bias = (jnp.asarray(params[name]).astype(dtype) for name in ("weight", "bias"))
-        return jax.nn.sigmoid((x.astype(dtype) @ weight + bias) / self.scale)
+        product = jnp.matmul(x.astype(dtype), weight, precision="highest")  # steps are added up to phases
+        return jax.nn.sigmoid((product + bias) / self.scale)
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""

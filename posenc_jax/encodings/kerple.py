@@ -74,6 +74,7 @@ class KERPLE(PositionalEncoding):
         Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper),
     )
     shift_invariant = True
+    bias_of_distance = True
     unsigned = True
 
     def check_fields(self) -> None:

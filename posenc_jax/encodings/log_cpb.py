@@ -52,6 +52,7 @@ class LogCPB(PositionalEncoding):
         Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", paper),
     )
     shift_invariant = True
+    bias_of_distance = True
     per_layer = True
 
     @property

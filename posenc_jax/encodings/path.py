@@ -106,9 +106,9 @@ class PaTH(PositionalEncoding):
         """``projected`` ``[B, S, Hkv, D]``, w before the convolution, and ``beta`` ``[B, S, Hkv]``."""
         dtype = at_least_float32(x)
         x, p = x.astype(dtype), {name: a.astype(dtype) for name, a in params.items()}
-        inner = x if self.rank is None else x @ p["down"]
-        beta = 2 * jax.nn.sigmoid(x @ p["beta_weight"] + p["beta_bias"][None, None])
-        return {"projected": jnp.einsum("bsr,rhd->bshd", inner, p["up"]), "beta": beta}
+        inner = x if self.rank is None else _einsum("bsm,mr->bsr", x, p["down"])
+        beta = 2 * jax.nn.sigmoid(_einsum("bsm,mh->bsh", x, p["beta_weight"]) + p["beta_bias"][None, None])
+        return {"projected": _einsum("bsr,rhd->bshd", inner, p["up"]), "beta": beta}
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""

@@ -79,6 +79,10 @@ class PoPE(PositionalEncoding):
         """``[head_dim]``, one for each component of a vector."""
         return vaswani_frequencies(2 * dims.head_dim, self.base)
 
+    def encoded_dim(self, head_dim: int) -> int:
+        """A sine and a cosine for each dimension."""
+        return 2 * head_dim
+
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, 2D]``."""
         return self._encode(q, positions, jnp.asarray(params["delta"]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shared.phase import sincos
@@ -46,6 +47,7 @@ class Sandwich(PositionalEncoding):
     )
     methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
     shift_invariant = True
+    bias_of_distance = True
     unsigned = True
 
     def check_fields(self) -> None:
@@ -79,5 +81,23 @@ class Sandwich(PositionalEncoding):
         else:
             q, k = (jnp.concatenate(sincos(positions, frequencies, dtype), axis=-1) for positions in sides)
             total = (jnp.einsum("bqm,bkm->bqk", q, k, precision="highest") - self.width / 2)[:, None]
+        return total / self._heads(geometry, dtype)
+
+    @property
+    def num_factors(self) -> int:
+        """A sine and a cosine for each frequency."""
+        return self.width
+
+    def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
+        """The sines and cosines of both positions, the query's over the head's number."""
+        dtype = jnp.result_type(float)
+        of_queries, of_keys = (
+            jnp.concatenate(sincos(positions, self._frequencies(), dtype), axis=-1)[:, None]
+            for positions in (geometry.q_positions, geometry.k_positions)
+        )
+        return of_queries / self._heads(geometry, dtype), of_keys
+
+    @staticmethod
+    def _heads(geometry: Geometry, dtype: Any) -> Array:
         heads = np.arange(1, geometry.num_heads + 1) * (8 / geometry.num_heads)
-        return total / jnp.asarray(heads, dtype)[None, :, None, None]
+        return jnp.asarray(heads, dtype)[None, :, None, None]

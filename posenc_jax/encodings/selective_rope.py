@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -117,9 +118,10 @@ class SelectiveRoPE(PositionalEncoding):
         parts = x.astype(dtype).reshape(*x.shape[:2], p["up"].shape[1], -1)
         parts = parts * jax.lax.rsqrt((parts * parts).sum(axis=-1, keepdims=True) + _EPSILON)
         x = parts.reshape(x.shape)
-        terms = {"projected": jnp.einsum("bsr,rhd->bshd", x @ p["down"], p["up"])}
+        exact = functools.partial(jnp.einsum, precision="highest")  # they become phases
+        terms = {"projected": exact("bsr,rhd->bshd", exact("bsm,mr->bsr", x, p["down"]), p["up"])}
         if self.gate:
-            terms["gate"] = jax.nn.sigmoid(x @ p["gate_weight"] + p["gate_bias"][None, None])
+            terms["gate"] = jax.nn.sigmoid(exact("bsm,mh->bsh", x, p["gate_weight"]) + p["gate_bias"][None, None])
         return terms
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:

@@ -170,6 +170,7 @@ def geometries(
     q_places: Array | None = None,
     k_places: Array | None = None,
     contiguous: bool = False,
+    window: int | None = None,
     key: Key | None = None,
     train: bool = False,
     layer: int = 0,
@@ -186,6 +187,7 @@ def geometries(
             q_places=q_places,
             k_places=k_places,
             contiguous=contiguous,
+            window=window,
         )
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
@@ -198,6 +200,7 @@ def geometries(
             q_places=q_places,
             k_places=k_places,
             contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
+            window=window,
         )
         for q, k in zip(q_seen, k_seen, strict=True)
     )

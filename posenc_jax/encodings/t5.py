@@ -112,6 +112,7 @@ class T5Bias(PositionalEncoding):
     )
     methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper),)
     shift_invariant = True
+    bias_of_distance = True
 
     def check_fields(self) -> None:
         """Refuses sizes for which the buckets are undefined, with a causal mask or without."""

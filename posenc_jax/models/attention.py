@@ -1,4 +1,4 @@
-"""The projections of attention; what happens between them is `posenc_jax.encodings.attention.attend`."""
+"""The projections of attention; what happens between them is `posenc_jax.attention.attend`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from posenc_jax.encodings.attention import attend
+from posenc_jax.attention import attend
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
@@ -65,6 +65,7 @@ class Attention(nnx.Module):
             layer.params,
             layer.geometry,
             keys_values.terms,
+            path="dense" if return_weights else layer.path,
             shared_bias=layer.shared_bias,
             return_weights=return_weights,
         )

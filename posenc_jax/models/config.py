@@ -8,6 +8,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.attention.choice import Asked
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value, check_at_most
@@ -69,6 +70,8 @@ class Transformer(Value):
         tokens of its type, and without token types one for all (`AttentionPooling`).
       dtype: what is computed in. "float32" is the dtype of the parameters (float64 parameters compute in float64); with
         "bfloat16" the parameters, norms, softmax and logits stay in float32.
+      attention: the way to compute it, see `posenc_jax.attention.Choice`; "auto" leaves the choice to `choose`. All
+        agree but for rounding.
     """
 
     d_model: int = 64
@@ -89,6 +92,7 @@ class Transformer(Value):
     token_types: int = 0
     pooling: Literal["mean", "first", "attention"] | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
+    attention: Asked = "auto"
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:

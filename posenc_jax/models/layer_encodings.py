@@ -8,10 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.attention.choice import Call, Path, choose, facts
 from posenc_jax.encodings import slots
 from posenc_jax.encodings.attention import position_bias
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.models.config import Transformer
 
 
 def sequence_of(
@@ -46,13 +48,15 @@ def segment_lengths(segment_ids: Array) -> Array:
 class LayerEncodings:
     """The encodings of one layer's attention and what `attend` needs of them.
 
-    ``sequence`` is the query side; ``shared_bias`` the `position_bias` that other layers use too, or None.
+    ``sequence`` is the query side; ``path`` the way to compute attention; ``shared_bias`` the `position_bias` that
+    other layers use too, or None, as always where the path is another than "dense".
     """
 
     sequence: Sequence
     encodings: tuple[PositionalEncoding, ...]
     params: tuple[Params, ...]
     geometry: Geometry | tuple[Geometry, ...]
+    path: Path = "dense"
     shared_bias: Array | None = None
 
 
@@ -62,30 +66,52 @@ def layer_encodings(
     queries: Sequence,
     keys: Sequence,
     *,
-    num_layers: int,
+    config: Transformer,
+    dtype: Any,
     key: Key | None,
     train: bool,
     **call: Any,
 ) -> tuple[LayerEncodings, ...]:
-    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (num_heads, causal, q_places, ...).
+    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (causal, q_places, ...).
+
+    ``dtype`` is that of queries and keys.
 
     What layers with the same encodings have in common is computed once: the positions, unless they are drawn per layer,
     and then the bias, unless its parameters are per layer.
     """
     known: dict[tuple[PositionalEncoding, ...], LayerEncodings] = {}
     layers = []
-    for layer in range(num_layers):
+    for layer in range(config.num_layers):
         encodings = slots.for_layer(slot, layer)
         layer_params = slots.layer_params(slot, params, layer)
         if encodings in known:
             layers.append(dataclasses.replace(known[encodings], params=layer_params))
             continue
-        geometry = slots.geometries(encodings, queries, keys, key=key, train=train, layer=layer, **call)
+        geometry = slots.geometries(
+            encodings, queries, keys, num_heads=config.num_heads, key=key, train=train, layer=layer, **call
+        )
+        path = choose(encodings, _call(config, dtype, queries, geometry), config.attention).path
         if any(e.redraws_per_layer for e in encodings):
-            layers.append(LayerEncodings(queries, encodings, layer_params, geometry))
+            layers.append(LayerEncodings(queries, encodings, layer_params, geometry, path))
             continue
         own_bias = any(e.per_layer and "bias" in e.acts_on for e in encodings)
-        bias = None if own_bias else position_bias(encodings, layer_params, geometry)
-        known[encodings] = LayerEncodings(queries, encodings, layer_params, geometry, bias)
+        bias = None if own_bias or path != "dense" else position_bias(encodings, layer_params, geometry)
+        known[encodings] = LayerEncodings(queries, encodings, layer_params, geometry, path, bias)
         layers.append(known[encodings])
     return tuple(layers)
+
+
+def _call(config: Transformer, dtype: Any, queries: Sequence, geometry: Geometry | tuple[Geometry, ...]) -> Call:
+    """One layer's call of attention, as the choice sees it."""
+    first = geometry[0] if isinstance(geometry, tuple) else geometry
+    assert queries.tokens is not None
+    return Call(
+        batch=queries.tokens.shape[0],
+        num_heads=config.num_heads,
+        num_kv_heads=config.kv_heads,
+        queries=first.q_positions.shape[1],
+        keys=first.k_positions.shape[1],
+        head_dim=config.width_of_head,
+        dtype=dtype,
+        **facts(first),
+    )

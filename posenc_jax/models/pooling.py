@@ -72,7 +72,7 @@ class AttentionPooling(nnx.Module):
             queries, Sequence.of_length(size, segment_ids=section_of), num_heads=self.queries.shape[1]
         )
         u = jnp.swapaxes(self.queries[...], 0, 1)[None].astype(x.dtype)
-        # The reference: a fused kernel may do anything where a query sees no key.
+        # The reference, since the others may do anything where a query sees no key.
         out, weights = attend(
             jnp.broadcast_to(u, (rows, *u.shape[1:])),
             self._heads(self.key(x)),
@@ -80,7 +80,6 @@ class AttentionPooling(nnx.Module):
             (),
             (),
             geometry,
-            implementation="reference",
             return_weights=True,
         )
         assert geometry.mask is not None

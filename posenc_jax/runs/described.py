@@ -29,6 +29,9 @@ from posenc_jax.training.step import buckets, evaluate_length, model_of, train_c
 
 NAMES = ("train", "evaluate", "decode")
 _NEW_TOKENS = 4
+# What fused attention calls; exported programs with them are read here, not kept.
+_FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
+_KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,15 +39,14 @@ class Compiled:
     """What XLA says of one program on one device.
 
     Attributes:
-      seconds: of compiling. arguments, temporaries, peak: bytes. operations: as XLA counts them, the body of a loop
-        once. custom_calls: kernel -> how often it is called.
+      seconds: of compiling. arguments, temporaries, peak: bytes of one device. custom_calls: kernel -> how often it is
+        called.
     """
 
     seconds: float
     arguments: int
     temporaries: int
     peak: int
-    operations: float
     custom_calls: dict[str, int]
 
 
@@ -79,11 +81,12 @@ def exported(run: Run, platform: str) -> str:
     state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), abstract_state(run, 1))
     with traced_for(platform):
         together = jax.jit(lambda state: [program(state) for program in programs.values()])
-        return str(jax.export.export(together, platforms=[platform])(state).mlir_module())
+        kernels = [jax.export.DisabledSafetyCheck.custom_call(name) for name in _KERNELS]
+        return str(jax.export.export(together, platforms=[platform], disabled_checks=kernels)(state).mlir_module())
 
 
-def compiled(run: Run, target: Target, name: str) -> Compiled:
-    """One program of a group of the run, as its layout on a target has it.
+def lowered_for(run: Run, target: Target, name: str) -> Any:
+    """One program of a group of the run, laid on a target as its plan has it: a `jax.stages.Lowered`.
 
     Raises:
       RefusedError: there is no compiler for the target here.
@@ -92,13 +95,17 @@ def compiled(run: Run, target: Target, name: str) -> Compiled:
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
     mesh = mesh_of(_devices(target), run.execution, layout.rows)
     split = run.execution.data * run.execution.model > 1
-    program = functions(run, mesh if split else None)[name]
-    state, begun = abstract_state(run, layout.size), time.perf_counter()
-    training = name == "train"
+    program, state = functions(run, mesh if split else None)[name], abstract_state(run, layout.size)
     with traced_for(target.chip.platform):
-        found, _ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=training)
-        executable = found.compile()
-    memory, cost = executable.memory_analysis(), executable.cost_analysis()
+        found, _ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=name == "train")
+    return found
+
+
+def compiled(program: Any) -> Compiled:
+    """What XLA says of a program that `lowered_for` gave."""
+    begun = time.perf_counter()
+    executable = program.compile()
+    memory = executable.memory_analysis()
     calls = re.findall(r'custom_call_target="([^"]+)"', executable.as_text() or "")
     arguments, temporaries = int(memory.argument_size_in_bytes), int(memory.temp_size_in_bytes)
     return Compiled(
@@ -106,7 +113,6 @@ def compiled(run: Run, target: Target, name: str) -> Compiled:
         arguments,
         temporaries,
         arguments + temporaries + int(memory.output_size_in_bytes) - int(memory.alias_size_in_bytes),
-        float((cost or {}).get("flops", 0.0)),
         {call: calls.count(call) for call in sorted(set(calls))},
     )
 

@@ -12,6 +12,8 @@ from posenc_jax.runs.checkpoint import KEPT
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
+from posenc_jax.training.attending import choices
+from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
@@ -31,6 +33,7 @@ class Plan:
     Attributes:
       layout: its groups. parameters, encoding_parameters: of one replica.
       step: one training step of one replica. work: phase -> that of one replica in the whole run.
+      attention: the ways in which it is computed in training, each with its reason.
       memory: of one device (on CPU of the machine), by the formula of `memory_of`.
       checkpoint: bytes of one checkpoint of a group. checkpoints: bytes of all that stay on disk.
       utilisation: the part of the peak that hours are told by.
@@ -44,6 +47,7 @@ class Plan:
     encoding_parameters: int
     step: Work
     work: dict[str, Work]
+    attention: tuple[str, ...]
     memory: Memory
     checkpoint: int
     checkpoints: int
@@ -94,6 +98,8 @@ def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
     saved = -(-training.steps // training.checkpoint_every) if training.checkpoint_every else 1
     parameters, encoding = parameters_of(run), encoding_parameters_of(run)
     checkpoint = 3 * 4 * parameters * layout.size
+    rows = training.batch_size // training.microbatches // run.execution.data
+    ways = choices(run, training_batch(run, rows), devices.backend)
     on_cpu, memory = devices.on_cpu, devices.memory
     return Plan(
         run,
@@ -108,6 +114,7 @@ def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
             "evaluate": sum((of_length(run, length, at_once) for length in lengths), Work()),
             "decode": sum((of_decoding(run, length) for length in lengths), Work()),
         },
+        tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack)),
         memory_in_group(run, layout.size, devices),
         checkpoint,
         layout.groups * min(saved, KEPT) * checkpoint,
@@ -126,6 +133,7 @@ def in_record(plan: Plan) -> dict[str, Any]:
         "operations_per_step": plan.step.operations,
         "places_per_step": plan.step.places,
         "operations": plan.operations,
+        "attention": list(plan.attention),
         "memory_bytes": plan.memory.peak,
         "seconds": {phase: plan.seconds(phase) for phase in PHASES},
     }

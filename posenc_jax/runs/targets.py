@@ -62,7 +62,7 @@ class Target:
     @property
     def devices(self) -> Devices:
         """As replicas are laid on them."""
-        return Devices(self.count, self.chip.platform == "cpu", self.chip.memory)
+        return Devices(self.count, {"cuda": "gpu"}.get(self.chip.platform, self.chip.platform), self.chip.memory)
 
 
 @functools.cache

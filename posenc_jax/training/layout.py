@@ -5,6 +5,7 @@ only described.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from posenc_jax.config import Execution, Run
 from posenc_jax.training.memory import Memory, memory_of
@@ -15,13 +16,18 @@ class Devices:
     """What a run is computed on.
 
     Attributes:
-      count: devices of one kind. on_cpu: whether they are cores of one machine, which share its memory.
+      count: devices of one kind. backend: "cpu" (cores of one machine, which share its memory), "gpu" or "tpu".
       memory: bytes of each, or of all cores together; None where nobody tells.
     """
 
     count: int
-    on_cpu: bool
+    backend: str
     memory: int | None = None
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether they share the memory of the host."""
+        return self.backend == "cpu"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,8 +123,10 @@ def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[in
 def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
     """What a group of ``size`` replicas takes of one memory."""
     held, at_once = in_one_memory(run.execution, size, devices)
-    split = {} if devices.on_cpu else {"data": run.execution.data, "model": run.execution.model}
-    return memory_of(run, held, at_once, **split)
+    split: dict[str, Any] = {}
+    if not devices.on_cpu:
+        split = {"data": run.execution.data, "model": run.execution.model}
+    return memory_of(run, held, at_once, backend=devices.backend, **split)
 
 
 def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:
@@ -129,9 +137,10 @@ def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:
     mode = mode_on(execution, on_cpu=devices.on_cpu)
     if execution.group_size or mode != "vmap" or devices.on_cpu or devices.memory is None:
         return laid_out(execution, replicas, devices)
+    split: dict[str, Any] = {"data": execution.data, "model": execution.model, "backend": devices.backend}
     limit, fitting, above = devices.memory, 1, replicas + 1
     while above - fitting > 1:
         middle = (fitting + above) // 2
-        needed = memory_of(run, middle, middle, data=execution.data, model=execution.model).peak
+        needed = memory_of(run, middle, middle, **split).peak
         fitting, above = (middle, above) if needed <= limit else (fitting, middle)
     return laid_out(execution, replicas, devices, fitting)

@@ -7,7 +7,8 @@ numbers of four bytes::
     held          3 P of each replica: parameters, and both moments of the optimizer
     gradients     4 P: gradients, their vector, the direction and the new parameters
     activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
-    attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array
+    attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
+                  attention is computed without such arrays
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
     evaluation    the largest of 2 N M + 2.5 N F, 4 N C, 4 N M + H Q K (and one more for each such hook): one layer
@@ -36,6 +37,7 @@ from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.sizes import hidden_width, key_width, num_parameters
+from posenc_jax.training.attending import choices
 from posenc_jax.training.batches import Batch, batch_of_length, decoder_width, training_batch
 from posenc_jax.training.generation import CHUNK, new_tokens
 from posenc_jax.training.step import buckets
@@ -96,12 +98,13 @@ class Memory:
         return max(dataclasses.asdict(self).items(), key=lambda part: part[1])
 
 
-def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 1) -> Memory:
+def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 1, backend: str = "cpu") -> Memory:
     """What a run takes of one memory.
 
     Args:
       held: replicas of a group in it. at_once: those of them that are computed at the same time.
       data, model: devices with a memory of their own that share a batch, and a layer's matrices.
+      backend: "cpu", "gpu" or "tpu", by which it is chosen how attention is computed.
     """
     parameters, training = parameters_of(run), run.training
     rows = -(-training.batch_size // (training.microbatches * data))
@@ -114,7 +117,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
         activations=_BYTES * at_once * _activations(run, batch),
-        attention=_BYTES * at_once * _attention(run, batch),
+        attention=_BYTES * at_once * _attention(run, batch, backend),
         logits=_BYTES * at_once * 4 * batch.targets * run.task.num_classes,
         positions=_BYTES * at_once * _drawn(run, rows),
         evaluation=_BYTES * at_once * _evaluation(run, at_once),
@@ -153,10 +156,11 @@ def _activations(run: Run, batch: Batch) -> int:
     return model.num_layers * layer + 2 * batch.tokens * model.d_model
 
 
-def _attention(run: Run, batch: Batch) -> int:
+def _attention(run: Run, batch: Batch, backend: str) -> int:
     total = 0
-    for stack in STACKS[run.task.model_kind]:
-        arrays = sum(3 + more for more in _more_arrays(run, stack))
+    for stack, found in choices(run, batch, backend).items():
+        more = _more_arrays(run, stack)
+        arrays = sum(3 + own for own, choice in zip(more, found, strict=True) if choice.path == "dense")
         total += arrays * run.model.num_heads * batch.attended[stack]
     return total
 

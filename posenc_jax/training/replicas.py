@@ -18,7 +18,7 @@ from posenc_jax.training.sharding import state_shardings
 
 def devices_here(memory: int | None = None) -> Devices:
     """The devices of this process, each with ``memory`` bytes."""
-    return Devices(len(jax.devices()), jax.default_backend() == "cpu", memory)
+    return Devices(len(jax.devices()), jax.default_backend(), memory)
 
 
 def mode_of(execution: Execution) -> str:

@@ -74,7 +74,7 @@ def run(encodings, params, *, order, queries, known, dtype):
     @jax.jit
     def program(params, x, *qkv):
         terms = token_terms(encodings, params, x, part(order))
-        return attend(*qkv, encodings, params, geometry, terms, implementation="reference")
+        return attend(*qkv, encodings, params, geometry, terms)
 
     return program(params, x[:, order], q[:, :, queries], k[:, :, order], v[:, :, order])
 

@@ -1,5 +1,4 @@
 import dataclasses
-import functools
 import re
 
 import jax
@@ -132,42 +131,7 @@ def test_several_encodings_add_up_and_act_at_their_hooks(random):
     assert position_bias((RoPE(), Content()), ({}, {}), geometry) is None
 
 
-@pytest.mark.parametrize(
-    ("slot", "causal", "packed"),
-    [
-        ((), False, False),
-        ((), True, False),
-        ((Table(),), False, True),
-        ((RoPE(),), True, True),
-        ((RoPE(), Table()), False, False),
-        ((RoPE(), Table()), True, True),
-    ],
-)
-def test_fused_agrees_with_the_reference_with_gradients(random, slot, causal, packed):
-    q, k, v = (x.astype(np.float32) for x in inputs(random))
-    table = {"t": random.normal(size=(21, 4)).astype(np.float32)}
-    params = tuple(table if isinstance(e, Table) else {} for e in slot)
-    geometry = geometry_of(causal, packed)
-    # Rows that see no key are padding: what they hold is nobody's business.
-    real = 1.0 if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(np.float32)
-    cotangent = real * random.normal(size=q.shape).astype(np.float32)
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def value_and_gradient(implementation, q, k, v, params):
-        def loss(q, k, v, params):
-            out = attend(q, k, v, slot, params, geometry, implementation=implementation)
-            return (out * cotangent).sum(), out * real
-
-        return jax.value_and_grad(loss, argnums=(0, 1, 2, 3), has_aux=True)(q, k, v, params)
-
-    ((_, want), want_gradient) = value_and_gradient("reference", q, k, v, params)
-    ((_, got), got_gradient) = value_and_gradient("fused", q, k, v, params)
-    np.testing.assert_allclose(got, want, atol=2e-6)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-5), got_gradient, want_gradient)
-
-
-@pytest.mark.parametrize("implementation", ["reference", "fused"])
-def test_bfloat16_keeps_its_dtype_and_a_float32_bias(implementation):
+def test_bfloat16_keeps_its_dtype_and_a_float32_bias():
     # Biases of -500 and -500.5, as of distances 1000 and 1001 at slope 1/2, are equal in bfloat16.
     @dataclasses.dataclass(frozen=True)
     class Far(PositionalEncoding):
@@ -180,7 +144,7 @@ def test_bfloat16_keeps_its_dtype_and_a_float32_bias(implementation):
     geometry = Geometry.between(
         Sequence(np.array([[1001]]), np.array([2])), Sequence.of_length(2), num_heads=1, causal=False
     )
-    out = attend(zeros, jnp.zeros_like(v), v, (Far(),), ({},), geometry, implementation=implementation)
+    out = attend(zeros, jnp.zeros_like(v), v, (Far(),), ({},), geometry)
     assert out.dtype == jnp.bfloat16
     want = np.exp([0, -0.5]) / np.exp([0, -0.5]).sum()
     np.testing.assert_allclose(out[0, 0, 0, :2].astype(np.float32), want, atol=4e-3)
@@ -197,10 +161,6 @@ def test_errors(random):
         attend(q, k, v, (RoPE(),), ({},), (geometry, geometry))
     with pytest.raises(ValueError, match=r"without encodings pass one Geometry, which holds the mask"):
         attend(q, k, v, (), (), ())
-    with pytest.raises(ValueError, match=r"no logits or weights for content_bias, value_term: use implementation='ref"):
-        attend(q, k, v, (Content(),), ({},), geometry, implementation="fused")
-    with pytest.raises(ValueError, match=r"no logits or weights for return_weights"):
-        attend(q, k, v, (), (), geometry, implementation="fused", return_weights=True)
 
 
 def test_a_layout_with_heads_behind_the_sequence_is_refused(random):

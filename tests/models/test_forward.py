@@ -1,15 +1,17 @@
 """Forward passes against a plain NumPy one, and what must not change them: padding, packing, how heads are stored."""
 
+import dataclasses
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 from small_models import LayerBias, LengthBias, OnlySelf, Relations, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE
-from posenc_jax.models import Slots, Streams
+from posenc_jax.models import Slots, Streams, Transformer
 from posenc_jax.models.layer_encodings import layer_encodings, sequence_of
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -222,9 +224,11 @@ def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
     sequence = sequence_of(random_tokens(1, 4))
     shared, own = {"slope": np.ones(4)}, tuple({"slope": np.full(4, float(layer))} for layer in range(3))
 
-    def layers(slot, params, key=None):
+    config = Transformer(num_layers=3)
+
+    def layers(slot, params, key=None, config=config):
         return layer_encodings(
-            slot, params, sequence, sequence, num_layers=3, num_heads=4, causal=True, key=key, train=True
+            slot, params, sequence, sequence, config=config, dtype=jnp.float32, causal=True, key=key, train=True
         )
 
     pattern = layers(((LengthBias(),), ()), (shared,))
@@ -238,6 +242,8 @@ def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
     positions = [np.asarray(layer.geometry[1].q_positions) for layer in redrawn]
     assert not np.array_equal(positions[0], positions[1])
     assert all(layer.shared_bias is None for layer in redrawn)
+    in_blocks = layers((LengthBias(),), (shared,), config=dataclasses.replace(config, attention="blockwise"))
+    assert all((layer.path, layer.shared_bias) == ("blockwise", None) for layer in in_blocks)
 
 
 def test_dropout_and_positions_draw_apart_from_each_other_and_by_stack():

@@ -109,7 +109,7 @@ def test_a_group_that_was_moved_away_is_trained_anew(tmp_path):
     ],
 )
 def test_groups_end_soonest_with_the_fewest_spares(devices, execution, asked, size, used):
-    there = Devices(devices, on_cpu=execution.mode == "devices")
+    there = Devices(devices, "cpu" if execution.mode == "devices" else "gpu")
     found = laid_out(execution, asked, there)
     assert (found.size, found.rows) == (size, used) == (size, rows_of(execution, size, there))
     assert found.groups * found.size - asked == found.spares < max(found.rows, 2)
@@ -122,7 +122,7 @@ def test_an_accelerator_holds_as_many_as_its_memory_does():
 
     def sizes(memory, count=4, **execution):
         run = dataclasses.replace(many, execution=Execution("vmap", **execution))
-        found = layout_of(run, 40, Devices(count, on_cpu=False, memory=memory))
+        found = layout_of(run, 40, Devices(count, "gpu", memory))
         return found.size, found.groups, found.on_each
 
     assert sizes(None) == sizes(100 * one) == (40, 1, 10)

@@ -15,6 +15,7 @@ from test_configs import CONFIGS
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import Copying
+from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import targets
 from posenc_jax.runs.errors import RefusedError
@@ -54,13 +55,17 @@ def test_every_config_is_planned_in_seconds_and_fits_its_machine(path):
 
 def test_what_does_not_fit_is_said_with_the_field_that_makes_it_fit():
     config = load_config("experiments/translation/full.py", Ablation, "plan")
-    found = {run.label: plan_of(run, target("v5e")).shortage for run in config.runs}
-    (line,) = filter(None, found.values())
-    assert line.startswith("training.batch_size = 128 is too large: help en-de shaw takes about ")
-    assert line.endswith("and its accelerator has 17.2 GB; lower it to 125 or less")
-    (shaw,) = (run for run in config.runs if found[run.label])
-    smaller = dataclasses.replace(shaw, training=dataclasses.replace(shaw.training, batch_size=125, microbatches=1))
-    assert plan_of(smaller, target("v5e")).shortage is None
+    (shaw,) = (run for run in config.runs if run.label == "shaw")
+
+    def batches(rows):
+        return dataclasses.replace(shaw, training=dataclasses.replace(shaw.training, batch_size=rows, microbatches=1))
+
+    line = plan_of(batches(1024), target("v5e")).shortage
+    assert line.startswith("training.batch_size = 1024 is too large: help en-de shaw takes about ")
+    assert "and its accelerator has 17.2 GB; lower it to " in line
+    largest = int(line.removesuffix(" or less").rpartition(" ")[2])
+    assert 16 < largest < 512
+    assert plan_of(batches(largest), target("v5e")).shortage is None
 
 
 def test_hours_are_rounds_of_a_row_of_devices():
@@ -73,6 +78,21 @@ def test_hours_are_rounds_of_a_row_of_devices():
     together = dataclasses.replace(RUN, execution=Execution(data=2))
     assert plan_of(together, target("h100:4"), 0.5).seconds("train") == pytest.approx(3 * work / (0.5 * 67e12 * 2))
     assert plan.hours == pytest.approx(sum(plan.seconds(phase) for phase in PHASES) / 3600)
+
+
+def test_the_way_of_attention_is_named_and_its_memory_counted():
+    """In bfloat16 cuDNN on a GPU and the kernel on a TPU; of what acts on weights, and on a CPU, arrays."""
+    long = dataclasses.replace(RUN, task=Copying(max_length=511), evaluation=Evaluation(lengths=(511,), num_examples=8))
+    long = dataclasses.replace(long, model=dataclasses.replace(RUN.model, dtype="bfloat16"), posenc=parse("rope"))
+    cope = dataclasses.replace(long, posenc=parse("cope"), label="")
+    assert plan_of(long, target("h100")).attention == ("cudnn: fused; no bias",)
+    assert plan_of(long, target("v5e")).attention == ("kernel: fused; no bias",)
+    (way,) = plan_of(cope, target("h100")).attention
+    assert way.startswith(("dense: ", "blockwise: "))
+    assert plan_of(long, target_here()).attention == ("dense: the fastest on a CPU",)
+    assert plan_of(long, target("h100")).memory.attention == 0 < plan_of(long, target_here()).memory.attention
+    asked = dataclasses.replace(long, model=dataclasses.replace(long.model, attention="dense"))
+    assert plan_of(asked, target("h100")).attention == ("dense: asked for",)
 
 
 def test_phases_are_counted_as_they_are_run():

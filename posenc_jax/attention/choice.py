@@ -1,0 +1,249 @@
+"""Which way to compute a call of attention: a pure function of encodings, dtype, backend and sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.attention.cudnn import LARGEST_HEAD
+from posenc_jax.attention.factors import extra_dimensions
+from posenc_jax.attention.kernel import fits
+from posenc_jax.encodings.attention import UNFUSABLE, Prepared
+from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.slots import Slot, is_pattern
+
+Path = Literal["dense", "blockwise", "cudnn", "kernel"]
+Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
+
+# More logits than this (256 MiB in float32) are not held as one array where nobody asks for it.
+MANY = 2**26
+# Fewer queries than this are not worth a fused kernel.
+FEW = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """What the choice depends on, beside the encodings: one call of attention, told from shapes alone.
+
+    Attributes:
+      queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. backend: "cpu", "gpu" or "tpu".
+      causal, window: as in `Geometry`. segments: whether there are segment ids.
+      contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
+      ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
+      first: the place of query 0 minus that of key 0. return_weights: the weights are wanted.
+    """
+
+    batch: int
+    num_heads: int
+    num_kv_heads: int
+    queries: int
+    keys: int
+    head_dim: int
+    dtype: Any = jnp.float32
+    backend: str = "cpu"
+    causal: bool = False
+    window: int | None = None
+    segments: bool = False
+    contiguous: bool = True
+    ordered: bool = True
+    first: int = 0
+    return_weights: bool = False
+
+    @classmethod
+    def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
+        """That of prepared arguments, on `backend`."""
+        batch, num_heads, queries, head_dim = call.q.shape
+        return cls(
+            batch=batch,
+            num_heads=num_heads,
+            num_kv_heads=call.k.shape[1],
+            queries=queries,
+            keys=call.k.shape[2],
+            head_dim=head_dim,
+            dtype=jnp.result_type(call.q, call.k),
+            return_weights=return_weights,
+            **facts(call.geometry),
+        )
+
+    @property
+    def logits(self) -> int:
+        """How many there are."""
+        return self.batch * self.num_heads * self.queries * self.keys
+
+
+def backend() -> str:
+    """The platform, "cpu", "gpu" or "tpu", of the mesh in use, else JAX's default. So a program can be compiled for a
+    device that is not there: under ``jax.sharding.use_abstract_mesh`` with a mesh of it.
+    """
+    device = jax.sharding.get_abstract_mesh().abstract_device
+    return jax.default_backend() if device is None else device.platform
+
+
+def facts(geometry: Geometry) -> dict[str, Any]:
+    """Those fields of a `Call` that its geometry and `backend` decide."""
+    sides = geometry.q_positions, geometry.k_positions
+    ordered = _grows_by_one(geometry.q_places) and _grows_by_one(geometry.k_places)
+    return {
+        "backend": backend(),
+        "causal": geometry.causal,
+        "window": geometry.window,
+        "segments": geometry.k_segments is not None,
+        "contiguous": geometry.contiguous and all(len(p) == 1 and len(p.shape) == 2 for p in sides),
+        "ordered": ordered,
+        "first": int(geometry.q_places[0, 0] - geometry.k_places[0, 0]) if ordered else 0,
+    }
+
+
+def _grows_by_one(places: Any) -> bool:
+    return isinstance(places, np.ndarray) and len(places) == 1 and bool((np.diff(places) == 1).all())
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A way to compute attention, and why: ``print(choice)`` gives both.
+
+    Attributes:
+      path: "dense", the reference: logits and weights as arrays, O(T^2) memory. "blockwise": some queries at a time,
+        every hook, O(T) memory, the logits computed once more for the gradient. "cudnn": cuDNN's fused attention.
+        "kernel": the fused kernel of `posenc_jax.attention.kernel`. Both keep O(T) memory.
+      reason: in words.
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked = "auto") -> Choice:
+    """The way to compute one layer's attention; ``asked`` names one instead of "auto".
+
+    On a CPU that is the reference. Elsewhere cuDNN where it serves the call, then the kernel, and of the other calls
+    those with many logits in blocks. Asked for on a CPU, the kernel is interpreted, which is for tests.
+
+    Raises:
+      ValueError: if a way is asked for that cannot serve this call, with the reason.
+    """
+    if call.return_weights:
+        if asked not in ("auto", "dense"):
+            raise ValueError(f"attention = {asked!r} keeps no weights to return: use 'dense'")
+        return Choice("dense", "the weights are wanted as an array")
+    obstacles = {"cudnn": _against_cudnn, "kernel": _against_kernel}
+    if asked != "auto":
+        for why in obstacles[asked](encodings, call) if asked in obstacles else ():
+            raise ValueError(f"attention = {asked!r} cannot serve this call: {why}; 'blockwise' serves every call")
+        return Choice(asked, "asked for")
+    if call.backend == "cpu":
+        return Choice("dense", "the fastest on a CPU")
+    whys = [next(against(encodings, call), None) for against in obstacles.values()]
+    if call.queries >= FEW:
+        if whys[0] is None:
+            return Choice("cudnn", "fused; " + _served(encodings, call, table=False))
+        if whys[1] is None:
+            return Choice("kernel", "fused; " + _served(encodings, call, table=True))
+    size = f"{call.logits * jnp.dtype(at_least_float32(call.dtype)).itemsize / 2**20:.0f} MiB of logits"
+    why = f", since {whys[1]}" if call.queries >= FEW else ""
+    return Choice("dense", f"only {size}{why}") if call.logits <= MANY else Choice("blockwise", size + why)
+
+
+def fused_paths(slot: Slot) -> tuple[Path, ...]:
+    """Which of the fused ways serve every layer of a slot in causal self-attention of whole sequences, one a row, in
+    bfloat16 at head dimension 64. "dense" and "blockwise" serve every call.
+    """
+    call = Call(1, 8, 8, 1024, 1024, 64, dtype=jnp.bfloat16, backend="gpu", causal=True)
+    layers: Any = slot if is_pattern(slot) else (slot,)
+    ways: dict[Path, Any] = {"cudnn": _against_cudnn, "kernel": _against_kernel}
+    return tuple(
+        path for path, against in ways.items() if not any(why for layer in layers for why in against(layer, call))
+    )
+
+
+def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
+    """Which elements have a bias that a table of distances can hold in this call."""
+    contiguous, found = call.contiguous, []
+    for number, e in enumerate(encodings):
+        if e.acts_on & {"bias", *UNFUSABLE} == {"bias"} and e.bias_of_distance and contiguous:
+            found.append(number)
+        contiguous = contiguous and "map_positions" not in e.acts_on
+    return tuple(found)
+
+
+def in_factors(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
+    """Which elements add something that factors can hold in this call (see `PositionalEncoding.factors`)."""
+    contiguous, found = call.contiguous, []
+    for number, e in enumerate(encodings):
+        added = e.acts_on & {"bias", *UNFUSABLE}
+        in_order = call.causal and (contiguous or e.position_axes == "any")
+        if added and added <= {"bias", "content_bias"} and e.num_factors and in_order:
+            found.append(number)
+        contiguous = contiguous and "map_positions" not in e.acts_on
+    return tuple(found)
+
+
+def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: bool) -> str:
+    """What becomes of the encodings' biases, in words."""
+    of_table = in_table(encodings, call) if table else ()
+    words = [f"{encodings[e].name} in a table of distances" for e in of_table]
+    words += [f"{encodings[e].name} in further dimensions" for e in in_factors(encodings, call) if e not in of_table]
+    return ", ".join(words) or "no bias"
+
+
+def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...], *, table: bool) -> Iterator[str]:
+    for number, e in enumerate(encodings):
+        added = e.acts_on & {"bias", *UNFUSABLE}
+        if not added or number in served:
+            continue
+        if added == {"bias"} and (e.num_factors or (table and e.bias_of_distance)):
+            yield f"the bias of {e.name} needs plain positions that grow by one, the same in all rows"
+        elif added == {"bias"}:
+            yield f"the bias of {e.name} is " + ("no function of the distance alone" if table else "not separable")
+        else:
+            yield f"{e.name} acts on logits or weights ({', '.join(sorted(added))})"
+
+
+def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
+    """Of queries and keys, encoded and with factors."""
+    dims = functools.reduce(lambda dims, e: e.encoded_dim(dims), encodings, call.head_dim)
+    return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
+
+
+def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
+    """Why cuDNN cannot serve the call, if it cannot."""
+    factored = in_factors(encodings, call)
+    dims = _dimensions(encodings, call, factored)
+    if call.backend != "gpu":
+        yield f"it runs on NVIDIA's GPUs, not on a {call.backend}"
+    if call.dtype not in (jnp.bfloat16, jnp.float16):
+        yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
+    yield from _unserved(encodings, factored, table=False)
+    if call.segments:
+        yield "segments would be a mask over all pairs"
+    if (call.causal or call.window) and (not call.ordered or call.first or call.queries != call.keys):
+        yield "its masks are for queries and keys of the same places"
+    if call.window and not call.causal:
+        yield "its windows look into the past only"
+    if dims > LARGEST_HEAD:
+        yield f"queries and keys of {dims} dimensions are more than its {LARGEST_HEAD}"
+
+
+def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
+    """Why the kernel cannot serve the call, if it cannot."""
+    of_table = in_table(encodings, call)
+    factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
+    dims = _dimensions(encodings, call, factored)
+    if call.dtype not in (jnp.float32, jnp.bfloat16):
+        yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
+    yield from _unserved(encodings, (*of_table, *factored), table=True)
+    if not call.ordered:
+        yield "the kernel needs places that are known when the program is built, as without a cache"
+    if dims > 256:
+        yield f"queries and keys of {dims} dimensions are more than the kernel's 256"
+    elif call.backend == "tpu" and not fits("tpu", call.queries, call.keys, dims, call.dtype):
+        yield f"{max(call.queries, call.keys)} tokens are more than the kernel holds on a TPU"

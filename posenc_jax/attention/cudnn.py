@@ -1,0 +1,35 @@
+"""cuDNN's fused attention, as JAX offers it: float16 and bfloat16 on NVIDIA's GPUs, and no array over pairs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.attention import Prepared
+from posenc_jax.encodings.base import Array
+
+LARGEST_HEAD = 128  # dimensions, on every GPU that has it; a multiple of 8
+
+
+def cudnn(call: Prepared) -> Array:
+    """``[B, H, Q, D]`` of a call without segments, biases and other hooks than those on queries and keys.
+
+    The mask is told in words: causal, and a window into the past. Fewer dimensions than a multiple of 8, or of values
+    than of keys, are filled up with zeros.
+    """
+    geometry, of_values = call.geometry, call.v.shape[3]
+    dims = -(-max(call.q_encoded.shape[3], of_values) // 8) * 8
+
+    def pad(x: Array) -> Array:
+        return jnp.swapaxes(jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, dims - x.shape[3]))), 1, 2)
+
+    out = jax.nn.dot_product_attention(
+        pad(call.q_encoded),
+        pad(call.k_encoded),
+        pad(call.v),
+        scale=call.scale,
+        is_causal=geometry.causal,
+        local_window_size=None if geometry.window is None else (geometry.window - 1, 0),
+        implementation="cudnn",
+    )
+    return jnp.swapaxes(out, 1, 2)[..., :of_values]

@@ -1,0 +1,72 @@
+"""The table kernel on a call of attention: the biases of a slot as one table of distances."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.attention.kernel import Backend
+from posenc_jax.attention.kernel_call import attention_by_distance
+from posenc_jax.encodings.attention import Prepared
+from posenc_jax.encodings.base import Array
+
+
+def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
+    """``[H, Q + K - 1]``: what the biases of the numbered ``elements`` add where key minus query is the first, the
+    second, ... of the distances that occur; None for no elements.
+
+    Asked of one query, at position 0, and a key at every distance, so an encoding needs nothing but its `bias`.
+    """
+    total = None
+    for e in elements:
+        geometry = call.geometries[e]
+        queries, keys = geometry.q_positions, geometry.k_positions
+        steps = np.arange(queries.shape[1] + keys.shape[1] - 1, dtype=np.int32)[None]
+        distances = keys[:, :1] - queries[:, -1:] + steps
+        nowhere = np.zeros((1, 1), np.int32)
+        one = dataclasses.replace(
+            geometry,
+            q_positions=nowhere,
+            k_positions=distances,
+            q_places=nowhere,
+            k_places=nowhere,
+            q_segments=None,
+            k_segments=None,
+            q_types=None,
+            k_types=None,
+            q_length=np.zeros((1,), np.int32),
+            k_length=np.zeros((1,), np.int32),
+            contiguous=True,
+            window=None,
+        )
+        term = call.encodings[e].bias(call.params[e], one)
+        assert term is not None
+        total = term if total is None else total + term
+    return None if total is None else total[0, :, 0]
+
+
+def by_distance(call: Prepared, elements: tuple[int, ...], backend: Backend, *, interpret: bool = False) -> Array:
+    """``[B, H, Q, D]`` of a call whose logits are scaled products and the biases of the numbered ``elements``."""
+    geometry = call.geometry
+    segments = None
+    if geometry.k_segments is not None:
+        of_queries, of_keys = geometry.q_segments, geometry.k_segments
+        if of_queries is None:  # then a query sees every key that is real
+            of_queries = np.ones(geometry.q_places.shape, np.int32)
+            of_keys = (jnp.asarray(of_keys) != 0).astype(np.int32)
+        segments = of_queries, of_keys
+    return attention_by_distance(
+        call.q_encoded,
+        call.k_encoded,
+        call.v,
+        distance_table(call, elements),
+        backend=backend,
+        scale=call.scale,
+        causal=geometry.causal,
+        window=geometry.window,
+        first=int(geometry.q_places[0, 0]) - int(geometry.k_places[0, 0]),
+        segments=segments,
+        interpret=interpret,
+    )

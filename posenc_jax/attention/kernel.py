@@ -1,0 +1,253 @@
+"""One fused kernel for every bias that is a function of the distance alone, in Pallas, forward and backward.
+
+    out_i = sum_j softmax_j(scale q_i . k_j + table[h, k - q]) v_j
+
+over the keys that the mask lets query i see. The logits exist one tile of `TILES` by `TILES` pairs at a time
+(FlashAttention: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691). What is new here is the bias and its
+gradient. Cut queries and keys into blocks of the same size: all tiles (i, j) with the same j - i, a *block diagonal*,
+then have the same distances in the same places, hence one and the same tile of biases. So
+
+- a table ``[H, Q + K - 1]`` is spread over one tile for every block diagonal before the kernel (`bias_tiles`), which
+  takes memory for ``2 TILES`` numbers a token and head;
+- the gradient of such a tile is the sum of the logits' gradients along its block diagonal (`add_along_diagonal`);
+- from tiles to table, and from there to the parameters of an encoding, JAX differentiates by itself.
+
+There is no addition whose order depends on time, so results repeat to the bit. The functions on values (`_visible`,
+`_logits`, ...) are the mathematics. Each kernel is a loop over tiles around them. What differs between GPU and TPU is
+in `TILES`, in the sum over a batch (`add_along_diagonal`) and in `posenc_jax.attention.kernel_call`, which cuts the
+arrays for the programs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+from posenc_jax.encodings.base import Array
+
+Backend = Literal["gpu", "tpu"]
+
+# Queries and keys of a tile, by backend and bytes of a number. A TPU's registers are 128 wide. On a GPU a thread has
+# 255 registers for its part of the tiles of a program, and full products of float32 need more of them.
+TILES: dict[tuple[Backend, int], int] = {("gpu", 2): 64, ("gpu", 4): 32, ("tpu", 2): 128, ("tpu", 4): 128}
+
+_NOTHING = -1e30  # the logit of what is not seen: finite, so that no difference of two is NaN
+_Refs = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What the program is compiled for.
+
+    Attributes:
+      tile: queries and keys of a block. queries, keys: blocks of each side. last_key: real keys.
+      first: the place of query 0 minus that of key 0.
+      nearest, farthest: of the places of a key and a query that sees it, the difference lies between these two; None:
+        no limit.
+      interpret: run by JAX operations instead of being compiled, on any backend.
+    """
+
+    backend: Backend
+    tile: int
+    scale: float
+    queries: int
+    keys: int
+    last_key: int
+    first: int
+    nearest: int | None
+    farthest: int | None
+    interpret: bool
+
+    def keys_of(self, i: Any) -> tuple[Any, Any]:
+        """The range of blocks of keys that queries of block i see."""
+        return self._range(i * self.tile + self.first, self.nearest, self.farthest, self.keys)
+
+    def queries_of(self, j: Any) -> tuple[Any, Any]:
+        """The range of blocks of queries that see keys of block j."""
+        nearest, farthest = (None if x is None else -x for x in (self.farthest, self.nearest))
+        return self._range(j * self.tile - self.first, nearest, farthest, self.queries)
+
+    def diagonal(self, n: Any) -> tuple[Any, Any]:
+        """The range of blocks of queries whose tile of block diagonal n exists."""
+        shift = n - (self.queries - 1)  # j - i
+        return jnp.maximum(0, -shift), jnp.minimum(self.queries, self.keys - shift)
+
+    def _range(self, start: Any, nearest: int | None, farthest: int | None, blocks: int) -> tuple[Any, Any]:
+        """The blocks that hold places from ``start + nearest`` to ``start + tile - 1 + farthest``."""
+        size = self.tile
+        low: Any = 0
+        high: Any = blocks
+        if nearest is not None:
+            low = jnp.minimum(jax.lax.div(jnp.maximum(start + nearest, 0), size), blocks)
+        if farthest is not None:
+            high = jnp.minimum(jax.lax.div(jnp.maximum(start + farthest + 2 * size - 1, 0), size), blocks)
+        return low, high
+
+
+# Bytes of a TPU's fast memory, of 128 MiB, that a program may take.
+VMEM = 112 * 2**20
+
+
+def tile_size(backend: Backend, dtype: Any) -> int:
+    """That of `TILES`."""
+    return TILES[backend, jnp.dtype(dtype).itemsize]
+
+
+def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any) -> bool:
+    """Whether a program of the kernel finds room. On a GPU always; on a TPU it holds one head of one row: at head
+    dimensions up to 128 about 16,000 tokens.
+    """
+    if backend == "gpu":
+        return True
+    size = tile_size(backend, dtype)
+    wide, item = -(-dims // 128) * 128, jnp.dtype(dtype).itemsize
+    tiles = (queries + keys) // size * size**2 * 4
+    of_keys = 2 * keys * wide * item
+    of_queries = 2 * queries * wide * item + 2 * queries * 128 * 4  # a column takes a register's width
+    return 2 * (tiles + max(of_keys, of_queries)) <= VMEM
+
+
+def _dot(a: Array, b: Array, contract: tuple[int, int]) -> Array:
+    """The matrix product over one axis of each, in float32; products of float32 are not rounded to less."""
+    precision = jax.lax.Precision.HIGHEST if a.dtype == jnp.float32 else None
+    dimensions = (((contract[0],), (contract[1],)), ((), ()))
+    return jax.lax.dot_general(a, b, dimensions, precision=precision, preferred_element_type=jnp.float32)
+
+
+def _visible(setting: Setting, i: Any, j: Any, q_segments: Array | None, k_segments: Array | None) -> Array:
+    """``[tile, tile]``: which queries of block i see which keys of block j, by place and segment (``[tile, 1]`` and
+    ``[1, tile]``).
+    """
+    size = setting.tile
+    query, key = (jax.lax.broadcasted_iota(jnp.int32, (size, size), axis) for axis in (0, 1))
+    key = key + j * size
+    ahead = key - (query + i * size + setting.first)
+    visible = key < setting.last_key
+    if setting.nearest is not None:
+        visible &= ahead >= setting.nearest
+    if setting.farthest is not None:
+        visible &= ahead <= setting.farthest
+    if q_segments is not None and k_segments is not None:
+        visible &= (q_segments == k_segments) & (k_segments != 0)
+    return visible
+
+
+def _logits(setting: Setting, q: Array, k: Array, bias: Array | None) -> Array:
+    """``[tile, tile]``."""
+    logits = setting.scale * _dot(q, k, (1, 1))
+    return logits if bias is None else logits + bias
+
+
+def _of_logits(p: Array, do: Array, v: Array, delta: Array) -> Array:
+    """The gradient of the logits: of a softmax with weights p, ``p (do . v - delta)``, delta being ``do . out``."""
+    return p * (_dot(do, v, (1, 1)) - delta)
+
+
+def _part(ref: Any, block: Any, size: int, axis: int = 0, row: tuple[Any, ...] = ()) -> Array:
+    """One block, along the axis, of what a program has of an array; ``row`` of the batch where it has several."""
+    where = pl.ds(pl.multiple_of(block * size, size), size)
+    return ref[(*row, where, slice(None))] if axis == 0 else ref[(*row, slice(None), where)]
+
+
+def _tile(setting: Setting, refs: _Refs, i: Any, j: Any, q: Array, k: Array, segments: Any) -> tuple[Array, Array]:
+    """Logits of tile (i, j), and which of them are seen; ``segments`` of its queries and keys, or None for both."""
+    bias = refs["tiles"][j - i + setting.queries - 1] if "tiles" in refs else None
+    return _logits(setting, q, k, bias), _visible(setting, i, j, *segments)
+
+
+def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
+    """One block of queries: ``out`` and the logarithm of the sum of exponentials, ``lse``."""
+    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    q, q_segments = refs["q"][...], refs["q_segments"][...] if packed else None
+
+    def step(j: Any, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        largest, total, sums = carry
+        segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
+        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments)
+        logits = jnp.where(visible, logits, _NOTHING)
+        new = jnp.maximum(largest, logits.max(axis=1, keepdims=True))
+        shrink, p = jnp.exp(largest - new), jnp.where(visible, jnp.exp(logits - new), 0)
+        v = _part(refs["v"], j, size)
+        total = total * shrink + p.sum(axis=1, keepdims=True)
+        return new, total, sums * shrink + _dot(p.astype(v.dtype), v, (1, 0))
+
+    column = jnp.zeros((size, 1), jnp.float32)
+    start = column + _NOTHING, column, jnp.zeros((size, out["out"].shape[-1]), jnp.float32)
+    largest, total, sums = jax.lax.fori_loop(*setting.keys_of(i), step, start)
+    total = jnp.maximum(total, 1e-30)  # a query that sees nothing: zeros
+    out["out"][...] = (sums / total).astype(out["out"].dtype)
+    out["lse"][...] = largest + jnp.log(total)
+
+
+def backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
+    """One block of queries: ``dq``."""
+    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    q, do, lse, delta = (refs[name][...] for name in ("q", "do", "lse", "delta"))
+    q_segments = refs["q_segments"][...] if packed else None
+
+    def step(j: Any, dq: Array) -> Array:
+        k, v = _part(refs["k"], j, size), _part(refs["v"], j, size)
+        segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
+        logits, visible = _tile(setting, refs, i, j, q, k, segments)
+        p = jnp.where(visible, jnp.exp(logits - lse), 0)
+        return dq + _dot(_of_logits(p, do, v, delta).astype(k.dtype), k, (1, 0))
+
+    dq = jax.lax.fori_loop(*setting.keys_of(i), step, jnp.zeros(q.shape, jnp.float32))
+    out["dq"][...] = (setting.scale * dq).astype(out["dq"].dtype)
+
+
+def backward_keys(setting: Setting, refs: _Refs, out: _Refs) -> None:
+    """One block of keys, for one query head: ``dk`` and ``dv``."""
+    j, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    k, v, k_segments = refs["k"][...], refs["v"][...], refs["k_segments"][...] if packed else None
+
+    def step(i: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        dk, dv = carry
+        q, do, lse, delta = (_part(refs[name], i, size) for name in ("q", "do", "lse", "delta"))
+        segments = _part(refs["q_segments"], i, size) if packed else None, k_segments
+        logits, visible = _tile(setting, refs, i, j, q, k, segments)
+        p = jnp.where(visible, jnp.exp(logits - lse), 0)
+        dv = dv + _dot(p.astype(do.dtype), do, (0, 0))
+        return dk + _dot(_of_logits(p, do, v, delta).astype(q.dtype), q, (0, 0)), dv
+
+    start = jnp.zeros(k.shape, jnp.float32), jnp.zeros(v.shape, jnp.float32)
+    dk, dv = jax.lax.fori_loop(*setting.queries_of(j), step, start)
+    out["dk"][...] = setting.scale * dk
+    out["dv"][...] = dv
+
+
+def add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
+    """One block diagonal of one head: the sum of the logits' gradients over its tiles and the rows of the batch.
+
+    The rows are a loop on a GPU, whose programs see all of them. On a TPU, where programs run one after the other, they
+    are the last axis of the grid, and each program adds one.
+    """
+    n, size, packed = pl.program_id(1), setting.tile, "q_segments" in refs
+
+    def of_row(row: Any, total: Array) -> Array:
+        part = functools.partial(_part, size=size, row=(row,))
+        bias = refs["tiles"][...]
+
+        def step(i: Any, total: Array) -> Array:
+            j = i + n - (setting.queries - 1)
+            q, do, lse, delta = (part(refs[name], i) for name in ("q", "do", "lse", "delta"))
+            k, v = part(refs["k"], j), part(refs["v"], j)
+            segments: tuple[Array | None, Array | None] = (None, None)
+            if packed:
+                segments = part(refs["q_segments"], i), part(refs["k_segments"], j, axis=1)
+            p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(_logits(setting, q, k, bias) - lse), 0)
+            return total + _of_logits(p, do, v, delta)
+
+        return jax.lax.fori_loop(*setting.diagonal(n), step, total)
+
+    nothing = jnp.zeros((size, size), jnp.float32)
+    if setting.backend == "tpu":
+        before = jnp.where(pl.program_id(2) == 0, nothing, out["tiles"][...])
+        out["tiles"][...] = of_row(0, before)
+    else:
+        out["tiles"][...] = jax.lax.fori_loop(0, refs["q"].shape[0], of_row, nothing)

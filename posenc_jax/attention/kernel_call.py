@@ -1,0 +1,207 @@
+"""The programs of `posenc_jax.attention.kernel` over whole arrays: forward, backward, and what calls them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas import triton as plgpu
+
+from posenc_jax.attention import kernel
+from posenc_jax.attention.kernel import Backend, Setting
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.shared.distances import toeplitz
+
+# Axes of the grid are (row, head, block), in the last kernel (head, diagonal) and on a TPU (head, diagonal, row).
+
+
+def _specs(setting: Setting, arrays: dict[str, Array], whole: frozenset[str]) -> dict[str, pl.BlockSpec]:
+    """Of every array ``[B, heads, S, D]`` or ``[B, heads, 1, S]`` one row and head, and of those that are not ``whole``
+    one block of the sequence.
+    """
+    heads = arrays["q"].shape[1]
+
+    def spec(name: str, array: Array) -> pl.BlockSpec:
+        if name == "tiles":
+            return pl.BlockSpec((None, *array.shape[1:]), lambda b, h, i: (h, 0, 0, 0))
+        one, share = (None, None), heads // array.shape[1]
+        if name in whole:
+            return pl.BlockSpec((*one, *array.shape[2:]), lambda b, h, i: (b, jax.lax.div(h, share), 0, 0))
+        if name == "k_segments":
+            return pl.BlockSpec((*one, 1, setting.tile), lambda b, h, i: (b, 0, 0, i))
+        return pl.BlockSpec((*one, setting.tile, array.shape[3]), lambda b, h, i: (b, jax.lax.div(h, share), i, 0))
+
+    return {name: spec(name, array) for name, array in arrays.items()}
+
+
+def _call(
+    setting: Setting, program: Any, grid: tuple[int, ...], arrays: dict[str, Array], specs: Any, out: dict[str, Any]
+) -> Any:
+    """``program`` over the grid; ``out`` has for each array its spec and its shape."""
+    if setting.backend == "gpu":
+        params: Any = plgpu.CompilerParams(num_warps=4, num_stages=2)
+    else:
+        params = pltpu.CompilerParams(vmem_limit_bytes=kernel.VMEM)
+    return pl.pallas_call(
+        functools.partial(program, setting),
+        grid=grid,
+        in_specs=[specs],
+        out_specs={name: spec for name, (spec, _) in out.items()},
+        out_shape={name: shape for name, (_, shape) in out.items()},
+        compiler_params=params,
+        interpret=setting.interpret,
+    )(arrays)
+
+
+def _inputs(q: Array, k: Array, v: Array, tiles: Array | None, segments: Any) -> dict[str, Array]:
+    arrays = {"q": q, "k": k, "v": v}
+    if tiles is not None:
+        arrays["tiles"] = tiles
+    if segments is not None:
+        arrays |= {"q_segments": segments[0], "k_segments": segments[1]}
+    return arrays
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _attention(setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any) -> Array:
+    return _attention_forward(setting, q, k, v, tiles, segments)[0]
+
+
+def _attention_forward(
+    setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any
+) -> tuple[Array, Any]:
+    rows, heads, queries, _ = q.shape
+    arrays = _inputs(q, k, v, tiles, segments)
+    specs = _specs(setting, arrays, frozenset({"k", "v", "k_segments"}))
+
+    def block(dims: int) -> pl.BlockSpec:
+        return pl.BlockSpec((None, None, setting.tile, dims), lambda b, h, i: (b, h, i, 0))
+
+    out = {
+        "out": (block(v.shape[3]), jax.ShapeDtypeStruct((rows, heads, queries, v.shape[3]), v.dtype)),
+        "lse": (block(1), jax.ShapeDtypeStruct((rows, heads, queries, 1), jnp.float32)),
+    }
+    found = _call(setting, kernel.forward, (rows, heads, setting.queries), arrays, specs, out)
+    return found["out"], (q, k, v, tiles, segments, found["out"], found["lse"])
+
+
+def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ...]:
+    q, k, v, tiles, segments, result, lse = kept
+    delta = (do.astype(jnp.float32) * result.astype(jnp.float32)).sum(axis=-1, keepdims=True)
+    arrays = _inputs(q, k, v, tiles, segments) | {"do": do, "lse": lse, "delta": delta}
+    rows, heads, _, dims = q.shape
+    keys, size = k.shape[2], setting.tile
+
+    def block(dims: int) -> pl.BlockSpec:
+        return pl.BlockSpec((None, None, size, dims), lambda b, h, i: (b, h, i, 0))
+
+    specs = _specs(setting, arrays, frozenset({"k", "v", "k_segments"}))
+    out = {"dq": (block(dims), jax.ShapeDtypeStruct(q.shape, q.dtype))}
+    dq = _call(setting, kernel.backward_queries, (rows, heads, setting.queries), arrays, specs, out)["dq"]
+
+    specs = _specs(setting, arrays, frozenset({"q", "do", "lse", "delta", "q_segments"}))
+    out = {
+        "dk": (block(dims), jax.ShapeDtypeStruct((rows, heads, keys, dims), jnp.float32)),
+        "dv": (block(v.shape[3]), jax.ShapeDtypeStruct((rows, heads, keys, v.shape[3]), jnp.float32)),
+    }
+    found = _call(setting, kernel.backward_keys, (rows, heads, setting.keys), arrays, specs, out)
+    dk, dv = (
+        found[name].reshape(rows, x.shape[1], -1, keys, x.shape[3]).sum(axis=2).astype(x.dtype)
+        for name, x in (("dk", k), ("dv", v))
+    )
+    if tiles is None:
+        return dq, dk, dv, None, None
+
+    at_once = 1 if setting.backend == "tpu" else rows
+    grid = (heads, tiles.shape[1]) + ((rows,) if setting.backend == "tpu" else ())
+
+    def of_diagonal(array: Array) -> pl.BlockSpec:
+        share = heads // array.shape[1]
+        return pl.BlockSpec((at_once, None, *array.shape[2:]), lambda h, n, b=0: (b, jax.lax.div(h, share), 0, 0))
+
+    specs = {name: of_diagonal(array) for name, array in arrays.items()}
+    specs["tiles"] = pl.BlockSpec((None, None, size, size), lambda h, n, b=0: (h, n, 0, 0))
+    out = {"tiles": (specs["tiles"], jax.ShapeDtypeStruct(tiles.shape, jnp.float32))}
+    return dq, dk, dv, _call(setting, kernel.add_along_diagonal, grid, arrays, specs, out)["tiles"], None
+
+
+_attention.defvjp(_attention_forward, _attention_backward)
+
+
+def bias_tiles(table: Array, size: int) -> Array:
+    """``[H, N, size, size]``, the tile of every block diagonal, from ``[H, (N + 1) size - 1]``: in tile n, row r and
+    column c there is the number at ``n size + c - r + size - 1``.
+
+    >>> bias_tiles(jnp.arange(7.0)[None], 2)[0, 1].tolist()
+    [[3.0, 4.0], [2.0, 3.0]]
+    """
+    pieces = jnp.pad(table, ((0, 0), (0, 1))).reshape(len(table), -1, size)
+    return toeplitz(jnp.concatenate([pieces[:, :-1], pieces[:, 1:, :-1]], axis=2), size, size)
+
+
+def attention_by_distance(
+    q: Array,
+    k: Array,
+    v: Array,
+    table: Array | None,
+    *,
+    backend: Backend,
+    scale: float,
+    causal: bool = False,
+    window: int | None = None,
+    first: int = 0,
+    segments: tuple[Array, Array] | None = None,
+    interpret: bool = False,
+) -> Array:
+    """``[B, H, Q, D]`` of ``q [B, H, Q, D]``, ``k``, ``v`` ``[B, Hkv, K, D]``, in the dtype of ``v``.
+
+    Args:
+      table: ``[H, Q + K - 1]`` in float32, or None: the bias of query i and key j is number ``j - i + Q - 1``.
+      first: the place of query 0 minus that of key 0; both sides go on by one. causal, window: as in `Geometry`.
+      segments: ids ``[#B, Q]`` and ``[#B, K]``; a query sees those of its own, and nobody sees 0.
+      interpret: run by JAX's operations on any backend, slowly: for tests.
+
+    A query that sees nothing gets zeros.
+    """
+    size = kernel.tile_size(backend, q.dtype)
+    rows, _, queries, dims = q.shape
+    keys = k.shape[2]
+    blocks = -(-queries // size), -(-keys // size)
+    # Blocks of a GPU's programs have powers of two as sizes, a TPU's registers are as wide as its tiles.
+    wide = max(16, 2 ** math.ceil(math.log2(max(dims, v.shape[3])))) if backend == "gpu" else None
+    near = None if window is None else window - 1
+    setting = Setting(
+        backend=backend,
+        tile=size,
+        scale=scale,
+        queries=blocks[0],
+        keys=blocks[1],
+        last_key=keys,
+        first=first,
+        nearest=None if near is None else -near,
+        farthest=0 if causal else near,
+        interpret=interpret,
+    )
+
+    def pad(x: Array, blocks: int) -> Array:
+        more = 0 if wide is None else wide - x.shape[3]
+        return jnp.pad(x, ((0, 0), (0, 0), (0, blocks * size - x.shape[2]), (0, more)))
+
+    def of_rows(ids: Array, blocks: int) -> Array:
+        ids = jnp.pad(jnp.asarray(ids, jnp.int32), ((0, 0), (0, blocks * size - ids.shape[1])))
+        return jnp.broadcast_to(ids, (rows, ids.shape[1]))
+
+    tiles = None
+    if table is not None:
+        more = blocks[0] * size - queries, blocks[1] * size - keys
+        tiles = bias_tiles(jnp.pad(table.astype(jnp.float32), ((0, 0), more)), size)
+    of_both = None
+    if segments is not None:
+        of_both = of_rows(segments[0], blocks[0])[:, None, :, None], of_rows(segments[1], blocks[1])[:, None, None]
+    out = _attention(setting, pad(q, blocks[0]), pad(k, blocks[1]), pad(v, blocks[1]), tiles, of_both)
+    return out[:, :, :queries, : v.shape[3]]

@@ -1,0 +1,53 @@
+"""`attend`, computed in whichever way serves the call."""
+
+from __future__ import annotations
+
+from posenc_jax.attention.blockwise import blockwise
+from posenc_jax.attention.choice import Asked, Call, Path, choose, in_factors, in_table
+from posenc_jax.attention.cudnn import cudnn
+from posenc_jax.attention.distance import by_distance
+from posenc_jax.attention.factors import with_factors
+from posenc_jax.encodings.attention import Prepared, dense, prepare
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+
+
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometry: Geometry | tuple[Geometry, ...],
+    terms: tuple[Terms, ...] | None = None,
+    *,
+    path: Asked = "auto",
+    return_weights: bool = False,
+    shared_bias: Array | None = None,
+) -> Array | tuple[Array, Array]:
+    """`posenc_jax.encodings.attend`, the reference, in the way that `choose` finds, or in the one that ``path`` names.
+
+    All agree in values and in all gradients, but for rounding, at every query that sees a key. ``shared_bias`` is used
+    where the logits are an array, and left alone elsewhere.
+
+    Raises:
+      ValueError: as the reference, and if ``path`` cannot serve the call.
+    """
+    call = prepare(q, k, v, encodings, params, geometry, terms)
+    facts = Call.of(call, return_weights=return_weights)
+    chosen = choose(encodings, facts, path).path
+    if chosen == "dense":
+        return dense(call, return_weights=return_weights, shared_bias=shared_bias)
+    return along(chosen, call, facts)
+
+
+def along(path: Path, call: Prepared, facts: Call) -> Array:
+    """``[B, H, Q, D]`` of a call that `choose` found ``path`` to serve."""
+    if path == "blockwise":
+        return blockwise(call)
+    of_table = in_table(call.encodings, facts) if path == "kernel" else ()
+    factored = tuple(e for e in in_factors(call.encodings, facts) if e not in of_table)
+    call = with_factors(call, factored) if factored else call
+    if path == "cudnn":
+        return cudnn(call)
+    interpret = facts.backend == "cpu"
+    return by_distance(call, of_table, "tpu" if facts.backend == "tpu" else "gpu", interpret=interpret)

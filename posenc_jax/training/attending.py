@@ -1,0 +1,38 @@
+"""How the attention of a run is computed in training, told from its config and the kind of device."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from posenc_jax.attention import Call, Choice, choose
+from posenc_jax.config import Run
+from posenc_jax.data.text.base import TextTask
+from posenc_jax.encodings.slots import for_layer
+from posenc_jax.models.config import STACKS
+from posenc_jax.training.batches import Batch
+
+
+def choices(run: Run, batch: Batch, backend: str) -> dict[str, tuple[Choice, ...]]:
+    """Stack -> what `posenc_jax.attention.choose` finds for every layer of it, on "cpu", "gpu" or "tpu"."""
+    return {stack: _of_stack(run, batch, backend, stack) for stack in STACKS[run.task.model_kind]}
+
+
+def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice, ...]:
+    model, kind = run.model, run.task.model_kind
+    packed = isinstance(run.task, TextTask) and run.task.batching == "packed"
+    decoder = batch.decoder_width or batch.width
+    call = Call(
+        batch=batch.rows,
+        num_heads=model.num_heads,
+        num_kv_heads=model.kv_heads,
+        queries=batch.width if stack == "encoder" else decoder,
+        keys=decoder if stack == "decoder" else batch.width,
+        head_dim=model.width_of_head,
+        dtype=jnp.dtype(model.dtype),
+        backend=backend,
+        causal=stack == "decoder",
+        segments=kind != "decoder_only" or packed,
+        contiguous=not packed,
+    )
+    slot = getattr(run.slots, stack)
+    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.num_layers))

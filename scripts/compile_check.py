@@ -1,0 +1,150 @@
+"""Compiles programs for accelerators that are not here, and fails where one does not compile, or where attention that
+is said to be fused is not.
+
+Every case has a process of its own and is kept as soon as it is compiled: the same command goes on where it stopped,
+and compiles again only what has changed (the program or a version). The page is scripts/compiling/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = ROOT / "scripts" / "compiling" / "compiled.json"
+PAGE = RECORD.with_name("README.md")
+DEFAULT = ("v5e:2x2", "h100")
+PACKAGES = {"cuda": ("jax_cuda12_plugin", "cuda12"), "tpu": ("libtpu", "tpu")}
+
+
+def main(arguments: list[str]) -> int:
+    """Compiles what is asked for and returns the exit code."""
+    from compiling.cases import CASES
+    from compiling.table import page
+
+    parser = argparse.ArgumentParser(prog="scripts/compile_check", description=__doc__)
+    parser.add_argument(
+        "--target", action="append", help="such as h100, v5e:2x2, v6e:4x4; again for more (default: both first)"
+    )
+    parser.add_argument("--only", action="append", choices=[*CASES, []], metavar="CASE", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--one", nargs=2, metavar=("TARGET", "CASE"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one:
+        return compile_one(*options.one)
+    from posenc_jax.runs.errors import RefusedError
+    from posenc_jax.runs.targets import target
+
+    try:
+        targets = [target(name) for name in options.target or DEFAULT]
+    except RefusedError as error:
+        parser.error(str(error))
+    failed = 0
+    for found in targets:
+        make_ready(found.chip.platform)
+        for case in options.only or CASES:
+            failed += not keep(found.name, case)
+    PAGE.write_text(page(json.loads(RECORD.read_text())))
+    return 1 if failed else 0
+
+
+def make_ready(platform: str) -> None:
+    """Installs XLA's compiler for a platform into this environment, unless it is there."""
+    module, extra = PACKAGES[platform]
+    if importlib.util.find_spec(module) is None:
+        version = importlib.metadata.version("jax")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"jax[{extra}]=={version}"], check=True)
+
+
+def keep(target: str, case: str) -> bool:
+    """Compiles the programs of a case in a process of its own, prints and keeps what it says; whether all is well."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", target, case], capture_output=True, text=True, check=False
+    )
+    well = done.returncode == 0
+    if not well:
+        said = [line for line in done.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)] or ["it said nothing"]
+        print(f"{target} {case}: FAILED: {said[-1][:300]}", flush=True)
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            row = json.loads(line)
+            print(f"{target} {case} {row['program']}: {row['seconds']} s, {row['problem'] or 'well'}", flush=True)
+            well &= not row["problem"]
+    return well
+
+
+def compile_one(target_name: str, case: str) -> int:
+    """Each program of a case, a line of JSON each, kept as soon as it is compiled."""
+    from compiling.cases import CASES
+    from compiling.fused import chosen_paths, problem_of
+
+    from posenc_jax.runs.described import compiled, lowered_for
+    from posenc_jax.runs.targets import target
+    from posenc_jax.training.layout import layout_of, memory_in_group
+
+    found, (run, programs) = target(target_name), CASES[case]
+    layout, split = layout_of(run, len(run.replicas), found.devices), (run.execution.data, run.execution.model)
+    for name in programs:
+        with chosen_paths() as paths:
+            program = lowered_for(run, found, name)
+        digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
+        key = {"target": target_name, "case": case, "program": name}
+        now = {"lowered": digest, "versions": versions(found.chip.platform)}
+        row = next((row for row in kept() if (key | now).items() <= row.items()), None)
+        if row is None:
+            said = dataclasses.asdict(compiled(program))
+            formula = memory_in_group(run, layout.size, found.devices).peak if name == "train" else None
+            operations = work_of(run, name) * layout.size
+            laid = {"mode": layout.mode, "rows": layout.rows, "on_each": layout.on_each, "split": split}
+            row = {
+                **key,
+                **said,
+                "formula": formula,
+                "operations": operations,
+                **laid,
+                "paths": sorted(set(paths)),
+                **now,
+            }
+            row["problem"] = problem_of(row)
+            rows = [other for other in kept() if not key.items() <= other.items()] + [row]
+            RECORD.write_text(json.dumps(rows, indent=1) + "\n")
+        print(json.dumps(row), flush=True)
+    return 0
+
+
+def work_of(run: Any, program: str) -> int:
+    """Operations of its matrix products, of one replica."""
+    from posenc_jax.training.operations import of_length, of_step
+
+    if program == "train":
+        return of_step(run).operations
+    return of_length(run, run.evaluation.lengths[-1], 1).operations if program == "evaluate" else 0
+
+
+def kept() -> list[dict[str, Any]]:
+    """What was compiled before."""
+    return json.loads(RECORD.read_text()) if RECORD.is_file() else []
+
+
+def versions(platform: str) -> dict[str, str]:
+    """Of what compiles."""
+    names = {"cuda": ("jax", "jaxlib", "jax-cuda12-plugin", "nvidia-cudnn-cu12"), "tpu": ("jax", "jaxlib", "libtpu")}
+    return {name: importlib.metadata.version(name) for name in names[platform]}
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from calls import DIMS, arguments, assert_agree, result, shapes
+from registry_slots import slots_of_registry
+
+from posenc_jax.attention import attend
+from posenc_jax.attention import blockwise as module
+from posenc_jax.attention.blockwise import blockwise
+from posenc_jax.encodings import Geometry, parse
+from posenc_jax.encodings.attention import prepare
+
+
+def in_blocks(*args, path, size=4):
+    """The blocks overlap: 11 queries make three."""
+    assert path == "blockwise"
+    return blockwise(prepare(*args), size)
+
+
+SHAPES = {shape.name: shape for shape in shapes(11)}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=str)
+def test_blocks_are_the_reference_in_every_shape(shape):
+    encodings = parse("rope|t5")
+    assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), result(encodings, shape, "dense"), 1e-5)
+
+
+# Every hook, and every reason for which a block of keys would not do.
+@pytest.mark.parametrize(
+    ("spec", "shape"),
+    [
+        ("nope", "windowed"),
+        ("shaw", "cross"),
+        ("fire", "unmasked"),
+        ("fox|path", "packed"),
+        ("cope", "last queries"),
+        ("kerple|dape(kernel_size=3)", "packed"),
+        ("rope|stick_breaking", "windowed"),
+    ],
+)
+def test_blocks_are_the_reference_at_every_hook(spec, shape):
+    encodings, shape = parse(spec), SHAPES[shape]
+    assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), result(encodings, shape, "dense"), 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", slots_of_registry())
+def test_blocks_are_the_reference_for_every_encoding(name):
+    slot = slots_of_registry()[name]
+    if any(e.position_axes not in (None, "any") or e.needs_token_types for e in slot):
+        pytest.skip("reads positions of several axes, or types")
+    for shape in shapes(11):
+        if shape.causal or not any(e.causal_only for e in slot):
+            want = result(slot, shape, "dense")
+            assert_agree(result(slot, shape, "blockwise", compute=in_blocks), want, 2e-5)
+
+
+def test_bfloat16_is_as_good_as_that_of_the_reference():
+    encodings, shape = parse("rope|t5"), SHAPES["packed"]
+    want = result(encodings, shape, "dense", jnp.bfloat16)
+    # The gradients of keys and values are rounded once more, where those of the blocks are added up.
+    assert_agree(result(encodings, shape, "blockwise", jnp.bfloat16, compute=in_blocks), want, 2**-7)
+
+
+def test_the_path_of_that_name_is_taken(monkeypatch):
+    shape = SHAPES["causal"]
+    a = arguments((), shape)
+    call = a["q"], a["k"], a["v"], (), (), shape.geometry()
+    monkeypatch.setattr(module, "MOST", 4)
+
+    def program(path):
+        return str(jax.make_jaxpr(lambda q, k, v: attend(q, k, v, *call[3:], path=path))(*call[:3]))
+
+    assert "scan" in program("blockwise")
+    assert "scan" not in program("auto")
+    np.testing.assert_allclose(attend(*call, path="blockwise"), attend(*call), atol=1e-6)
+
+
+def memory(length, spec):
+    """Bytes of temporaries of value and gradient, one head of dimension 8."""
+    encodings = parse(spec)
+    geometry = Geometry.of_length(length, num_heads=1, causal=True)
+    params = tuple(e.init(jax.random.key(0), DIMS) for e in encodings)
+
+    def loss(q, k, v, params):
+        return attend(q, k, v, encodings, params, geometry, path="blockwise").sum()
+
+    x = jax.ShapeDtypeStruct((1, 1, length, DIMS.head_dim), jnp.float32)
+    program = jax.jit(jax.grad(loss, (0, 1, 2, 3))).lower(x, x, x, params).compile()
+    return program.memory_analysis().temp_size_in_bytes
+
+
+@pytest.mark.parametrize("spec", ["kerple", "rope|stick_breaking"])
+def test_memory_grows_with_the_length_alone(spec):
+    half, whole = memory(8192, spec), memory(16384, spec)
+    assert whole <= 2.2 * half
+    assert whole < 4 * 16384**2 / 10

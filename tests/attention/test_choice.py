@@ -1,0 +1,149 @@
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from calls import DIMS
+from registry_slots import slots_of_registry
+
+from posenc_jax.attention import Call, attend, choose
+from posenc_jax.attention.choice import facts
+from posenc_jax.encodings import Geometry, Sequence, elements, parse
+
+CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
+GPU = dataclasses.replace(CALL, backend="gpu", dtype=jnp.bfloat16)
+TPU = dataclasses.replace(CALL, backend="tpu")
+
+
+def chosen(spec, call, asked="auto", **changes):
+    return str(choose(parse(spec), dataclasses.replace(call, **changes), asked))
+
+
+def test_on_a_cpu_it_is_the_reference():
+    for spec in ("nope", "rope", "t5", "cope"):
+        for dtype in (jnp.float32, jnp.bfloat16, jnp.float64):
+            assert chosen(spec, CALL, dtype=dtype, queries=2**20, keys=2**20) == "dense: the fastest on a CPU"
+
+
+@pytest.mark.parametrize(
+    ("spec", "call", "changes", "wanted"),
+    [
+        ("rope", GPU, {}, "cudnn: fused; no bias"),
+        ("rope", GPU, {"window": 128}, "cudnn: fused; no bias"),
+        ("fox|rope", GPU, {}, "cudnn: fused; fox in further dimensions"),
+        ("rope", GPU, {"dtype": jnp.float32}, "kernel: fused; no bias"),
+        ("pope", GPU, {}, "cudnn: fused; no bias"),
+        ("pope", GPU, {"head_dim": 128}, "kernel: fused; no bias"),
+        ("pope", GPU, {"head_dim": 256}, "dense: only 64 MiB of logits, since queries and keys of 512 dimensions are"),
+        ("rope", GPU, {"segments": True}, "kernel: fused; no bias"),
+        ("rope", GPU, {"causal": False}, "cudnn: fused; no bias"),
+        ("rope", GPU, {"causal": False, "window": 128}, "kernel: fused; no bias"),
+        ("rope", GPU, {"queries": 512, "first": 512}, "kernel: fused; no bias"),
+        ("t5|rope", GPU, {}, "kernel: fused; t5 in a table of distances"),
+        ("alibi", GPU, {}, "cudnn: fused; alibi in further dimensions"),
+        ("alibi", GPU, {"causal": False}, "kernel: fused; alibi in a table of distances"),
+        ("alibi", GPU, {"head_dim": 128}, "kernel: fused; alibi in a table of distances"),
+        ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in further dimensions"),
+        ("t5", TPU, {"queries": 65536, "keys": 65536}, "blockwise: 262144 MiB of logits, since 65536 tokens are more"),
+        ("cope", GPU, {}, "dense: only 64 MiB of logits, since cope acts on logits or weights (content_bias)"),
+        ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
+        ("fire", TPU, {}, "dense: only 64 MiB of logits, since the bias of fire is no function of the distance alone"),
+        ("t5", TPU, {"contiguous": False}, "dense: only 64 MiB of logits, since the bias of t5 needs plain positions"),
+        ("randomized(max_position=9)|t5", TPU, {}, "dense: only 64 MiB of logits, since the bias of t5 needs plain"),
+        ("rope", GPU, {"ordered": False, "queries": 1}, "dense: only 0 MiB of logits"),
+        ("rope", GPU, {"ordered": False}, "dense: only 64 MiB of logits, since the kernel needs places that are known"),
+        ("rope", TPU, {"dtype": jnp.float16}, "dense: only 64 MiB of logits, since the kernel computes in float32 or"),
+        ("rope", GPU, {"return_weights": True}, "dense: the weights are wanted as an array"),
+    ],
+)
+def test_elsewhere(spec, call, changes, wanted):
+    assert chosen(spec, call, **changes).startswith(wanted)
+
+
+def test_what_is_asked_for_is_chosen():
+    assert chosen("cope", CALL, "blockwise") == "blockwise: asked for"
+    assert chosen("rope", CALL, "kernel") == "kernel: asked for"
+    assert chosen("cope", GPU, "dense", queries=2**20) == "dense: asked for"
+
+
+@pytest.mark.parametrize(
+    ("spec", "call", "asked", "changes", "message"),
+    [
+        (
+            "rope",
+            CALL,
+            "cudnn",
+            {},
+            "'cudnn' cannot serve this call: it runs on NVIDIA's GPUs, not on a cpu; 'bl",
+        ),
+        ("rope", GPU, "cudnn", {"dtype": jnp.float32}, "it computes in bfloat16 or float16, not in float32"),
+        ("rope", GPU, "cudnn", {"segments": True}, "segments would be a mask over all pairs"),
+        ("rope", GPU, "cudnn", {"window": 9, "causal": False}, "its windows look into the past only"),
+        ("rope", GPU, "cudnn", {"first": 1}, "its masks are for queries and keys of the same places"),
+        ("alibi", GPU, "cudnn", {"head_dim": 128}, "queries and keys of 134 dimensions are more than its 128"),
+        ("t5", GPU, "cudnn", {}, "the bias of t5 is not separable"),
+        (
+            "shaw",
+            GPU,
+            "kernel",
+            {},
+            "shaw acts on logits or weights .content_bias, value_term.; 'blockwise' serv",
+        ),
+        ("rope", CALL, "blockwise", {"return_weights": True}, "'blockwise' keeps no weights to return: use 'dense'"),
+    ],
+)
+def test_what_cannot_serve_is_refused_in_words(spec, call, asked, changes, message):
+    with pytest.raises(ValueError, match=f"^attention = .*{message}"):
+        chosen(spec, call, asked, **changes)
+
+
+def test_attend_refuses_before_anything_is_computed():
+    x = jnp.ones((1, 2, 4, 8))
+    with pytest.raises(ValueError, match=r"attention = 'cudnn' cannot serve this call: it runs on NVIDIA's GPUs"):
+        attend(x, x, x, (), (), Geometry.of_length(4, num_heads=2), path="cudnn")
+
+
+@pytest.mark.parametrize("name", slots_of_registry())
+def test_dimensions_of_encoded_queries_and_keys(name):
+    for e in elements(slots_of_registry()[name]):
+        axes = (e.position_axes,) if isinstance(e.position_axes, int) else ()
+        positions, length = np.zeros((1, 3, *axes), np.int32), np.array([3])
+
+        def encoded(encode, heads, e=e, positions=positions, length=length):
+            x = jnp.zeros((1, heads, 3, DIMS.head_dim))
+            return encode(e.init(jax.random.key(0), DIMS), x, positions, length)
+
+        for encode, heads in ((e.encode_queries, 4), (e.encode_keys, 2)):
+            shape = jax.eval_shape(lambda encode=encode, heads=heads: encoded(encode, heads)).shape
+            assert shape[3] == e.encoded_dim(DIMS.head_dim)
+
+
+def test_facts_of_a_geometry():
+    whole = facts(Geometry.of_length(4, num_heads=2, causal=True))
+    assert whole == {
+        "backend": "cpu",
+        "causal": True,
+        "window": None,
+        "segments": False,
+        "contiguous": True,
+        "ordered": True,
+        "first": 0,
+    }
+    keys = Sequence.of_length(8)
+    later = Sequence(np.arange(5, 8)[None], np.array([8]))
+    last = Geometry.between(later, keys, num_heads=2, q_places=np.arange(5, 8)[None], contiguous=True, window=3)
+    assert (facts(last)["first"], facts(last)["window"]) == (5, 3)
+    for changed in ({"q_places": jnp.arange(5, 8)[None]}, {"k_places": np.arange(0, 16, 2)[None]}):
+        assert not facts(dataclasses.replace(last, **changed))["ordered"]
+    per_row = dataclasses.replace(last, q_positions=np.zeros((2, 3), np.int32))
+    assert not facts(per_row)["contiguous"]
+    with pytest.raises(ValueError, match=r"window = 0 must be at least 1, a query's own place, or None"):
+        dataclasses.replace(last, window=0)
+
+
+def test_a_device_that_is_not_there_can_be_chosen_for():
+    device = jax.sharding.AbstractDevice(device_kind="TPU v5 lite", num_cores=1, platform="tpu")
+    mesh = jax.sharding.AbstractMesh((1,), ("x",), abstract_device=device)
+    with jax.sharding.use_abstract_mesh(mesh):
+        assert facts(Geometry.of_length(4, num_heads=2))["backend"] == "tpu"

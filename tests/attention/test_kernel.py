@@ -1,0 +1,84 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from calls import assert_agree, result, shapes
+
+from posenc_jax.attention import Call, kernel, paths
+from posenc_jax.attention.choice import facts
+from posenc_jax.attention.kernel_call import bias_tiles
+from posenc_jax.encodings import parse
+from posenc_jax.encodings.attention import prepare
+
+SHAPES = {shape.name: shape for shape in shapes(37)}
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch):
+    """37 tokens make three blocks, the last of them not full."""
+    monkeypatch.setattr(kernel, "TILES", dict.fromkeys(kernel.TILES, 16))
+
+
+def on(backend):
+    """`attend` along a path, as if for that backend, interpreted."""
+
+    def compute(*args, path):
+        call = prepare(*args)
+        of_table = paths.in_table(call.encodings, Call.of(call))
+        factored = tuple(e for e in paths.in_factors(call.encodings, Call.of(call)) if e not in of_table)
+        call = paths.with_factors(call, factored) if factored else call
+        return paths.by_distance(call, of_table, backend, interpret=True)
+
+    return compute
+
+
+QUICK = ("packed", "cross")
+
+
+@pytest.mark.parametrize(
+    "shape", [s if s.name in QUICK else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES.values()], ids=str
+)
+def test_the_kernel_is_the_reference_in_every_shape(shape):
+    encodings = parse("rope|t5")
+    want = result(encodings, shape, "dense")
+    assert_agree(result(encodings, shape, "kernel"), want, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "shape"),
+    [
+        ("alibi(learned=True)", "last queries"),
+        ("log_cpb(window=(9,))|kerple|rope", "packed in a two-sided window"),
+        pytest.param("nope", "packed", marks=pytest.mark.slow),
+        pytest.param("sandwich(width=8)", "unmasked", marks=pytest.mark.slow),
+        pytest.param("dynamic_bias|t5", "cross", marks=pytest.mark.slow),
+        pytest.param("kerple(kernel='power')|rope", "windowed", marks=pytest.mark.slow),
+    ],
+)
+def test_the_kernel_is_the_reference_on_a_tpu_with_every_bias_of_the_distance(spec, shape):
+    encodings, shape = parse(spec), SHAPES[shape]
+    assert_agree(result(encodings, shape, "kernel", compute=on("tpu")), result(encodings, shape, "dense"), 1e-5)
+
+
+def test_bfloat16_is_within_its_roundings():
+    """Weights, their gradients and outputs are each rounded once, by 2^-9 at most."""
+    encodings, shape = parse("rope|t5"), SHAPES["packed"]
+    assert_agree(result(encodings, shape, "kernel", jnp.bfloat16), result(encodings, shape, "dense", np.float32), 2**-6)
+
+
+def test_the_tile_of_a_block_diagonal():
+    """Every pair of 3 blocks of queries and 2 of keys finds its distance in the tile of its diagonal."""
+    table = np.arange(2 * 19.0).reshape(2, 19)
+    tiles = np.asarray(bias_tiles(jnp.asarray(table), 4))
+    assert tiles.shape == (2, 4, 4, 4)
+    for i, j in np.ndindex(12, 8):
+        assert tiles[1, j // 4 - i // 4 + 2, i % 4, j % 4] == table[1, j - i + 11]
+
+
+def test_queries_that_see_nothing_get_zeros():
+    shape = SHAPES["packed"]
+    geometry = shape.geometry()
+    q, k = np.ones((2, 4, 37, 8), np.float32), np.ones((2, 2, 37, 8), np.float32)
+    out = np.asarray(on("gpu")(q, k, k, (), (), geometry, path="kernel"))
+    seen = np.broadcast_to(geometry.mask.any(-1)[..., None], out.shape)
+    np.testing.assert_allclose(out, seen, atol=1e-6)
+    assert facts(geometry)["segments"]

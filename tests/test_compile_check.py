@@ -1,0 +1,83 @@
+"""scripts/compile_check: what it compiles, when it fails, and the page of that; nothing is compiled here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_catalogue_trains import ROWS
+
+from posenc_jax.encodings import elements, parse
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+
+
+def compiled():
+    return json.loads((SCRIPTS / "compiling" / "compiled.json").read_text())
+
+
+def test_a_case_for_every_hook_kind_and_layout():
+    from compiling.cases import CASES
+
+    runs = [run for run, _ in CASES.values()]
+    hooks = set().union(*(e.acts_on for run in runs for e in elements(run.posenc)))
+    assert hooks == set().union(*(element.acts_on for text in ROWS for element in elements(parse(text))))
+    assert {run.task.model_kind for run in runs} == {"decoder_only", "encoder_only", "encoder_decoder"}
+    assert {(run.execution.data > 1, run.execution.model > 1) for run in runs} >= {(True, False), (False, True)}
+    assert {run.model.dtype for run in runs} == {"float32", "bfloat16"}
+    assert {name for _, programs in CASES.values() for name in programs} == {"train", "evaluate", "decode"}
+
+
+def test_attention_that_is_said_to_be_fused_must_be():
+    from compiling.fused import problem_of
+
+    assert problem_of({"paths": ["dense"], "custom_calls": {}}) == ""
+    fused = {"paths": ["dense", "cudnn"], "custom_calls": {"__cudnn$fmhaSoftmax": 1}}
+    assert problem_of(fused) == ""
+    assert problem_of(fused | {"custom_calls": {"cublas": 1}}) == (
+        "attention by 'cudnn' should call __cudnn$fmha, and it calls none of them"
+    )
+
+
+def test_what_was_compiled_is_well():
+    from compiling.cases import CASES
+
+    rows = compiled()
+    wanted = {(case, program) for case, (_, programs) in CASES.items() for program in programs}
+    keys = [(row["target"], row["case"], row["program"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+    assert {key[1:] for key in keys} <= wanted
+    assert {key[0] for key in keys} >= {"v5e:2x2", "h100"}
+    assert [row["problem"] for row in rows if row["problem"]] == []
+    assert all(row["arguments"] > 0 and row["versions"]["jax"] for row in rows)
+    fused = {(row["target"], path) for row in rows for path in row["paths"] if path != "dense"}
+    assert {name for name, _ in fused} == {"v5e:2x2", "h100"}
+
+
+def test_the_page_is_of_what_was_compiled():
+    from compiling.table import page
+
+    assert (SCRIPTS / "compiling" / "README.md").read_text() == page(compiled())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
+        (("--only", "nothing"), "argument --only: invalid choice: 'nothing'"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / "compile_check.py", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert line in done.stderr.splitlines()[-1]
