@@ -81,11 +81,11 @@ def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
 
 def _check(label: str, slot: Slot) -> None:
     from posenc_jax.analysis import ContractError, check_contract
-    from posenc_jax.encodings.slots import elements
+    from posenc_jax.encodings.slots import for_layer, is_pattern
 
-    if not elements(slot):
-        return  # NoPE promises nothing
+    layers = {for_layer(slot, number) for number in range(len(slot) if is_pattern(slot) else 1)}
     try:
-        check_contract(slot)
+        for layer in layers - {()}:  # NoPE promises nothing
+            check_contract(layer)
     except ContractError as error:
         raise UsageError(f"{label} gets no verdict, as it breaks its contract: {error}") from None

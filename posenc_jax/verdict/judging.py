@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import get_args
 
+from posenc_jax.data.score_kinds import Kind
 from posenc_jax.statistics import Comparison, Word, holm, paired_comparison, word
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import Table
@@ -68,20 +69,22 @@ def breaks_at(measured: Measured, table: Table) -> int | None:
 
 
 def _compare(table: Table, ours: Measured, theirs: Measured) -> Comparison:
+    kind, chance = table.kind, table.run.task.chance
     seeds = sorted(set(ours.scores) | set(theirs.scores))
-    sides = [
-        [None if (score := measured.scores.get(seed)) is None else table.kind.inner(score) for seed in seeds]
-        for measured in (ours, theirs)
-    ]
-    if table.kind.logarithmic or table.kind.highest is None:
-        return paired_comparison(*sides, lower=-math.inf, upper=math.inf)
-    best, chance = table.kind.highest, table.run.task.chance
-    if table.kind.better == "higher":
-        return paired_comparison(*sides, lower=0.0, upper=best, chance=chance)
+    a, b = ([_inner(measured.scores.get(seed), kind) for seed in seeds] for measured in (ours, theirs))
+    best = kind.highest
+    if kind.logarithmic or best is None:
+        return paired_comparison(a, b, lower=-math.inf, upper=math.inf)
+    if kind.better == "higher":
+        return paired_comparison(a, b, lower=0.0, upper=best, chance=chance)
     # Of errors the floor is above: compared is what is left to the largest.
-    sides = [[None if score is None else best - score for score in side] for side in sides]
-    found = paired_comparison(*sides, lower=0.0, upper=best, chance=None if chance is None else best - chance)
+    a, b = ([None if score is None else best - score for score in side] for side in (a, b))
+    found = paired_comparison(a, b, lower=0.0, upper=best, chance=None if chance is None else best - chance)
     return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
+
+
+def _inner(score: float | None, kind: Kind) -> float | None:
+    return None if score is None else kind.inner(score)
 
 
 def _minus(value: float | None) -> float | None:

@@ -102,3 +102,18 @@ def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
     assert err.count("\n") == 1
     assert message in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
+    """Before anything is trained."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leak.py").write_text(
+        "import dataclasses\nimport jax.numpy as jnp\nfrom posenc_jax.encodings import PositionalEncoding\n\n"
+        "@dataclasses.dataclass(frozen=True)\nclass Leak(PositionalEncoding):\n"
+        "    def encode_keys(self, params, k, positions, length):\n"
+        "        return k + jnp.mean(k, axis=2, keepdims=True)\n"
+    )
+    assert main(["verdict", "leak.py:Leak", "--directory", "runs"]) == 2
+    err = capsys.readouterr().err
+    assert "gets no verdict, as it breaks its contract" in err
+    assert not (tmp_path / "runs").exists()
