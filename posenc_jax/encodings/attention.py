@@ -139,6 +139,7 @@ def dense(
         k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
     scorer, adjuster, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
+    logits: Array
     if scorer is None:
         logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * call.scale
     else:

@@ -79,7 +79,8 @@ def arguments(encodings, shape, dtype=np.float32):
     """Queries, keys, values, encodings' parameters (all perturbed) and the block's input."""
     params = layer_params(encodings, init_slot(jax.random.key(0), encodings, DIMS), 0)
     leaves, structure = jax.tree.flatten(params)
-    moved = [np.asarray(a + 0.3 * noise(*a.shape, seed=i + 1), np.float32) for i, a in enumerate(leaves)]
+    wide = jnp.promote_types(dtype, jnp.float32)
+    moved = [np.asarray(a + 0.3 * noise(*a.shape, seed=i + 1), wide) for i, a in enumerate(leaves)]
     sizes = (DIMS.num_heads, shape.queries), (DIMS.num_kv_heads, shape.keys), (DIMS.num_kv_heads, shape.keys)
     q, k, v = (jnp.asarray(noise(2, *size, DIMS.head_dim, seed=i), dtype) for i, size in enumerate(sizes))
     x = jnp.asarray(noise(2, shape.keys, DIMS.d_model, seed=9), dtype)
@@ -89,8 +90,9 @@ def arguments(encodings, shape, dtype=np.float32):
 def result(encodings, shape, path, dtype=np.float32, compute=attend):
     """The output of ``compute`` along ``path`` and the gradients of a random functional of it."""
     geometry = shape.geometry()
-    real = 1.0 if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(np.float32)
-    functional = real * noise(2, DIMS.num_heads, shape.queries, DIMS.head_dim, seed=5).astype(np.float32)
+    wide = jnp.promote_types(dtype, jnp.float32)
+    real = np.ones((), wide) if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(wide)
+    functional = real * noise(2, DIMS.num_heads, shape.queries, DIMS.head_dim, seed=5).astype(wide)
 
     @functools.partial(jax.value_and_grad, has_aux=True)
     def loss(a):
@@ -98,7 +100,7 @@ def result(encodings, shape, path, dtype=np.float32, compute=attend):
         terms = token_terms(encodings, a["params"], a["x"], keys)
         out = compute(a["q"], a["k"], a["v"], encodings, a["params"], geometry, terms, path=path)
         assert out.dtype == dtype
-        out = jnp.where(real, out.astype(jnp.float32), 0)
+        out = jnp.where(real != 0, out.astype(wide), 0)
         return (out * functional).sum(), out
 
     (_, out), gradients = jax.jit(loss)(arguments(encodings, shape, dtype))

@@ -51,10 +51,11 @@ def test_blocks_are_the_reference_for_every_encoding(name):
     slot = slots_of_registry()[name]
     if any(e.position_axes not in (None, "any") or e.needs_token_types for e in slot):
         pytest.skip("reads positions of several axes, or types")
-    for shape in shapes(11):
-        if shape.causal or not any(e.causal_only for e in slot):
-            want = result(slot, shape, "dense")
-            assert_agree(result(slot, shape, "blockwise", compute=in_blocks), want, 2e-5)
+    with jax.enable_x64(True):
+        for shape in shapes(11):
+            if shape.causal or not any(e.causal_only for e in slot):
+                want = result(slot, shape, "dense", np.float64)
+                assert_agree(result(slot, shape, "blockwise", np.float64, compute=in_blocks), want, 1e-9)
 
 
 def test_bfloat16_is_as_good_as_that_of_the_reference():

@@ -111,7 +111,7 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
         "import dataclasses\nimport jax.numpy as jnp\nfrom posenc_jax.encodings import PositionalEncoding\n\n"
         "@dataclasses.dataclass(frozen=True)\nclass Leak(PositionalEncoding):\n"
         "    def encode_keys(self, params, k, positions, length):\n"
-        "        return k + jnp.mean(k, axis=2, keepdims=True)\n"
+        "        return k * (1 + jnp.mean(k, axis=2, keepdims=True))\n"
     )
     assert main(["verdict", "leak.py:Leak", "--directory", "runs"]) == 2
     err = capsys.readouterr().err
