@@ -52,6 +52,7 @@ ORDER = {
         *("evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
+    "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }
 
 CLOCKS = {"cli", "runs"}
