@@ -33,6 +33,7 @@ from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, WithinSection, elements
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam, Sampling
+from posenc_jax.statistics import CLAIM_SEEDS
 
 TASKS = {**GENERATED, **TEXT_TASKS}
 COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
@@ -383,3 +384,7 @@ def test_names_of_directories():
 
 def test_replicas_are_seeds_by_rates():
     assert base(seeds=(5, 2), learning_rates=(0.1, 0.2)).replicas == ((5, 0.1), (2, 0.1), (5, 0.2), (2, 0.2))
+
+
+def test_the_default_is_as_many_seeds_as_a_claimed_difference_takes():
+    assert len(base().seeds) == CLAIM_SEEDS == 8

@@ -72,6 +72,7 @@ ORDER = {
         *("cell", "ablation", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
+    "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }
 
 CLOCKS = {"cli", "runs"}

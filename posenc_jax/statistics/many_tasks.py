@@ -40,7 +40,8 @@ def performance_profile(scores: Scores, thresholds: Sequence[float]) -> np.ndarr
     array([0.75, 0.5 , 0.  ])
     """
     values, weights = _pooled(scores)
-    return (values > np.asarray(thresholds, np.float64)[:, None]) @ weights
+    above = values > np.asarray(thresholds, np.float64)[:, None]
+    return np.asarray(above @ weights)
 
 
 def stratified_bootstrap(
