@@ -1,5 +1,6 @@
 """The generated tasks. This list is the registry."""
 
+from posenc_jax.data.tasks.addition import Addition
 from posenc_jax.data.tasks.base import Example, Split, Task
 from posenc_jax.data.tasks.chomsky import (
     BucketSort,
@@ -47,11 +48,13 @@ TASKS: dict[str, type[Task]] = {
         AssociativeRecall,
         RepeatedRecall,
         WordProblem,
+        Addition,
     )
 }
 
 __all__ = [
     "TASKS",
+    "Addition",
     "AssociativeRecall",
     "BucketSort",
     "Copying",
