@@ -13,6 +13,8 @@ from posenc_jax.data.tasks.chomsky import (
     ParityCheck,
     ReverseString,
 )
+from posenc_jax.data.tasks.chomsky_binary import BinaryAddition, BinaryMultiplication, SquareRoot
+from posenc_jax.data.tasks.chomsky_stack import ModularArithmeticBrackets, SolveEquation, StackManipulation
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.counting import Counting
 from posenc_jax.data.tasks.flip_flop import FlipFlop
@@ -36,6 +38,12 @@ TASKS: dict[str, type[Task]] = {
         MissingDuplicateString,
         OddsFirst,
         BucketSort,
+        StackManipulation,
+        ModularArithmeticBrackets,
+        SolveEquation,
+        BinaryAddition,
+        BinaryMultiplication,
+        SquareRoot,
         Copying,
         Scan,
         TokenAt,
@@ -56,6 +64,8 @@ __all__ = [
     "TASKS",
     "Addition",
     "AssociativeRecall",
+    "BinaryAddition",
+    "BinaryMultiplication",
     "BucketSort",
     "Copying",
     "Counting",
@@ -68,6 +78,7 @@ __all__ = [
     "MissingDuplicateString",
     "ModelKind",
     "ModularArithmetic",
+    "ModularArithmeticBrackets",
     "OddsFirst",
     "ParityCheck",
     "PositionOf",
@@ -75,7 +86,10 @@ __all__ = [
     "RepeatedRecall",
     "ReverseString",
     "Scan",
+    "SolveEquation",
     "Split",
+    "SquareRoot",
+    "StackManipulation",
     "Task",
     "TokenAt",
     "TokenBack",

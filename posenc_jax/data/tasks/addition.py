@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import Example, Split, integers
+from posenc_jax.data.tasks.carrying import carried
 from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, PAD, prompted
 from posenc_jax.encodings.base import Array
@@ -95,12 +96,7 @@ class Addition(RangedTask):
         """Drawn afresh; train and test do not differ."""
         digits = self._digits(key, length, max_length)
         count, total = self.num_summands, self.sum_length(max_length)
-        columns = jnp.pad(jnp.sum(digits, axis=0), (0, total - max_length))
-
-        def add(carry: Array, column: Array) -> tuple[Array, Array]:
-            return (carry + column) // 10, (carry + column) % 10
-
-        _, sums = jax.lax.scan(add, jnp.int32(0), columns)
+        sums = carried(jnp.pad(jnp.sum(digits, axis=0), (0, total - max_length)), 10)
         place = jnp.arange(count * (max_length + 1) - 1)
         number, within = place // (length + 1), place % (length + 1)
         if self.summands == "most_significant_first":
