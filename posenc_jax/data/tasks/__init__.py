@@ -19,6 +19,7 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.counting import Counting
 from posenc_jax.data.tasks.flip_flop import FlipFlop
 from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing
+from posenc_jax.data.tasks.needles import Needles, Passkey, PhoneBook
 from posenc_jax.data.tasks.position_or_token import PositionOrToken
 from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.recall import AssociativeRecall, RepeatedRecall
@@ -57,6 +58,9 @@ TASKS: dict[str, type[Task]] = {
         RepeatedRecall,
         WordProblem,
         Addition,
+        Needles,
+        Passkey,
+        PhoneBook,
     )
 }
 
@@ -79,8 +83,11 @@ __all__ = [
     "ModelKind",
     "ModularArithmetic",
     "ModularArithmeticBrackets",
+    "Needles",
     "OddsFirst",
     "ParityCheck",
+    "Passkey",
+    "PhoneBook",
     "PositionOf",
     "PositionOrToken",
     "RepeatedRecall",
