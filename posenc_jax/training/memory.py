@@ -251,6 +251,7 @@ def _example(rows: int, width: int, targets: int) -> Any:
         weights=jax.ShapeDtypeStruct((rows, targets), "float32"),  # type: ignore[arg-type]
         length=jax.ShapeDtypeStruct((rows,), "int32"),  # type: ignore[arg-type]
         segment_ids=jax.ShapeDtypeStruct((rows, width), "int32"),  # type: ignore[arg-type]
+        group=jax.ShapeDtypeStruct((rows,), "int32"),  # type: ignore[arg-type]
     )
 
 

@@ -21,6 +21,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
@@ -112,6 +113,8 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     packed = example.positions is not None
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
     common |= dict(positions=example.positions) if packed else {}
+    if example.grid_positions is not None and position_axes(run.posenc) is not None:
+        common |= dict(positions=example.grid_positions)
     logits: Array
     if task.model_kind == "encoder_decoder":
         logits = model(

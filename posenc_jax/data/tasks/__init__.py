@@ -1,6 +1,7 @@
 """The generated tasks. This list is the registry."""
 
 from posenc_jax.data.tasks.addition import Addition
+from posenc_jax.data.tasks.arrow_grid import ArrowGrid
 from posenc_jax.data.tasks.base import Example, Split, Task
 from posenc_jax.data.tasks.chomsky import (
     BucketSort,
@@ -61,12 +62,14 @@ TASKS: dict[str, type[Task]] = {
         Needles,
         Passkey,
         PhoneBook,
+        ArrowGrid,
     )
 }
 
 __all__ = [
     "TASKS",
     "Addition",
+    "ArrowGrid",
     "AssociativeRecall",
     "BinaryAddition",
     "BinaryMultiplication",

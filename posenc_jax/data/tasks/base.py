@@ -40,6 +40,7 @@ LONGEST = 2**20
         "decoder_positions",
         "token_types",
         "group",
+        "grid_positions",
     ],
     meta_fields=[],
 )
@@ -63,6 +64,8 @@ class Example:
         sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
       group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
+      grid_positions: ``[S, A]`` int32, where tokens stand on several axes, which encodings that read so many are given;
+        others get ``0 .. S-1``, the order of reading. Or None.
     """
 
     inputs: Array
@@ -77,6 +80,7 @@ class Example:
     decoder_positions: Array | None = None
     token_types: Array | None = None
     group: Array | None = None
+    grid_positions: Array | None = None
 
 
 class Task(Value):
