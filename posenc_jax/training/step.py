@@ -153,7 +153,7 @@ def train_step(
     """
     params, seed, step = state["params"], state["seed"], state["step"]
     training = run.training
-    batches = _training_batches(run, data, fed, at_step(seed, "data", step))
+    batches = _training_batches(run, data, fed, at_step(seed, "data", step), step)
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
 
     def loss(params: Params, example: Example, ids: Array) -> tuple[Array, dict[str, Array]]:
@@ -217,9 +217,11 @@ def train_step(
     return new_state, metrics
 
 
-def _training_batches(run: Run, data: Any, fed: Any, key: Array) -> tuple[Example, ...]:
+def _training_batches(run: Run, data: Any, fed: Any, key: Array, step: Array) -> tuple[Example, ...]:
     """The batch of a step, a part for each of ``length_strata``."""
-    size, strata = run.training.batch_size, run.training.length_strata
+    size, strata, every = run.training.batch_size, run.training.length_strata, run.training.curriculum_every
+    if every:
+        return (run.task.growing_batch(key, size, 1 + step // every),)
     if strata == 1:
         return (run.task.train_batch(data, fed, key, size),)
     return run.task.stratified_batch(key, size, strata)
