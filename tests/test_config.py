@@ -151,6 +151,7 @@ CHANGES = {
         "batch_size": 16,
         "microbatches": 4,
         "length_strata": 2,
+        "curriculum_every": 1,
         "steps_per_call": 5,
         "log_every": 20,
         "checkpoint_every": 20,

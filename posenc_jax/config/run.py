@@ -85,6 +85,7 @@ class Run(Value):
                     )
         self._check_token_types()
         self.task.check_strata(self.training.length_strata)
+        self.task.check_curriculum(self.training.curriculum_every, self.training.steps)
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")

@@ -86,6 +86,9 @@ class Training(Value):
     length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
       together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
       without; the program has a part for each, so it takes longer to compile.
+    curriculum_every: steps between two longer lengths (generated tasks): the first so many steps draw the shortest
+      training length only, the next ones also the second, and so on until all are drawn alike (0: all from the start).
+      Validation draws from all.
     steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
       largest number that divides all cadences (`steps_at_once`).
     log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
@@ -97,6 +100,7 @@ class Training(Value):
     batch_size: int = 32
     microbatches: int = 1
     length_strata: int = 1
+    curriculum_every: int = 0
     steps_per_call: int = 50
     log_every: int = 50
     checkpoint_every: int = 0
@@ -120,6 +124,13 @@ class Training(Value):
             raise ValueError(
                 f"training.length_strata = {self.length_strata} does not divide training.microbatches = "
                 f"{self.microbatches}: every share of the lengths has equally many parts of the batch"
+            )
+        if self.curriculum_every < 0:
+            raise ValueError(f"training.curriculum_every = {self.curriculum_every} must not be negative: 0 is none")
+        if self.curriculum_every and self.length_strata > 1:
+            raise ValueError(
+                f"training.curriculum_every = {self.curriculum_every} and training.length_strata = "
+                f"{self.length_strata}: shares are those of all lengths; set one of the two to its default"
             )
         for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
             value = getattr(self, field)

@@ -37,6 +37,19 @@ def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
     return tuple(dict.fromkeys(element for group in _groups(slot) for element in group))
 
 
+def position_axes(slot: Slot) -> int | None:
+    """How many axes the positions have that a slot is to be given; None for plain ones.
+
+    The first encoding that is not indifferent says so: those behind it read what it maps them to.
+
+    >>> from posenc_jax.encodings import parse
+    >>> [position_axes(parse(spec)) for spec in ("rope", "axial_rope", "grid(width=8)|axial_rope", "nope")]
+    [None, 2, None, None]
+    """
+    reading = [element.position_axes for element in elements(slot) if element.position_axes != "any"]
+    return reading[0] if reading else None  # type: ignore[return-value]
+
+
 def check_slot(slot: Slot, dims: Dims) -> None:
     """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve
     the model.

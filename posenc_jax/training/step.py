@@ -22,6 +22,7 @@ from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
@@ -113,6 +114,8 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     packed = example.positions is not None
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
     common |= dict(positions=example.positions) if packed else {}
+    if example.grid_positions is not None and position_axes(run.posenc) is not None:
+        common |= dict(positions=example.grid_positions)
     logits: Array
     if task.model_kind == "encoder_decoder":
         logits = model(
@@ -151,7 +154,7 @@ def train_step(
     """
     params, seed, step = state["params"], state["seed"], state["step"]
     training = run.training
-    batches = _training_batches(run, data, fed, at_step(seed, "data", step))
+    batches = _training_batches(run, data, fed, at_step(seed, "data", step), step)
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
 
     def loss(params: Params, example: Example, ids: Array) -> tuple[Array, dict[str, Array]]:
@@ -215,9 +218,11 @@ def train_step(
     return new_state, metrics
 
 
-def _training_batches(run: Run, data: Any, fed: Any, key: Array) -> tuple[Example, ...]:
+def _training_batches(run: Run, data: Any, fed: Any, key: Array, step: Array) -> tuple[Example, ...]:
     """The batch of a step, a part for each of ``length_strata``."""
-    size, strata = run.training.batch_size, run.training.length_strata
+    size, strata, every = run.training.batch_size, run.training.length_strata, run.training.curriculum_every
+    if every:
+        return (run.task.growing_batch(key, size, 1 + step // every),)
     if strata == 1:
         return (run.task.train_batch(data, fed, key, size),)
     return run.task.stratified_batch(key, size, strata)

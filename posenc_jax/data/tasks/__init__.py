@@ -1,5 +1,7 @@
 """The generated tasks. This list is the registry."""
 
+from posenc_jax.data.tasks.addition import Addition
+from posenc_jax.data.tasks.arrow_grid import ArrowGrid
 from posenc_jax.data.tasks.base import Example, Split, Task
 from posenc_jax.data.tasks.chomsky import (
     BucketSort,
@@ -12,10 +14,13 @@ from posenc_jax.data.tasks.chomsky import (
     ParityCheck,
     ReverseString,
 )
+from posenc_jax.data.tasks.chomsky_binary import BinaryAddition, BinaryMultiplication, SquareRoot
+from posenc_jax.data.tasks.chomsky_stack import ModularArithmeticBrackets, SolveEquation, StackManipulation
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.counting import Counting
 from posenc_jax.data.tasks.flip_flop import FlipFlop
 from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing
+from posenc_jax.data.tasks.needles import Needles, Passkey, PhoneBook
 from posenc_jax.data.tasks.position_or_token import PositionOrToken
 from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
 from posenc_jax.data.tasks.recall import AssociativeRecall, RepeatedRecall
@@ -35,6 +40,12 @@ TASKS: dict[str, type[Task]] = {
         MissingDuplicateString,
         OddsFirst,
         BucketSort,
+        StackManipulation,
+        ModularArithmeticBrackets,
+        SolveEquation,
+        BinaryAddition,
+        BinaryMultiplication,
+        SquareRoot,
         Copying,
         Scan,
         TokenAt,
@@ -47,12 +58,21 @@ TASKS: dict[str, type[Task]] = {
         AssociativeRecall,
         RepeatedRecall,
         WordProblem,
+        Addition,
+        Needles,
+        Passkey,
+        PhoneBook,
+        ArrowGrid,
     )
 }
 
 __all__ = [
     "TASKS",
+    "Addition",
+    "ArrowGrid",
     "AssociativeRecall",
+    "BinaryAddition",
+    "BinaryMultiplication",
     "BucketSort",
     "Copying",
     "Counting",
@@ -65,14 +85,21 @@ __all__ = [
     "MissingDuplicateString",
     "ModelKind",
     "ModularArithmetic",
+    "ModularArithmeticBrackets",
+    "Needles",
     "OddsFirst",
     "ParityCheck",
+    "Passkey",
+    "PhoneBook",
     "PositionOf",
     "PositionOrToken",
     "RepeatedRecall",
     "ReverseString",
     "Scan",
+    "SolveEquation",
     "Split",
+    "SquareRoot",
+    "StackManipulation",
     "Task",
     "TokenAt",
     "TokenBack",

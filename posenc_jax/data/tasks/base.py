@@ -40,6 +40,7 @@ LONGEST = 2**20
         "decoder_positions",
         "token_types",
         "group",
+        "grid_positions",
     ],
     meta_fields=[],
 )
@@ -63,6 +64,8 @@ class Example:
         sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
       group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
+      grid_positions: ``[S, A]`` int32, where tokens stand on several axes, which encodings that read so many are given;
+        others get ``0 .. S-1``, the order of reading. Or None.
     """
 
     inputs: Array
@@ -77,6 +80,7 @@ class Example:
     decoder_positions: Array | None = None
     token_types: Array | None = None
     group: Array | None = None
+    grid_positions: Array | None = None
 
 
 class Task(Value):
@@ -227,9 +231,7 @@ class Task(Value):
 
     def check_strata(self, count: int) -> None:
         """Refuses (ValueError) a number of strata of length that training cannot have."""
-        own = [
-            name for name in ("train_batch", "sample_lengths") if getattr(type(self), name) is not getattr(Task, name)
-        ]
+        own = self._own_draws()
         if count > 1 and own:
             raise ValueError(
                 f"training.length_strata = {count}: task {self.name!r} has a {own[0]} of its own, which strata would "
@@ -237,6 +239,29 @@ class Task(Value):
             )
         if count > 1 and count > (most := len(set(self.train_lengths))):
             raise ValueError(f"training.length_strata = {count} is more than the {most} training lengths: lower it")
+
+    def check_curriculum(self, every: int, steps: int) -> None:
+        """Refuses (ValueError) lengths that grow ``every`` so many of the ``steps`` where training cannot have that."""
+        own, count = self._own_draws(), len(set(self.train_lengths))
+        if every and own:
+            raise ValueError(
+                f"training.curriculum_every = {every}: task {self.name!r} has a {own[0]} of its own, which a "
+                "curriculum would pass by; set it to 0, or give the task's drawn_lengths instead"
+            )
+        if every and count == 1:
+            raise ValueError(
+                f"training.curriculum_every = {every}: task {self.name!r} trains on one length only; set it to 0"
+            )
+        if every * (count - 1) >= steps:
+            raise ValueError(
+                f"training.curriculum_every = {every}: the longest of {count} training lengths would come after step "
+                f"{steps}, the last one; set it to at most {(steps - 1) // (count - 1)}"
+            )
+
+    def _own_draws(self) -> list[str]:
+        """What a subclass has in the place of the draws of batches here."""
+        names = ("train_batch", "sample_lengths")
+        return [name for name in names if getattr(type(self), name) is not getattr(Task, name)]
 
     def strata(self, count: int) -> tuple[int, ...]:
         """The longest length of each of ``count`` equal shares of the draws, short ones first."""
@@ -268,6 +293,20 @@ class Task(Value):
         lengths = jnp.broadcast_to(self.sample_lengths(length_key, (count,)), (batch_size,))
         keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
         return jax.vmap(lambda k, n: self.example(k, n, self.train_lengths[-1], "train"))(keys, lengths)
+
+    def growing_batch(self, key: Array, batch_size: int, count: Array) -> Example:
+        """Training examples as `train_batch` draws them, padded as those, of the ``count []`` shortest training lengths
+        only; of all, where there are not so many.
+        """
+        length_key, example_key = jax.random.split(key)
+        drawn = self.drawn_lengths
+        ends = np.searchsorted(drawn, np.unique(drawn), side="right").astype(np.int32)
+        among = jnp.asarray(ends)[jnp.minimum(count, len(ends)) - 1]
+        many = 1 if self.length_per == "step" else batch_size
+        lengths = jnp.asarray(drawn)[integers(length_key, (many,), among)]
+        keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
+        make = functools.partial(self.example, max_length=self.train_lengths[-1], split="train")
+        return jax.vmap(make)(keys, jnp.broadcast_to(lengths, (batch_size,)))
 
     def stratified_batch(self, key: Array, batch_size: int, strata: int) -> tuple[Example, ...]:
         """Training examples as `train_batch` draws them, ``batch_size / strata`` from each equal share of the lengths;

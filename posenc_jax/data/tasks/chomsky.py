@@ -1,4 +1,4 @@
-"""Nine tasks of the Chomsky hierarchy benchmark of Delétang et al. 2023: those that are plain array programs.
+"""Nine tasks of the Chomsky hierarchy benchmark of Delétang et al. 2023, and what all fifteen have in common.
 
 Each task is a function from a string of ``n`` symbols to a string of outputs. An encoder reads the ``n`` symbols and
 one "empty" token per output and predicts all outputs at the empty tokens in one non-causal pass. Token numbers, odd
@@ -24,7 +24,9 @@ class StringTask(Task):
     """Base class: an encoder-only task on strings of ``num_tokens`` symbols, trained on lengths ``1 .. max_length``.
 
     Tokens: the symbols ``0 .. num_tokens-1``, then the empty token; padding (segment 0) holds token 0. One length per
-    training step, uniform; accuracy is the mean over output tokens. Subclasses define `problem` and class facts.
+    training step, uniform; accuracy is the mean over output tokens, of a task with a ``terminator`` up to and with the
+    first one (the authors' loss, unlike their accuracy, also counts the zeros behind it). Subclasses define `problem`
+    and class facts.
 
     max_length: the longest length that training draws, up to 1048576.
 
@@ -41,6 +43,7 @@ class StringTask(Task):
     length_per = "step"
     num_tokens: ClassVar[int] = 2
     num_outputs: ClassVar[int] = 2
+    terminator: ClassVar[int | None] = None
 
     def check_fields(self) -> None:
         """Refuses a longest training length below 1, or one that is too long."""
@@ -99,10 +102,14 @@ class StringTask(Task):
         empty = real & (position >= num_inputs)
         inputs = jnp.where(empty, self.num_tokens, tokens[jnp.minimum(position, max_length - 1)])
         targets = outputs[jnp.clip(position - num_inputs, 0, outputs.shape[0] - 1)]
+        counted = empty
+        if self.terminator is not None:
+            ends = jnp.cumsum(empty & (targets == self.terminator))
+            counted = empty & ((ends == 0) | ((ends == 1) & (targets == self.terminator)))
         return Example(
             inputs=jnp.where(real, inputs, 0).astype(jnp.int32),
             targets=jnp.where(empty, targets, 0).astype(jnp.int32),
-            weights=empty.astype(jnp.float32),
+            weights=counted.astype(jnp.float32),
             length=jnp.asarray(num_inputs + num_outputs, jnp.int32),
             segment_ids=real.astype(jnp.int32),
         )

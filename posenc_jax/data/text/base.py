@@ -179,6 +179,13 @@ class TextTask(Task):
                 "task.batching = 'packed' and 'fitted' against padding"
             )
 
+    def check_curriculum(self, every: int, steps: int) -> None:
+        """Only 0: the plan of the batches knows the lengths of the texts."""
+        if every:
+            raise ValueError(
+                f"training.curriculum_every = {every} is for generated tasks: set it to 0 for {self.name!r}"
+            )
+
     def lengths_of(self, length: int) -> tuple[int, int]:
         """The upper half of ``1 .. length``."""
         return (length // 2 + 1, length)

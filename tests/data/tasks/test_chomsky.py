@@ -9,7 +9,6 @@ import pytest
 from posenc_jax.data.tasks import TASKS, EvenPairs
 from posenc_jax.data.tasks.chomsky import StringTask
 
-NAMES = [name for name, task in TASKS.items() if issubclass(task, StringTask)]
 LENGTHS = [*range(1, 25), 39, 40]
 REPEATS = 40
 
@@ -42,6 +41,7 @@ ORACLES = {
     "odds_first": lambda x: x[1::2] + x[0::2],
     "bucket_sort": sorted,
 }
+NAMES = list(ORACLES)
 SYMBOLS = dict(zip(ORACLES, (2, 9, 2, 3, 2, 2, 4, 2, 5)))
 OUTPUTS = dict(zip(ORACLES, (2, 5, 2, 5, 2, 2, 2, 2, 5)))
 OUTPUT_LENGTHS = {name: lambda n: 1 for name in ORACLES} | {
@@ -67,6 +67,13 @@ def strings(name):
     for row, n in enumerate(lengths.tolist()):
         read = n - 1 if name == "modular_arithmetic" and n % 2 == 0 else n
         yield row, n, example.inputs[row, :read].tolist()
+
+
+def test_all_fifteen_are_there():
+    others = {"stack_manipulation", "modular_arithmetic_brackets", "solve_equation"}
+    others |= {"binary_addition", "binary_multiplication", "square_root"}
+    assert {name for name, task in TASKS.items() if issubclass(task, StringTask)} == set(NAMES) | others
+    assert len(set(NAMES) | others) == 15
 
 
 def test_the_oracles_agree_with_the_authors_own_examples():

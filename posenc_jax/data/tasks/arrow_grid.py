@@ -1,0 +1,152 @@
+"""Arrows on a grid: a task in which a place is a row and a column."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
+from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import check_at_most
+from posenc_jax.model_kind import ModelKind
+
+EMPTY = 0
+FIRST_ARROW = 1
+FIRST_Y = FIRST_ARROW + 4
+FIRST_LETTER = FIRST_Y + 4
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXZ"
+# Up, right, down, left: what to add to (row, column). The base of a Y in rotation r lies in direction r + 2.
+STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrowGrid(Task):
+    """Where does the arrow point that stands at the base of the Y? A grid of n x n cells, row by row.
+
+    ``num_arrows`` arrows and ``num_letters`` letters, one of them the Y, stand in cells of their own. The Y is upright
+    or turned by quarters, so its base is the cell below, beside or above it, and one of the arrows stands there. The
+    answer, up, right, down or left, is given at the Y. All places are drawn uniformly, and so are rotation and arrows.
+
+    size: rows and columns n of a training grid, 9 in the source; larger ones are its length generalization. num_arrows,
+    num_letters: 8 and 6 in the source; the letters, up to 26, but for the Y are never turned.
+
+    A model whose encoding reads positions of two axes is given (row, column), another one the order of reading. So
+    ``grid(width=9)|...`` is right for grids of nine columns only, and two axes for all.
+
+    Published is the accuracy; guessing has a quarter.
+
+    Tokens: 0 an empty cell, 1 to 4 the arrows, 5 to 8 the Y (named by where its top points), then the other letters.
+
+    >>> task = ArrowGrid(size=4, num_arrows=3, num_letters=2)
+    >>> task.describe(task.example(jax.random.key(0), 4, 4))
+    '. . A . / > v Y> . / . . . v / . . . . -> v'
+
+    Departures: the source has images of such grids in pixels and one answer for each; here cells are tokens. That the Y
+    is turned, and the four directions, are our reading: the source shows it in a figure.
+
+    Errors: ValueError for a grid too small for what stands on it, and for numbers out of range.
+
+    Reference: Ostmeier et al., "LieRE: Lie Rotational Positional Encodings", 2024, table 3.
+    """
+
+    size: int = 9
+    num_arrows: int = 8
+    num_letters: int = 6
+
+    name = "arrow_grid"
+    paper = "LieRE: Lie Rotational Positional Encodings"
+    citation = "Ostmeier et al., ICML 2025, arXiv:2406.10322"
+    metric = "accuracy"
+    chance = 0.25
+    length_unit = "rows"
+
+    def check_fields(self) -> None:
+        """Refuses numbers out of range and a grid that is too small."""
+        check_at_most(self, {"size": 1024, "num_letters": len(LETTERS) + 1, "num_arrows": LONGEST}, "ArrowGrid: ")
+        for field in ("num_arrows", "num_letters"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"ArrowGrid: {field} = {getattr(self, field)} must be at least 1: an arrow and the Y")
+        self._refuse_small(f"ArrowGrid: size = {self.size}", self.size)
+
+    def _refuse_small(self, what: str, size: int) -> None:
+        things = self.num_arrows + self.num_letters
+        if size < 2 or size**2 < things:
+            raise ValueError(f"{what}: a grid of so many rows has no room for {things} arrows and letters; raise it")
+
+    @property
+    def model_kind(self) -> ModelKind:
+        """Encoder-only."""
+        return "encoder_only"
+
+    @property
+    def vocab_size(self) -> int:
+        """Empty, arrows, Y and the other letters."""
+        return FIRST_LETTER + self.num_letters - 1
+
+    @property
+    def num_classes(self) -> int:
+        """Directions."""
+        return 4
+
+    @property
+    def token_names(self) -> tuple[str, ...]:
+        """Arrows as such, the Y with its direction."""
+        return (".", *"^>v<", "Y^", "Y>", "Yv", "Y<", *LETTERS[: self.num_letters - 1])
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Directions."""
+        return tuple("^>v<")
+
+    @property
+    def train_lengths(self) -> tuple[int, ...]:
+        """``size`` alone."""
+        return (self.size,)
+
+    def check_length(self, length: int) -> None:
+        """Refuses a grid that is too small, or above 1024 rows."""
+        super().check_length(length)
+        self._refuse_small(f"length {length}", length)
+        if length > 1024:
+            raise ValueError(f"length {length}: grids have at most 1024 rows; lower it")
+
+    def width(self, max_length: int) -> int:
+        """The cells."""
+        return max_length**2
+
+    def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
+        """Drawn afresh; train and test do not differ."""
+        turn_key, row_key, column_key, arrow_key, other_key = jax.random.split(key, 5)
+        turn = integers(turn_key, (), 4)
+        down, right = (jnp.asarray(axis)[(turn + 2) % 4] for axis in zip(*STEPS))
+        # Both the Y and its base lie on the grid: along the axis of the step there is one place fewer.
+        row = integers(row_key, (), length - jnp.abs(down)) + (down < 0)
+        column = integers(column_key, (), length - jnp.abs(right)) + (right < 0)
+        y = row * length + column
+        base = (row + down) * length + column + right
+        cell = jnp.arange(max_length**2)
+        real = cell < length * length
+        arrows = FIRST_ARROW + integers(arrow_key, (self.num_arrows,), 4)
+        free = real & (cell != y) & (cell != base)
+        order = jnp.where(free, jax.random.bits(other_key, cell.shape, jnp.uint32) >> 1, jnp.uint32(2**31))
+        others = jnp.argsort(order, stable=True)[: self.num_arrows + self.num_letters - 2]
+        things = jnp.concatenate([arrows[1:], FIRST_LETTER + jnp.arange(self.num_letters - 1)])
+        tokens = jnp.zeros_like(cell).at[others].set(things).at[base].set(arrows[0]).at[y].set(FIRST_Y + turn)
+        row_and_column = jnp.stack([cell // length, cell % length], axis=1)
+        return Example(
+            inputs=tokens.astype(jnp.int32),
+            targets=jnp.where(cell == y, arrows[0] - FIRST_ARROW, 0).astype(jnp.int32),
+            weights=(cell == y).astype(jnp.float32),
+            length=jnp.asarray(length * length, jnp.int32),
+            segment_ids=real.astype(jnp.int32),
+            grid_positions=jnp.where(real[:, None], row_and_column, 0).astype(jnp.int32),
+        )
+
+    def describe(self, example: Example) -> str:
+        """Row by row, and the answer."""
+        rows = int(int(example.length) ** 0.5 + 0.5)
+        inputs, answer = super().describe(example).split(" -> ")
+        words = inputs.split()
+        return " / ".join(" ".join(words[row * rows : (row + 1) * rows]) for row in range(rows)) + f" -> {answer}"

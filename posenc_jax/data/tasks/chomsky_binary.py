@@ -1,0 +1,167 @@
+"""The three tasks of Delétang et al. 2023 on binary numbers of any length."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.data.tasks.base import integers
+from posenc_jax.data.tasks.carrying import carried, product_columns, subtracted
+from posenc_jax.data.tasks.chomsky import StringTask
+from posenc_jax.encodings.base import Array
+
+
+@dataclasses.dataclass(frozen=True)
+class BinaryOperation(StringTask):
+    """Base class: two binary numbers, units first, with 2 between them, and their result, units first, with 2 behind.
+
+    A string of n symbols has numbers of l and n - 1 - l bits, l from 1 to n - 2 uniformly, each number uniform from 1
+    to the largest of so many bits. Strings of one and two symbols are a single number, uniform from 0 to the last but
+    one. Outputs behind the 2 are 0 and count nowhere; ``chance`` is that of guessing bits.
+    """
+
+    chance = 0.5
+    num_tokens = 3
+    num_outputs = 3
+    terminator = 2
+
+    def combined(self, first: Array, second: Array) -> Array:
+        """The result's bits ``[S]``, units first, of two numbers of S bits."""
+        raise NotImplementedError
+
+    def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
+        """For strings of one and two symbols: the result's bits ``[2]``, and how many there are."""
+        raise NotImplementedError
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """Numbers as bits, and their result."""
+        size_key, first_key, second_key, short_key = jax.random.split(key, 4)
+        width = max(max_length, 2)
+        place = jnp.arange(width)
+        first_size = 1 + integers(size_key, (), jnp.maximum(length - 2, 1))
+        second_size = jnp.maximum(length - 1 - first_size, 1)
+        first, second = number(first_key, first_size, width), number(second_key, second_size, width)
+        tokens = jnp.where(place < first_size, first, second[jnp.maximum(place - first_size - 1, 0)])
+        tokens = jnp.where(place == first_size, 2, tokens)
+        result = self.combined(first, second)
+        size = jnp.max(jnp.where(result == 1, place + 1, 1))
+        short = integers(short_key, (), 2 ** jnp.minimum(length, 2) - 1)
+        short_bits, short_size = self.short_result(short, length)
+        is_short = length <= 2
+        tokens = jnp.where(is_short, short >> jnp.minimum(place, 2) & 1, tokens)
+        result = jnp.where(is_short, jnp.pad(short_bits, (0, width - 2)), result)
+        size = jnp.where(is_short, short_size, size)
+        out = jnp.arange(max_length + 1)
+        bits = jnp.where(out < size, result[jnp.minimum(out, width - 1)], 0)
+        outputs = jnp.where(out == size, 2, bits)
+        return tokens[:max_length], outputs[: self.output_length(max_length)]
+
+
+@dataclasses.dataclass(frozen=True)
+class BinaryAddition(BinaryOperation):
+    """The sum of two binary numbers, units first: ``1 0 0 1 2 0 1 -> 1 1 0 1 2`` (9 + 2 = 11).
+
+    Strings are those of `BinaryOperation`: n symbols with 2 as the plus sign, and n + 1 outputs.
+
+    >>> task = BinaryAddition(max_length=8)
+    >>> task.describe(task.example(jax.random.key(0), 8, 8))
+    '0 1 2 0 1 0 0 0 _ _ _ _ _ _ _ _ _ -> 0 0 1 2'
+    """
+
+    name = "binary_addition"
+
+    def output_length(self, length: Any) -> Any:
+        """``length + 1``."""
+        return length + 1
+
+    def combined(self, first: Array, second: Array) -> Array:
+        """Column by column."""
+        return carried(first + second, 2)
+
+    def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
+        """The number itself."""
+        return jnp.stack([number & 1, number >> 1]), jnp.where(number > 1, 2, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class BinaryMultiplication(BinaryOperation):
+    """The product of two binary numbers, units first: ``1 0 0 1 2 0 1 -> 0 1 0 0 1 2`` (9 * 2 = 18).
+
+    Strings are those of `BinaryOperation`: n symbols with 2 as the times sign, and n outputs. The result of strings of
+    one symbol is empty, of two symbols 0.
+
+    >>> task = BinaryMultiplication(max_length=8)
+    >>> task.describe(task.example(jax.random.key(0), 8, 8))
+    '0 1 2 0 1 0 0 0 _ _ _ _ _ _ _ _ -> 0 0 1 2'
+    """
+
+    name = "binary_multiplication"
+
+    def output_length(self, length: Any) -> Any:
+        """``length``."""
+        return length
+
+    def combined(self, first: Array, second: Array) -> Array:
+        """Column by column."""
+        return carried(product_columns(first, second), 2)
+
+    def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
+        """No bit, or a 0."""
+        return jnp.zeros(2, jnp.int32), length - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class SquareRoot(StringTask):
+    """The root, rounded down, of a binary number, most significant bit first: ``1 0 0 1 0 1 -> 1 1 0`` (37 -> 6).
+
+    A number of n bits is uniform from 1 to ``2^n - 1``; its root has ``ceil(n / 2)`` bits.
+
+    >>> task = SquareRoot(max_length=8)
+    >>> task.describe(task.example(jax.random.key(0), 8, 8))
+    '0 1 0 0 0 1 0 0 _ _ _ _ -> 1 0 0 0'
+    """
+
+    name = "square_root"
+    chance = 0.5
+
+    def output_length(self, length: Any) -> Any:
+        """``ceil(length / 2)``."""
+        return (length + 1) // 2
+
+    def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
+        """Bit by bit, as on paper: with root q of the bits so far and remainder r, the next bit of the root is whether
+        ``4 r + (the next two bits) >= 4 q + 1``.
+        """
+        bits = number(key, length, max_length)
+        place = jnp.arange(max_length)
+        tokens = bits[jnp.clip(length - 1 - place, 0, max_length - 1)]
+        steps = self.output_length(max_length)
+        at = 2 * jnp.arange(steps) - length % 2  # a number of odd length has a 0 before it
+        high = jnp.where(at < 0, 0, tokens[jnp.clip(at, 0, max_length - 1)])
+        low = tokens[jnp.clip(at + 1, 0, max_length - 1)]
+
+        def step(state: tuple[Array, Array], pair: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+            root, remainder = state
+            extended = jnp.concatenate([jnp.stack([pair[1], pair[0]]), remainder[:-2]])
+            tried = jnp.concatenate([jnp.array([1, 0]), root[:-2]])
+            difference, negative = subtracted(extended, tried)
+            bit = jnp.where(negative, 0, 1)
+            return (jnp.append(bit, root[:-1]), jnp.where(negative, extended, difference)), bit
+
+        nothing = jnp.zeros(steps + 4, jnp.int32)
+        return tokens, jax.lax.scan(step, (nothing, nothing), (high, low))[1]
+
+
+def number(key: Array, size: Array, width: int) -> Array:
+    """``[width]`` bits, units first, of a number from 1 to ``2^size - 1``, all alike (up to ``2^-31``)."""
+    word_key, bit_key = jax.random.split(key)
+    place = jnp.arange(width)
+    largest = jnp.left_shift(jnp.uint32(1), jnp.minimum(size, 31).astype(jnp.uint32)) - 1
+    word = 1 + jax.random.bits(word_key, (), jnp.uint32) % largest
+    of_word = jnp.right_shift(word, jnp.minimum(place, 31).astype(jnp.uint32)) & 1
+    bits = jnp.where(size <= 31, of_word.astype(jnp.int32), integers(bit_key, (width,), 2))
+    bits = jnp.where(place < size, bits, 0)
+    return jnp.where((place == 0) & ~jnp.any(bits), 1, bits)

@@ -1,0 +1,105 @@
+"""Binary numbers against Python's integers."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from task_examples import assert_padding_changes_nothing, assert_uniform, drawn, rows
+
+from posenc_jax.data.tasks import BinaryAddition, BinaryMultiplication, SquareRoot
+from posenc_jax.data.tasks.carrying import carried, product_columns, subtracted
+
+TASKS = (BinaryAddition(), BinaryMultiplication(), SquareRoot())
+LENGTHS = (1, 2, 3, 4, 5, 8, 15, 40)
+LONG = 80
+
+
+def value(bits):
+    """Of bits with the units first."""
+    return sum(bit << place for place, bit in enumerate(bits))
+
+
+def bits_of(whole):
+    return [int(bit) for bit in reversed(f"{whole:b}")]
+
+
+def result(task, symbols):
+    """By the authors' rules, with integers."""
+    if isinstance(task, SquareRoot):
+        whole = value(symbols[::-1])
+        assert whole > 0
+        return [int(bit) for bit in f"{math.isqrt(whole):b}".zfill(math.ceil(len(symbols) / 2))]
+    adds = isinstance(task, BinaryAddition)
+    if len(symbols) <= 2:
+        assert value(symbols) < 2 ** len(symbols) - 1
+        return [*(bits_of(value(symbols)) if adds else [0] * (len(symbols) - 1)), 2]
+    middle = symbols.index(2)
+    first, second = value(symbols[:middle]), value(symbols[middle + 1 :])
+    assert first > 0
+    assert second > 0
+    return [*bits_of(first + second if adds else first * second), 2]
+
+
+def test_the_oracle_agrees_with_the_authors_own_examples():
+    digits = lambda text: [int(digit) for digit in text]  # noqa: E731
+    assert result(TASKS[0], digits("001201101")) == digits("010112")
+    assert result(TASKS[0], digits("10012000001")) == digits("1001012")
+    assert result(TASKS[1], digits("001201101")) == digits("00011012")
+    assert result(TASKS[1], digits("10012000001")) == digits("0000010012")
+    assert result(TASKS[2], digits("100101")) == digits("110")
+    assert result(TASKS[2], digits("111")) == digits("10")
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_results_are_right(task):
+    sizes, bits, small = [], [], []
+    for n, tokens, asked, answers in rows(task, (*LENGTHS, LONG), 250):
+        symbols, outputs = tokens[:n], task.output_length(n)
+        assert tokens[n:] == [task.num_tokens] * outputs
+        assert asked == list(range(n, n + len(answers)))
+        assert answers == result(task, symbols)
+        if n == 40:
+            bits += [symbol for symbol in symbols if symbol < 2]
+            sizes += [symbols.index(2)] if 2 in symbols else []
+        if n == 2:
+            small.append(value(symbols))
+    assert_uniform(bits, (0, 1))
+    if isinstance(task, SquareRoot):
+        assert_uniform(small, (1, 2, 3))
+    else:
+        assert_uniform(sizes, range(1, 39))
+        assert_uniform(small, (0, 1, 2))
+
+
+def test_the_authors_code_and_ours_have_as_many_outputs():
+    add, multiply, root = TASKS
+    assert [(add.output_length(n), multiply.output_length(n), root.output_length(n)) for n in (1, 6, 7)] == [
+        (2, 1, 1),
+        (7, 6, 3),
+        (8, 7, 4),
+    ]
+    example, lengths = drawn(multiply, (*LENGTHS, LONG), 250)
+    assert (example.length == 2 * lengths).all()
+
+
+@pytest.mark.parametrize(
+    "task", [pytest.param(TASKS[1], marks=pytest.mark.slow), TASKS[2]], ids=["binary_multiplication", "square_root"]
+)
+def test_padding_changes_nothing(task):
+    assert_padding_changes_nothing(task, (*LENGTHS, LONG), 250, 89)
+
+
+def test_arithmetic_on_digits():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 500, 40), dtype=np.int32)
+    b[::2] = a[::2]  # equal ones too
+    b[::4, 0] = 1
+    sums, products, (differences, negative) = jax.jit(
+        jax.vmap(lambda a, b: (carried(a + b, 2), carried(product_columns(a, b), 2), subtracted(a, b)))
+    )(a, b)
+    for row, (first, second) in enumerate(zip(map(value, a.tolist()), map(value, b.tolist()))):
+        assert value(sums[row].tolist()) == (first + second) % 2**40
+        assert value(products[row].tolist()) == first * second % 2**40
+        assert value(differences[row].tolist()) == (first - second) % 2**40
+        assert bool(negative[row]) == (first < second)
