@@ -110,7 +110,8 @@ def compile_one(target_name: str, case: str) -> int:
         row = next((row for row in kept() if (key | now).items() <= row.items()), None)
         if row is None:
             said = dataclasses.asdict(compiled(program))
-            formula = memory_in_group(run, layout.size, found.devices).peak if name == "train" else None
+            estimate = memory_in_group(run, layout.size, found.devices)
+            formula = estimate.state + estimate.step if name == "train" else None
             operations = work_of(run, name) * layout.size
             laid = {"mode": layout.mode, "rows": layout.rows, "on_each": layout.on_each, "split": split}
             row = {
