@@ -23,7 +23,7 @@ from posenc_jax.models import Greedy, Streams, decode
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import Target
-from posenc_jax.training.layout import layout_of
+from posenc_jax.training.layout import check_mesh, layout_of
 from posenc_jax.training.replicas import lowered, mesh_of
 from posenc_jax.training.step import buckets, evaluate_length, model_of, train_call
 
@@ -89,8 +89,12 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
     """One program of a group of the run, laid on a target as its plan has it: a `jax.stages.Lowered`.
 
     Raises:
-      RefusedError: there is no compiler for the target here.
+      RefusedError: the target has too few devices, or there is no compiler for it here.
     """
+    try:
+        check_mesh(run.execution, target.devices)
+    except ValueError as error:
+        raise RefusedError(f"{target.name}: {error}") from None
     layout = layout_of(run, len(run.replicas), target.devices)
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
     mesh = mesh_of(_devices(target), run.execution, layout.rows)

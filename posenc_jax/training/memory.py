@@ -2,7 +2,7 @@
 
 A step of one replica keeps, of each layer, what its gradient needs. For N tokens of a microbatch, with M the width of
 the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K places, in
-numbers of four bytes::
+numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
 
     held          3 P of each replica: parameters, and both moments of the optimizer
     gradients     4 P: gradients, their vector, the direction and the new parameters
@@ -16,8 +16,9 @@ numbers of four bytes::
     decoding      keys and values of all layers, for every output that is followed, and 3 C
 
 Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 32 to 256 in which now one part is the
-largest and now another, the estimate is 0.7 to 1.4 times as much. What is not in a config is left out: the corpus of a
-task on text, XLA's programs, the interpreter.
+largest and now another, the estimate is 0.7 to 1.4 times as much; of the training programs that were compiled
+for an H100 (scripts/compiling/README.md) 1.2 to 1.5 times. What is not in a config is left out: the corpus of a task on
+text, XLA's programs, the interpreter.
 """
 
 from __future__ import annotations
@@ -111,12 +112,13 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     batch = training_batch(run, rows)
     tokens = training.batch_size * (batch.tokens // rows)
     own = parameters // model
+    of_activation = 2 if run.model.dtype == "bfloat16" and backend != "cpu" else _BYTES
     return Memory(
         parameters=_BYTES * held * own,
         optimizer=_BYTES * held * 2 * own,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
-        activations=_BYTES * at_once * _activations(run, batch),
+        activations=of_activation * at_once * _activations(run, batch),
         attention=_BYTES * at_once * _attention(run, batch, backend),
         logits=_BYTES * at_once * 4 * batch.targets * run.task.num_classes,
         positions=_BYTES * at_once * _drawn(run, rows),

@@ -10,7 +10,8 @@ XLA compiles for described devices: what compiles, how much memory it takes of o
 known without owning one; times are not. Nothing is tuned without the device, so the choice of matrix kernels is not
 final. The formula is what `posenc plan` says of training; FLOP are those of the matrix products of a step or of an
 evaluation, of all devices. Written by `scripts/compile_check`, which fails where attention that is said to be fused
-calls no such kernel. Cases that are not listed have not been compiled yet: the same command goes on with them.
+calls no such kernel. What a TPU keeps in its memory on the chip is in no column. Cases that are not
+listed have not been compiled yet: the same command goes on with them.
 
 d_model 128, one layer of two heads, 8 sequences of 128 places, unless the name says otherwise.
 """
@@ -31,7 +32,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         parts.append(f"## {target}\n\n{'; '.join(versions)}.\n")
         lines = [f"| {' | '.join(_COLUMNS)} |"]
         lines.append("|---|---|---|---|--:|--:|--:|--:|--:|--:|---|")
-        lines += [f"| {' | '.join(_entries(row))} |" for row in own]
+        lines += ["| " + " | ".join(entry.replace("|", "\\|") for entry in _entries(row)) + " |" for row in own]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

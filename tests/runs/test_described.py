@@ -96,6 +96,11 @@ def test_a_chip_without_its_compiler_is_refused_in_one_line(monkeypatch):
     )
 
 
+def test_too_few_devices_are_refused_in_one_line():
+    with pytest.raises(RefusedError, match=r"^h100: execution.data x execution.model = 2 devices are asked for, 1 are"):
+        lowered_for(dataclasses.replace(row("rope"), execution=Execution("vmap", model=2)), target("h100"), "train")
+
+
 def test_text_needs_its_corpus():
     with pytest.raises(RefusedError, match="programs of a task on text are compiled with its corpus only"):
         functions(Run(task=Translation()))
