@@ -81,16 +81,15 @@ TABLES = {
         ),
         Table(
             name="flip_flop",
-            question="the bit that was written last, 50 ignored instructions ago on average",
+            question="the bit that was written last, with 98 of 100 instructions to be ignored",
             source="Liu et al. 2023; Yang et al. 2025, table 1",
-            quick=True,
             run=Run(
                 table="flip_flop",
-                task=FlipFlop(length=128),
+                task=FlipFlop(length=64),
                 model=Transformer(d_model=64, num_layers=1, num_heads=2),
                 optimizer=Optimizer(schedule="cosine", warmup_steps=100),
-                training=Training(steps=2000, batch_size=16, microbatches=4, steps_per_call=50, log_every=200),
-                evaluation=Evaluation(lengths=(128,), num_examples=768),
+                training=Training(steps=4000, batch_size=16, microbatches=2, steps_per_call=50, log_every=500),
+                evaluation=Evaluation(lengths=(64,), num_examples=768),
                 seeds=SEEDS,
                 learning_rates=_RATES,
             ),
@@ -115,6 +114,7 @@ TABLES = {
             name="bucket_sort",
             question="tokens in order, beyond the lengths of training",
             source="Delétang et al. 2023; Ruoss et al. 2023",
+            quick=True,
             run=Run(
                 table="bucket_sort",
                 task=BucketSort(max_length=10),
