@@ -40,7 +40,7 @@ class Meter:
         limit = None if peak is None else peak * devices
         return {
             "phase": phase,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.seconds, 6),
             "steps": self.steps,
             "replicas": replicas,
             "devices": devices,
