@@ -13,7 +13,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 
 from posenc_jax.config import Run
@@ -60,9 +59,9 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
     (bucket,) = buckets(run, run.evaluation.lengths[-1:])
 
     def evaluate(state: Any) -> Any:
-        return evaluate_length(run, bucket, state["params"], state["seed"], np.int32(bucket.max_length))
+        return evaluate_length(run, bucket, state["params"], state["seed"], jnp.int32(bucket.max_length))
 
-    found = {"train": lambda state: train_call(run, mesh, state), "evaluate": evaluate}
+    found: dict[str, Callable[[Any], Any]] = {"train": lambda state: train_call(run, mesh, state), "evaluate": evaluate}
     if run.task.model_kind == "decoder_only":
         found["decode"] = lambda state: _decoded(run, state["params"])
     return found

@@ -5,7 +5,7 @@ only described.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 from posenc_jax.config import Execution, Run
 from posenc_jax.training.memory import Memory, memory_of
@@ -30,6 +30,9 @@ class Devices:
         return self.backend == "cpu"
 
 
+Mode = Literal["devices", "vmap", "map"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """The groups of a run.
@@ -39,7 +42,7 @@ class Layout:
         after the other. replicas: those that are wanted. rows: rows of ``data x model`` devices that a group lies on.
     """
 
-    mode: str
+    mode: Mode
     size: int
     groups: int
     replicas: int
@@ -56,7 +59,7 @@ class Layout:
         return self.groups * self.size - self.replicas
 
 
-def mode_on(execution: Execution, *, on_cpu: bool) -> str:
+def mode_on(execution: Execution, *, on_cpu: bool) -> Mode:
     """The mode that "auto" stands for."""
     if execution.mode != "auto":
         return execution.mode

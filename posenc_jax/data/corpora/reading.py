@@ -196,9 +196,9 @@ def _rows(
 def _names(path: Path, field: str) -> list[str]:
     """Names of files or folders beside a file that lists them; DataError for what leads elsewhere."""
     listed = _json(path).get(field)
-    names = (
-        [one.get("filename") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else []
-    )
+    names: list[Any] = []
+    if isinstance(listed, list):
+        names = [one.get("filename") if isinstance(one, dict) else one for one in listed]
     if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
         raise DataError(f"{path} names no files beside it ({field} = {listed!r}): save the data set again")
     return names
