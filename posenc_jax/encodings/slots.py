@@ -47,7 +47,7 @@ def position_axes(slot: Slot) -> int | None:
     [None, 2, None, None]
     """
     reading = [element.position_axes for element in elements(slot) if element.position_axes != "any"]
-    return reading[0] if reading else None  # type: ignore[return-value]
+    return reading[0] if reading else None
 
 
 def check_slot(slot: Slot, dims: Dims) -> None:
