@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -15,7 +17,7 @@ def carried(columns: Array, base: int) -> Array:
     [2, 0, 0, 1]
     """
 
-    def add(carry: Array, column: Array) -> tuple[Array, Array]:
+    def add(carry: Any, column: Any) -> tuple[Any, Any]:
         total = carry + column
         return total // base, total % base
 
@@ -29,7 +31,7 @@ def product_columns(a: Array, b: Array) -> Array:
     [3, 7, 2]
     """
 
-    def add(state: tuple[Array, Array], digit: Array) -> tuple[tuple[Array, Array], None]:
+    def add(state: Any, digit: Any) -> tuple[Any, None]:
         columns, shifted = state
         return (columns + digit * shifted, jnp.pad(shifted, (1, 0))[:-1]), None
 

@@ -143,7 +143,7 @@ class SquareRoot(StringTask):
         high = jnp.where(at < 0, 0, tokens[jnp.clip(at, 0, max_length - 1)])
         low = tokens[jnp.clip(at + 1, 0, max_length - 1)]
 
-        def step(state: tuple[Array, Array], pair: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        def step(state: Any, pair: Any) -> tuple[Any, Any]:
             root, remainder = state
             extended = jnp.concatenate([jnp.stack([pair[1], pair[0]]), remainder[:-2]])
             tried = jnp.concatenate([jnp.array([1, 0]), root[:-2]])

@@ -47,7 +47,7 @@ class StackManipulation(StringTask):
         bits, actions = integers(bit_key, (max_length,), 2), 2 + integers(action_key, (max_length,), 3)
         tokens = jnp.where(place < size, bits, actions)
 
-        def step(state: tuple[Array, Array], place_and_token: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        def step(state: Any, place_and_token: Any) -> tuple[Any, None]:
             stack, height = state
             now, token = place_and_token
             acts = (now >= size) & (now < length)
@@ -83,7 +83,7 @@ def expression(key: Array, length: Array, max_length: int, num_operators: int, b
     def put(stack: Array, place: Array, value: Array) -> Array:
         return jnp.where(places == place, value, stack)
 
-    def write(state: tuple[Array, ...], drawn: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+    def write(state: Any, drawn: Any) -> tuple[Any, Any]:
         """(to write, its height, values, theirs, operators, theirs, sign of the next digit), and the next symbol."""
         todo, height, values, num_values, waiting, num_waiting, negative = state
         digit, operator, share = drawn

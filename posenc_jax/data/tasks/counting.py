@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -100,12 +100,12 @@ class Counting(RangedTask):
         variables = "abcdefghijklmnopqrstuvwxyz"[: self.num_variables]
         return (*SPECIAL_NAMES, "=", ";", "++;", "pass;", "print", *map(str, range(self.max_value + 1)), *variables)
 
-    def _room(self, length: int) -> int:
+    def _room(self, length: Any) -> Any:
         return 2 * length + 8
 
     def width(self, max_length: int) -> int:
         """BOS, program, ``print v``, SEP and the answer."""
-        return self._room(max_length) + 5
+        return int(self._room(max_length) + 5)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Drawn afresh; train and test do not differ."""
@@ -114,7 +114,7 @@ class Counting(RangedTask):
         first = self._first_set(first_key, length)
         variables = jnp.arange(self.num_variables)
 
-        def statement(state: tuple[Array, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        def statement(state: Any, drawn: Any) -> tuple[Any, Any]:
             """(values, -1 before they are set; tokens so far), and the statement's number: set v, increment v, pass."""
             values, used = state
             place, draw = drawn
@@ -164,7 +164,8 @@ class Counting(RangedTask):
         sizes = jnp.where(jnp.arange(len(chosen)) < length, self._size(chosen), 0)
         ends = jnp.cumsum(sizes)
         place = jnp.arange(room)
-        of_token = jnp.minimum(jnp.sum(ends[None] <= place[:, None], axis=1), len(chosen) - 1)
+        ended = jnp.cumsum(jnp.zeros(room, jnp.int32).at[ends].add(1, mode="drop"))  # statements before each token
+        of_token = jnp.minimum(ended, len(chosen) - 1)
         statement, within = chosen[of_token], place - (ends - sizes)[of_token]
         variable = self._first_variable + statement % self.num_variables
         number = jnp.full_like(variable, FIRST_NUMBER)

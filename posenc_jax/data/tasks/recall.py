@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -92,7 +93,7 @@ class AssociativeRecall(RecallTask):
 
     >>> task = AssociativeRecall(min_length=12, max_length=12, vocabulary=20, num_pairs=2)
     >>> task.describe(task.example(jax.random.key(0), 12, 12))
-    '1 10 9 13 1 [10] 15 9 [13] 12 12 12 14 1'
+    '3 16 8 17 3 [16] 15 8 [17] 12 12 12 14 1'
 
     Reference: Arora et al., "Zoology: Measuring and Improving Recall in Efficient Language Models", 2023, section 4 and
     appendix; HazyResearch/zoology, multiquery_ar.
@@ -127,7 +128,7 @@ class AssociativeRecall(RecallTask):
         keys = self._keys(key_key)
         values = half + _different(value_key, pairs, half)
         asked_at = 2 * (pairs + self._places(place_key, length, max_length))
-        tokens = integers(filler_key, (max_length,), self.vocabulary)
+        tokens = jnp.asarray(integers(filler_key, (max_length,), self.vocabulary))
         tokens = tokens.at[: 2 * pairs].set(jnp.stack([keys, values], axis=1).reshape(-1)).at[asked_at].set(keys)
         answers = jnp.zeros_like(tokens).at[asked_at].set(values)
         asked = jnp.zeros(max_length, bool).at[asked_at].set(True)
@@ -160,7 +161,7 @@ class RepeatedRecall(RecallTask):
 
     >>> task = RepeatedRecall(min_length=16, max_length=16, vocabulary=20, num_pairs=2)
     >>> task.describe(task.example(jax.random.key(0), 16, 16))
-    '9 11 1 19 1 [19] 14 9 [11] 16 9 [16] 18 9 [18] 17 1 [14] 18 9 [17] 10'
+    '8 11 3 19 3 [19] 14 8 [11] 16 8 [16] 18 8 [18] 17 3 [14] 18 8 [17] 10'
 
     The source shows results in a figure and its generator is not public: settings are those of its text, the form of a
     sequence is our reading of "the value N assignments back".
@@ -215,5 +216,19 @@ class RepeatedRecall(RecallTask):
 
 
 def _different(key: Array, count: int, limit: int) -> Array:
-    """``[count]`` different numbers in ``0 .. limit-1``."""
-    return jax.random.permutation(key, limit)[:count]
+    """``[count]`` different numbers in ``0 .. limit-1`` in random order.
+
+    Floyd's way: for each j of ``limit - count .. limit - 1`` a number of ``0 .. j`` is drawn, and where that is taken
+    already, j is. Few numbers of many cost no sort of all.
+    """
+    draw_key, order_key = jax.random.split(key)
+    last = limit - count + jnp.arange(count)
+    draws = integers(draw_key, (count,), last + 1)
+
+    def choose(chosen: Any, drawn: Any) -> tuple[Any, None]:
+        place, draw, otherwise = drawn
+        taken = jnp.any(chosen == draw)
+        return chosen.at[place].set(jnp.where(taken, otherwise, draw)), None
+
+    chosen, _ = jax.lax.scan(choose, jnp.full(count, -1), (jnp.arange(count), draws, last))
+    return jax.random.permutation(order_key, chosen)

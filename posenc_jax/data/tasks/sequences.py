@@ -13,7 +13,7 @@ SPECIAL_NAMES = ("PAD", "BOS", "SEP", "EOS")
 NUM_SPECIAL = len(SPECIAL_NAMES)
 
 
-def prompted(prompt: Array, prompt_length: Array, target: Array, target_length: Array) -> Example:
+def prompted(prompt: Array, prompt_length: Array | int, target: Array, target_length: Array | int) -> Example:
     """Decoder-only: the model reads ``BOS prompt SEP target`` and predicts ``target EOS``.
 
     Args:
