@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora.corpus import DataError, Rows, read_bytes
+from posenc_jax.data.corpora.corpus import DataError, Rows, content_of
 from posenc_jax.shapes import loads
 
 _VERSION = "1.0.0"
@@ -59,7 +59,7 @@ _FEATURES = {
 def _check_features(path: Path) -> None:
     """DataError where the description names other classes than those that `write` writes: they would be imported."""
     try:
-        named = set(_classes_in(loads(read_bytes(path, path.parent))))
+        named = set(_classes_in(loads(content_of(path, path.parent))))
     except ValueError as error:
         raise DataError(f"{path} is damaged ({error}): prepare the corpus anew") from None
     if other := sorted(named - _FEATURES):

@@ -67,7 +67,7 @@ MOST_BYTES = 2**28
 """Of one file, and of what a compressed one unpacks to: several times what Debian's longest index has."""
 
 
-def read_bytes(path: Path, root: Path) -> bytes:
+def content_of(path: Path, root: Path) -> bytes:
     """The bytes of a file below ``root``; DataError for what leads out of it, never ends, or is beyond `MOST_BYTES`."""
     if not path.resolve().is_relative_to(root.resolve()):
         raise DataError(f"{path} leads out of {root}, to {path.resolve()}: put the file itself there")
@@ -78,8 +78,8 @@ def read_bytes(path: Path, root: Path) -> bytes:
 
 
 def read_text(path: Path, root: Path) -> str:
-    """A UTF-8 file as `read_bytes`; DataError also names the file and the offset of a byte that is none."""
-    return decoded(read_bytes(path, root), path)
+    """A UTF-8 file as `content_of`; DataError also names the file and the offset of a byte that is none."""
+    return decoded(content_of(path, root), path)
 
 
 def decoded(data: bytes, path: Path) -> str:

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from posenc_jax.data.corpora.corpus import DataError, read_bytes
+from posenc_jax.data.corpora.corpus import DataError, content_of
 from posenc_jax.data.corpora.indexes import APT_HELPER
 
 Note = Callable[[str], None]
@@ -112,14 +112,14 @@ def unpack(archive: Path, folder: Path) -> None:
 def verify(folder: Path) -> None:
     """Compares the files of an unpacked package with the hashes in its control files, where those are there."""
     sums = folder / "DEBIAN" / "md5sums"
-    listed = read_bytes(sums, folder).decode(errors="surrogateescape").splitlines() if sums.exists() else ()
+    listed = content_of(sums, folder).decode(errors="surrogateescape").splitlines() if sums.exists() else ()
     for line in listed:
         md5, _, name = line.partition("  ")
         path = folder / name
         if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder)):
             raise DataError(f"{sums} names {name!r}, which is not in {folder}: unpack the package again")
         try:
-            same = hashlib.md5(read_bytes(path, folder), usedforsecurity=False).hexdigest() == md5
+            same = hashlib.md5(content_of(path, folder), usedforsecurity=False).hexdigest() == md5
         except DataError:
             if path.exists():  # a link that leads out, a pipe, a device
                 raise
@@ -154,12 +154,12 @@ def version(folder: Path) -> str | None:
     """The version of an unpacked package, None where its files do not say."""
     control = folder / "DEBIAN" / "control"
     if control.exists():
-        text = read_bytes(control, folder).decode(errors="replace")
+        text = content_of(control, folder).decode(errors="replace")
         found = re.search(r"^Version: *(.+)$", text, re.MULTILINE)
         return found[1].strip() if found else None
     for path in sorted(folder.glob("usr/share/doc/*/changelog.Debian.gz")):
         try:
-            with gzip.open(io.BytesIO(read_bytes(path, folder))) as lines:
+            with gzip.open(io.BytesIO(content_of(path, folder))) as lines:
                 found = re.search(r"\((.+?)\)", lines.readline(1000).decode(errors="replace"))
         except (OSError, EOFError, zlib.error, DataError):
             continue

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError, decoded, read_bytes
+from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError, content_of, decoded
 
 APT_HELPER = "/usr/lib/apt/apt-helper"
 
@@ -70,7 +70,7 @@ def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
 
 def _decompressed(path: Path, folder: Path) -> bytes:
     """What a file unpacks to, by and by: no more than `MOST_BYTES` are ever there."""
-    packed = read_bytes(path, folder)
+    packed = content_of(path, folder)
     if path.suffix == ".lz4":  # not in the standard library; whoever has such a file has apt
         return _by_apt(path)
     if path.suffix not in _OPENERS:

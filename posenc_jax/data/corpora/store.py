@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
-from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, read_bytes
+from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held
 from posenc_jax.shapes import loads, problem
@@ -99,7 +99,7 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: {make}")
     rebuild = f"prepare it anew: {make} --rebuild"
     try:
-        found = loads(read_bytes(home / MANIFEST, home))
+        found = loads(content_of(home / MANIFEST, home))
         if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
             raise ValueError("its checksum is not that of its content")
         if wrong := problem(found, _SHAPE):

@@ -242,13 +242,15 @@ class Task(Value):
 
     def check_curriculum(self, every: int, steps: int) -> None:
         """Refuses (ValueError) lengths that grow ``every`` so many of the ``steps`` where training cannot have that."""
+        if not every:
+            return
         own, count = self._own_draws(), len(set(self.train_lengths))
-        if every and own:
+        if own:
             raise ValueError(
                 f"training.curriculum_every = {every}: task {self.name!r} has a {own[0]} of its own, which a "
                 "curriculum would pass by; set it to 0, or give the task's drawn_lengths instead"
             )
-        if every and count == 1:
+        if count == 1:
             raise ValueError(
                 f"training.curriculum_every = {every}: task {self.name!r} trains on one length only; set it to 0"
             )

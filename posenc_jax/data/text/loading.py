@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA
-from posenc_jax.data.corpora.corpus import DataError, read_bytes
+from posenc_jax.data.corpora.corpus import DataError, content_of
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
@@ -182,7 +182,7 @@ def tokenizer_of_file(data: Data) -> Tokenizer:
     if not path.is_file():
         raise DataError(f"data.tokenizer = {data.tokenizer!r}: there is no file {path.absolute()}")
     try:
-        found = JsonTokenizer(read_bytes(path.resolve(), path.resolve().parent))  # caches hold links
+        found = JsonTokenizer(content_of(path.resolve(), path.resolve().parent))  # caches hold links
     except DataError as error:
         raise DataError(f"data.tokenizer = {data.tokenizer!r}: {error}") from None
     if found.vocab_size != data.vocab_size:
