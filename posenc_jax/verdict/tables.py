@@ -10,7 +10,7 @@ import dataclasses
 
 from posenc_jax.config import Evaluation, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
-from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop
+from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop, Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
 
@@ -59,6 +59,22 @@ class Table:
 
 _SMALL = Transformer(d_model=64, num_layers=2, num_heads=4)
 _RATES = (5e-4, 1e-3, 2e-3)
+_STRINGS_SOURCE = "Delétang et al. 2023; Ruoss et al. 2023"
+
+
+def _strings(task: Task, steps: int, lengths: tuple[int, ...], num_examples: int) -> Run:
+    """One of the tasks on strings, with an encoder."""
+    return Run(
+        table=task.name,
+        task=task,
+        model=_SMALL,
+        optimizer=Optimizer(schedule="constant"),
+        training=Training(steps=steps, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
+        evaluation=Evaluation(lengths=lengths, num_examples=num_examples, draws=16),
+        seeds=SEEDS,
+        learning_rates=_RATES,
+    )
+
 
 TABLES = {
     table.name: table
@@ -97,34 +113,16 @@ TABLES = {
         Table(
             name="even_pairs",
             question="whether the first and the last of many tokens are equal, beyond the lengths of training",
-            source="Delétang et al. 2023; Ruoss et al. 2023",
+            source=_STRINGS_SOURCE,
             quick=True,
-            run=Run(
-                table="even_pairs",
-                task=EvenPairs(max_length=10),
-                model=_SMALL,
-                optimizer=Optimizer(schedule="constant"),
-                training=Training(steps=2000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
-                evaluation=Evaluation(lengths=(2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40), num_examples=512, draws=16),
-                seeds=SEEDS,
-                learning_rates=_RATES,
-            ),
+            run=_strings(EvenPairs(max_length=10), 2000, (2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40), 512),
         ),
         Table(
             name="bucket_sort",
             question="tokens in order, beyond the lengths of training",
-            source="Delétang et al. 2023; Ruoss et al. 2023",
+            source=_STRINGS_SOURCE,
             quick=True,
-            run=Run(
-                table="bucket_sort",
-                task=BucketSort(max_length=10),
-                model=_SMALL,
-                optimizer=Optimizer(schedule="constant"),
-                training=Training(steps=1000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
-                evaluation=Evaluation(lengths=(2, 4, 6, 8, 10, 12, 15, 20, 30, 40), num_examples=256, draws=16),
-                seeds=SEEDS,
-                learning_rates=_RATES,
-            ),
+            run=_strings(BucketSort(max_length=10), 1000, (2, 4, 6, 8, 10, 12, 15, 20, 30, 40), 256),
         ),
     )
 }
