@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
-    which.add_argument("--quick", action="store_true", help="the sharpest tables, in less than 20 minutes on 2 cores")
+    which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
     parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
     parser.add_argument("--directory", type=Path, default=Path("runs") / "verdict", metavar="DIR")
     return guarded(lambda: _verdict(parser.parse_args(arguments)))
