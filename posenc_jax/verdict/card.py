@@ -75,7 +75,7 @@ def _measured(measured: Measured) -> Json:
 
 
 def _keys(found: Mapping) -> Json:
-    return {f"{key:g}": _keys(value) if isinstance(value, Mapping) else value for key, value in found.items()}
+    return {str(key): _keys(value) if isinstance(value, Mapping) else value for key, value in found.items()}
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
@@ -173,8 +173,7 @@ def _cost(card: Card) -> TextTable:
                     ", ".join(map(str, measured.diverged)) or "none",
                 )
             )
-    rates = {name: ", ".join(f"{rate:g}" for rate in table.run.learning_rates) for name, table in card.tables.items()}
-    grids = sorted({grid for grid in rates.values()})
+    grids = sorted({", ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
     return TextTable(
         title="Cost and settings",
         columns=("table", "encoding", "parameters", "of them its own", "ms a step", "learning rate", "diverged seeds"),

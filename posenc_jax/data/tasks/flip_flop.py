@@ -41,7 +41,7 @@ class FlipFlop(Task):
     >>> task.describe(task.example(jax.random.key(1), 16, 16))
     'w 0 r [0] 0 w 0 i 1 r [0] 0 w 1 i 0 r [1]'
 
-    Departure: the source draws 16 million examples for training once; here they are drawn without end.
+    Departure: the source draws a training set once; here examples are drawn without end.
 
     Errors: ValueError for an odd length or one below 4, and for probabilities outside 0 .. 1.
 

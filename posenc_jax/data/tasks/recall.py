@@ -163,8 +163,8 @@ class RepeatedRecall(RecallTask):
     >>> task.describe(task.example(jax.random.key(0), 16, 16))
     '8 11 3 19 3 [19] 14 8 [11] 16 8 [16] 18 8 [18] 17 3 [14] 18 8 [17] 10'
 
-    The source shows results in a figure and its generator is not public: settings are those of its text, the form of a
-    sequence is our reading of "the value N assignments back".
+    The source shows results in a figure, and we know of no generator of it: settings are those of its text, the form of
+    a sequence is our reading of "the value N assignments back".
 
     Reference: Yang et al., "PaTH Attention: Position Encoding via Accumulating Householder Transformations", 2025,
     section 4.1 and figure 2.
