@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc_jax.drawing.quantities import NONE, count, duration
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.results.summary import Summary
-from posenc_jax.results.timing import PHASES, Measured
+from posenc_jax.results.timing import PHASES, PhaseTiming
 
 _NOTES = (
     "Planned: what `posenc plan` says of these devices. Time: of all groups, compiling apart.",
@@ -31,7 +31,7 @@ def speed_table(summary: Summary) -> TextTable:
     return TextTable("Speed", columns, "lll" + "r" * 6, tuple(lines), _NOTES)
 
 
-def _of(measured: Measured) -> tuple[str, ...]:
+def _of(measured: PhaseTiming) -> tuple[str, ...]:
     seconds = measured.seconds
     return (
         duration(seconds),

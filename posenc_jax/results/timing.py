@@ -27,7 +27,7 @@ _PLAN = {"plan": {"operations_per_step": int, "memory_bytes": int, "seconds": {s
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class PhaseTiming:
     """One phase of all groups of a cell, compiling apart. ``at_peak``: the seconds that its operations take at the peak
     of its devices, None where nobody knows that.
     """
@@ -50,7 +50,7 @@ class Timing:
     replica, and bytes of memory.
     """
 
-    measured: dict[str, Measured]
+    measured: dict[str, PhaseTiming]
     planned: dict[str, float]
     operations_per_step: int | None = None
     memory: int | None = None
@@ -77,12 +77,12 @@ def read_timing(cell_directory: Path) -> Timing | None:
     return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"))
 
 
-def _sum(rows: list[Json]) -> Measured:
+def _sum(rows: list[Json]) -> PhaseTiming:
     peaks = [row.get("peak_flops_per_second") for row in rows]
     at_peak = None
     if all(peak is not None and 0 < peak < math.inf for peak in peaks):
         at_peak = sum(row["operations"] / peak for row, peak in zip(rows, peaks, strict=True))
-    return Measured(
+    return PhaseTiming(
         sum(row["seconds"] for row in rows),
         sum(row["steps"] for row in rows),
         sum(row["tokens"] for row in rows),

@@ -11,7 +11,7 @@ from posenc_jax import report
 from posenc_jax.checksums import seal
 from posenc_jax.report.speed import speed_table
 from posenc_jax.results import read_record, summarise
-from posenc_jax.results.timing import Measured, read_timing
+from posenc_jax.results.timing import PhaseTiming, read_timing
 
 PLAN = {"operations_per_step": 10, "memory_bytes": 20, "seconds": {"train": 90.0, "decode": None}}
 
@@ -33,7 +33,7 @@ def test_groups_are_added_up(tmp_path):
     write(tmp_path, phase("train", 40.0), phase("validate", 1.0, steps=0), group=1)
     found = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
-    assert found.measured["train"] == Measured(60.0, 120, 2400, 12_000, 12.0)
+    assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0)
     assert found.measured["train"].mfu == pytest.approx(0.2)
     assert set(found.measured) == {"train", "validate"}
 
