@@ -100,7 +100,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
     split = run.execution.data * run.execution.model > 1
     program, state = functions(run, mesh if split else None)[name], abstract_state(run, layout.size)
     with traced_for(target.chip.platform):
-        found, _ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=name == "train")
+        found, *_ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=name == "train")
     return found
 
 

@@ -78,21 +78,55 @@ def lowered(
     *,
     fed: Any = None,
     donate: bool = False,
-) -> tuple[Any, tuple[Any, Any]]:
-    """The program of ``fn(replica, fed, shared)`` over a mesh, not compiled yet, and where the last two lie."""
+) -> tuple[Any, tuple[Any, Any], Any]:
+    """The program of ``fn(replica, fed, shared)`` over a mesh, not compiled yet; where ``fed`` and ``shared``
+    lie; and its ``tables``.
+
+    The tables are the float arrays that tracing found constant: cosines, slopes, sinusoids. They go in as inputs, so
+    that encodings of one shape and other values (another base, other slopes) are one program, which the compilation
+    cache knows.
+    """
     per_replica, whole = NamedSharding(mesh, P("replica")), NamedSharding(mesh, P())
     in_shardings = (
         state_shardings(replicas, mesh),
         jax.tree.map(lambda _: per_replica, fed),
         jax.tree.map(lambda _: whole, shared),
     )
-    over = over_replicas(fn, execution, mesh)
-    jitted = jax.jit(over, in_shardings=in_shardings, donate_argnums=(0,) if donate else ())
+    arguments = jax.tree.map(_abstract, (replicas, fed, shared))
+    traced = jax.jit(over_replicas(fn, execution, mesh)).trace(*arguments)
+    out = traced.out_info
+    out_shardings: Any = None
     if donate:  # the state comes back where it was, so that the next call takes it as it is
-        out = jax.eval_shape(jitted, replicas, fed, shared)
         out_shardings = (in_shardings[0], *(jax.tree.map(lambda _: per_replica, rest) for rest in out[1:]))
-        jitted = jax.jit(over, in_shardings=in_shardings, out_shardings=out_shardings, donate_argnums=(0,))
-    return jitted.lower(*jax.tree.map(_abstract, (replicas, fed, shared))), in_shardings[1:]
+    tables, constants = _tables(traced.jaxpr.consts)
+
+    def program(tables: list[Any], *arguments: Any) -> Any:
+        flat = jax.core.eval_jaxpr(traced.jaxpr.jaxpr, constants(tables), *jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(out), flat)
+
+    jitted = jax.jit(
+        program,
+        in_shardings=([whole] * len(tables), *in_shardings),
+        out_shardings=out_shardings,
+        donate_argnums=(1,) if donate else (),
+    )
+    return jitted.lower(jax.tree.map(_abstract, tables), *arguments), in_shardings[1:], jax.device_put(tables, whole)
+
+
+def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Sequence[Any]], list[Any]]]:
+    """The distinct float arrays among constants, and a function from their values to those of all constants."""
+    distinct: dict[Any, int] = {}
+    arrays, place = [], []
+    for constant in constants:
+        array = np.asarray(constant)
+        if not jnp.issubdtype(array.dtype, jnp.floating):
+            place.append(None)
+            continue
+        index = distinct.setdefault((array.dtype, array.shape, array.tobytes()), len(arrays))
+        if index == len(arrays):
+            arrays.append(array)
+        place.append(index)
+    return arrays, lambda values: [c if i is None else values[i] for c, i in zip(constants, place)]
 
 
 class Program:
@@ -111,7 +145,7 @@ class Program:
         donate: bool = False,
     ) -> None:
         self.name = name
-        program, self._shardings = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
+        program, self._shardings, self._tables = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
         self._compiled = program.compile()
 
     def hlo(self) -> str:
@@ -121,7 +155,7 @@ class Program:
 
     def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
         """Runs it; returns without waiting for the devices."""
-        return self._compiled(replicas, *jax.device_put((fed, shared), self._shardings))
+        return self._compiled(self._tables, replicas, *jax.device_put((fed, shared), self._shardings))
 
 
 def place(state: Any, mesh: Mesh) -> Any:
