@@ -5,9 +5,11 @@ import importlib
 import re
 from pathlib import Path
 
+import jax
 import pytest
 
 import posenc_jax
+from posenc_jax.data.tasks import TASKS
 
 FOLDER = Path(posenc_jax.__file__).parent
 WITH_EXAMPLES = [
@@ -17,7 +19,15 @@ WITH_EXAMPLES = [
 ]
 
 
+@pytest.fixture
+def compiled_examples(monkeypatch):
+    """Examples of tasks as one program each: an operation at a time they take several times as long."""
+    for task in TASKS.values():
+        monkeypatch.setattr(task, "example", jax.jit(task.example, static_argnums=(0, 3)))
+
+
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.usefixtures("compiled_examples")
 def test_examples_are_true(name):
     failed, attempted = doctest.testmod(importlib.import_module(name), verbose=False)
     assert attempted

@@ -24,7 +24,7 @@ def run(kind, config, *tokens, capture=False):
     return str(jax.make_jaxpr(program)(jax.random.key(0), *tokens)), jax.jit(program)(jax.random.key(0), *tokens)
 
 
-@pytest.mark.parametrize("kind", ["decoder_only", "encoder_decoder"])
+@pytest.mark.parametrize("kind", ["decoder_only", pytest.param("encoder_decoder", marks=pytest.mark.slow)])
 def test_a_model_in_blocks_is_the_model(kind, monkeypatch):
     monkeypatch.setattr(blockwise, "MOST", 4)
     tokens = np.random.default_rng(0).integers(1, 9, (2, 11)).astype(np.int32)

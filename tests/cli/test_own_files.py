@@ -262,6 +262,7 @@ config = Run(
 """
 
 
+@pytest.mark.slow  # in small: tests/cli/test_new_command.py and test_own_code.py
 def test_a_run_trains_with_them_and_finds_them_again_in_its_copy(mine, tmp_path_factory):
     (mine / "config_here.py").write_text(CONFIG)
     named = [

@@ -98,8 +98,8 @@ def test_log_probabilities_and_ends():
 
 
 def test_an_output_that_is_cut_off():
-    loaded = load_run(trained("summarization"))
-    (output,) = summarize(loaded, ["owl"], Sampling(temperature=1e4))
+    loaded = load_run(trained("translation"))
+    (output,) = translate(loaded, ["owl"], Sampling(temperature=1e4))
     assert not output.finished
     assert np.isfinite(output.log_prob)
 
