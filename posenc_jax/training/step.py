@@ -175,10 +175,9 @@ def train_step(
         if count == 1:
             (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
             return gradients, sums
-        shapes = jax.eval_shape(
-            lambda: jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
-        )
-        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (shapes[1], shapes[0][1]))
+        logits = jax.ShapeDtypeStruct((*parts[0].targets.shape[1:], run.task.num_classes), jnp.float32)
+        sums = jax.eval_shape(scores, logits, jax.tree.map(lambda x: x[0], parts[0]))
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (params, sums))
         total: tuple[Params, dict[str, Array]] = jax.lax.scan(add_part, zeros, parts)[0]
         return total
 
