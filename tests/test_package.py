@@ -71,7 +71,7 @@ def test_every_module_is_imported_without_the_extras():
     modules = {"scikit-learn": "sklearn", "tensorboardX": "tensorboardX", "rouge-score": "rouge_score"}
     names = {
         requirement.partition(">")[0]
-        for group in ("report", "cluster", "tracking", "dev")
+        for group in ("text", "report", "cluster", "tracking", "dev")
         for requirement in extras[group]
     }
     code = f"""
@@ -92,4 +92,7 @@ def test_the_wheel_says_that_it_has_types():
     folder = Path(posenc_jax.__file__).parent
     project = tomllib.loads((folder.parent / "pyproject.toml").read_text())
     assert (folder / "py.typed").read_bytes() == b""
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["posenc_jax"]}
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {
+        "packages": ["posenc_jax"],
+        "force-include": {"configs": "posenc_jax/configs"},
+    }

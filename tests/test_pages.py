@@ -54,6 +54,7 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "nnx.Module": "test_attention_of_ones_own_model",
     "eqx.Module": "test_attention_of_ones_own_model",
     "from_torch(": "test_weights_from_torch",
+    "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
     "class GaussianWindow": "test_an_encoding_of_ones_own",
     "check_contract(": "test_an_encoding_of_ones_own",
@@ -151,6 +152,12 @@ def test_golden_values_of_another_implementation(monkeypatch):
         }
         the("my_yarn(", names)
     assert parse(names["row"]["spec"]) == (yarn,)
+
+
+def test_the_checker_of_golden_values():
+    names = {}
+    the("golden.check(", names)
+    assert names["row"]["spec"] == "rope(scaling=yarn(factor=8, original_length=512))"
 
 
 def test_an_encoding_of_ones_own(monkeypatch):
