@@ -17,6 +17,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.tasks import TASKS, EvenPairs
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
+from scripts import installs
 from scripts.docs import front_picture
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,15 @@ def test_its_numbers_are_those_of_the_records():
     assert len(verdict["tables"]) == 3
 
 
+def test_the_table_of_installs_is_that_of_the_record():
+    record = json.loads(installs.RECORD.read_text())
+    assert set(record) == set(installs.KINDS)
+    assert installs.filled(installs.PAGE.read_text(), record) == installs.PAGE.read_text(), "scripts/installs --page"
+    with pytest.raises(ValueError, match=r"install.md has no place for the table"):
+        installs.filled("no place", record)
+    assert record["encodings"]["packages"] < record["plain"]["packages"] < record["text,report"]["packages"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
@@ -137,3 +147,24 @@ def test_the_citation_is_of_this_version():
     assert cited["license"] == project["license"]
     assert [one["name"] for one in cited["authors"]] == [one["name"] for one in project["authors"]]
     assert set(cited) >= {"cff-version", "message", "title", "authors"}
+
+
+def test_the_map_of_rooms_is_whole():
+    """Every package and module of the top is a room, and what to begin with is there."""
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
+    rooms = {}
+    for names, _, begin in rows:
+        for name in re.findall(r"`([^`]+)`", names):
+            rooms[name.removeprefix("posenc_jax/")] = re.findall(r"`([^`]+)`", begin)
+    package = ROOT / "posenc_jax"
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert packages <= set(rooms)
+    for name, begins in rooms.items():
+        home = next(home for home in (package / name, package / f"{name}.py", ROOT / name) if home.exists())
+        for begin in begins:
+            assert any((place / begin).is_file() for place in (home, package, ROOT)), f"{name}: {begin}"
+    commands = text.partition("## Five commands")[2].partition("Python 3.11")[0]
+    named = re.findall(r"^    (scripts/\w+)", commands, re.MULTILINE)
+    assert len(named) == 5
+    assert all((ROOT / name).is_file() for name in named)
