@@ -130,6 +130,7 @@ def test_the_demo_from_a_wheel_in_an_empty_folder(built, tmp_path):
     done = run(posenc, "demo", "--seeds", "0", *short, cwd=here)
     rows = [json.loads(line) for line in (here / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
     assert len({(row["task_label"], row["label"]) for row in rows}) == 8
+    assert "Next: open" not in done.stderr
     assert "Left out: report.html (needs plotly), figures (needs matplotlib)" in done.stdout
     assert "pip install 'posenc-jax[report]'" in done.stdout
     assert {path.name for path in here.iterdir()} == {"runs"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from posenc_jax.cli import ablate
 
@@ -24,8 +25,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0
-    directory = [] if any(word.split("=")[0] == "--directory" for word in arguments) else ["--directory", DIRECTORY]
-    code = ablate.main([CONFIG, *directory, *arguments])
-    if code == 0:
-        print("Next: open report.html there in a browser, or ask `posenc` what else it does.", file=sys.stderr)
+    elsewhere = any(word.partition("=")[0] == "--directory" for word in arguments)
+    code = ablate.main([CONFIG, *([] if elsewhere else ["--directory", DIRECTORY]), *arguments])
+    report = Path(DIRECTORY, "report.html")
+    if code == 0 and not elsewhere and report.is_file():
+        print(f"Next: open {report} in a browser, or ask `posenc` what else it does.", file=sys.stderr)
     return code

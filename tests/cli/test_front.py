@@ -246,4 +246,4 @@ def test_the_demo_in_an_empty_folder(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
     assert len({(row["task_label"], row["label"]) for row in rows}) == 8
-    assert "Next: open report.html" in done.stderr
+    assert "Next: open runs/demo/report.html" in done.stderr
