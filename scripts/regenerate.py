@@ -4,7 +4,7 @@
   unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
-- the table of encodings in README.md, from the code and the audit.
+- the table of encodings in scripts/docs/guides/catalogue.md, from the code and the audit.
 
 All or nothing is written, and only what differs.
 """
@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
-README = ROOT / "README.md"
+PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
 COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit")
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
-        texts |= {README: replaced(README.read_text(), table(audit))}
+        texts |= {PAGE: replaced(PAGE.read_text(), table(audit))}
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1
@@ -200,7 +200,7 @@ def learned(encodings: tuple) -> int:
     return num_parameters(encodings, shapes)[0]
 
 
-# The README's table.
+# The table of encodings.
 
 
 def table(audit: Record) -> str:
@@ -214,7 +214,9 @@ def table(audit: Record) -> str:
     cells = []
     for family, method in rows():
         encodings = elements(parse(method.spec))
-        address = method.link.replace("arXiv:", "https://arxiv.org/abs/")  # or a file of this project
+        address = method.link.replace("arXiv:", "https://arxiv.org/abs/")
+        if not address.startswith("https://"):  # a file of this project, seen from the page
+            address = f"../../../{address}"
         cells.append(
             [
                 method.name,
@@ -231,12 +233,12 @@ def table(audit: Record) -> str:
     return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
 
 
-def replaced(readme: str, new: str) -> str:
-    """The README with another table; ValueError where it has no place for one."""
-    before, begin, rest = readme.partition(BEGIN)
+def replaced(page: str, new: str) -> str:
+    """The page with another table; ValueError where it has no place for one."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"README.md has no place for the table: put it between {BEGIN!r} and {END!r}")
+        raise ValueError(f"{PAGE.name} has no place for the table: put it between {BEGIN!r} and {END!r}")
     return f"{before}{BEGIN}\n{new}\n{END}{after}"
 
 

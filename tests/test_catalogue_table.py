@@ -1,4 +1,4 @@
-"""The README's table of encodings says what the code and the committed audit say; what scripts/regenerate writes."""
+"""The page's table of encodings says what the code and the committed audit say; what scripts/regenerate writes."""
 
 import importlib.util
 import json
@@ -35,8 +35,8 @@ def committed():
 
 @pytest.fixture(scope="module")
 def lines(script):
-    """The cells of every row in the README."""
-    text = (ROOT / "README.md").read_text()
+    """The cells of every row on the page."""
+    text = script.PAGE.read_text()
     shown = text.split(script.BEGIN)[1].split(script.END)[0].strip().splitlines()
     assert shown[0] == "| " + " | ".join(script.COLUMNS) + " |"
     # A bar inside a spec is written as backslash and bar.
@@ -101,9 +101,9 @@ def test_learned_parameters(lines):
 
 
 def test_the_script_writes_what_is_there(script, committed):
-    readme, audit = (ROOT / "README.md").read_text(), json.loads(script.AUDIT.read_text())
-    assert script.replaced(readme, script.table(audit)) == readme, REGENERATE
-    with pytest.raises(ValueError, match=r"README.md has no place for the table: put it between"):
+    page, audit = script.PAGE.read_text(), json.loads(script.AUDIT.read_text())
+    assert script.replaced(page, script.table(audit)) == page, REGENERATE
+    with pytest.raises(ValueError, match=r"catalogue.md has no place for the table: put it between"):
         script.replaced("no place", "table")
 
 
@@ -145,7 +145,7 @@ def test_a_row_goes_only_where_it_is_meant_to(script):
 
 
 def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monkeypatch, capsys):
-    files = {path: path.read_bytes() for path in (script.GOLDEN, script.AUDIT, script.README)}
+    files = {path: path.read_bytes() for path in (script.GOLDEN, script.AUDIT, script.PAGE)}
     kept = json.loads(files[script.GOLDEN])
     changed = json.loads(files[script.GOLDEN])
     changed["rows"][2]["outputs"]["rows"][0][0] += 0.5

@@ -13,26 +13,29 @@ OPTIONAL = "anything"
 
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
-_BOTTOM = {"checksums", "file_names", "files", "model_kind", "shapes", "statistics"}
+_BOTTOM = {"checksums", "extras", "file_names", "files", "model_kind", "shapes", "statistics"}
 _MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
+    "extras": (set(), set(), set()),
     "file_names": (set(), set(), set()),
     "files": (set(), set(), {"filelock"}),
+    "golden": (set(), {"numpy"}, set()),
     "model_kind": (set(), set(), set()),
     "shapes": (set(), set(), set()),
+    "shipped": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "encodings": (set(), {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
+    "data": ({"encodings", "extras", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (_MODELS_AND_DATA | {"training", "results"}, {"jax", "numpy", "flax"}, {"orbax", "safetensors"}),
-    "drawing": ({"data", "statistics"}, {"numpy"}, OPTIONAL),
-    "report": ({"data", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
+    "drawing": ({"data", "extras", "statistics"}, {"numpy"}, OPTIONAL),
+    "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (
         _MODELS_AND_DATA | {"results", "runs", "drawing"},
@@ -40,7 +43,8 @@ LAYERS = {
         OPTIONAL,
     ),
     "cli": (
-        _MODELS_AND_DATA | {"training", "analysis", "results", "runs", "drawing", "report", "show", "verdict"},
+        _MODELS_AND_DATA
+        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
         {"jax"},
         OPTIONAL,
     ),
@@ -55,7 +59,18 @@ ORDER = {
     "verdict": ("tables", "measuring", "judging", "card", "figure", "page", "deciding"),
     "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
     "runs": (
-        *("errors", "reporter", "files", "environment", "own_code", "directory", "beginnings", "checkpoint", "damage"),
+        *(
+            "errors",
+            "reporter",
+            "files",
+            "environment",
+            "health",
+            "own_code",
+            "directory",
+            "beginnings",
+            "checkpoint",
+            "damage",
+        ),
         *(
             "state",
             "weights",
@@ -77,7 +92,7 @@ ORDER = {
 
 CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
-FILES = {"cli", "report", "show", "verdict", "drawing", "results", "runs", "files.py", "data/corpora"}
+FILES = {"cli", "golden", "report", "show", "verdict", "drawing", "results", "runs", "files.py", "data/corpora"}
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
 }

@@ -1,4 +1,4 @@
-"""The README's page on an encoding of one's own: its code, its ablation (its contract: test_readme)."""
+"""The guide to an encoding of one's own: its code, its ablation (its contract: test_pages)."""
 
 import json
 import os
@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "experiments" / "own_encoding"
 
 
-def test_the_readme_shows_the_file():
+def test_the_guide_shows_the_file():
     docstring, _, code = (FOLDER / "gaussian.py").read_text().partition("\n\n")
     assert docstring.startswith('"""')
-    assert f"```python\n{code.strip()}\n```" in (ROOT / "README.md").read_text()
+    assert f"```python\n{code.strip()}\n```" in (ROOT / "scripts" / "docs" / "guides" / "own-encoding.md").read_text()
     assert len(code.strip().splitlines()) <= 24
 
 

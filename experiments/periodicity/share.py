@@ -25,6 +25,7 @@ from posenc_jax.statistics import Interval, detectable, holm, mean_interval, p_v
 
 HERE = Path(__file__).parent
 FILE, PAGE, FIGURE = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "side-lobes.png"
+GUIDE = HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md"
 HEADS_FIGURE = HERE / "side-lobes-rope.png"
 _HEADS = ("rope, 8 heads of 8", *(f"rope, head {h}" for h in (8, 16, 32, 64)))
 MEASURES = ("share", "lift", "alias_excess")
@@ -207,7 +208,7 @@ def answer(found: Json) -> str:
 
 def pages() -> list[Path]:
     """Those that show `answer`."""
-    return [page for page in (HERE / "README.md", HERE.parent.parent / "README.md") if _BLOCK.search(page.read_text())]
+    return [page for page in (HERE / "README.md", GUIDE) if _BLOCK.search(page.read_text())]
 
 
 def filled(text: str, found: Json) -> str:

@@ -11,42 +11,100 @@ import sys
 from typing import NoReturn
 
 from posenc_jax import __version__
+from posenc_jax.cli.examples import examples
 from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
 from posenc_jax.drawing.plain import short
 
-# name: (module, one help line)
-COMMANDS = {
-    "list": ("posenc_jax.cli.list", "show what encodings and tasks there are, or all about one: posenc list [NAME]"),
-    "train": ("posenc_jax.cli.train", "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]"),
-    "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
-    "evaluate": (
-        "posenc_jax.cli.evaluate",
-        "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
-    ),
-    "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
-    "plan": ("posenc_jax.cli.plan", "what a run will take, and where it fits: posenc plan CONFIG [--target h100]"),
-    "verdict": (
-        "posenc_jax.cli.verdict",
-        "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
-    ),
-    "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
-    "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
-    "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
-    "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
-    "audit": ("posenc_jax.cli.audit", "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]"),
-    "show": ("posenc_jax.cli.show", "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]"),
-    "aliases": (
-        "posenc_jax.cli.aliases",
-        "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
-    ),
-    "explore": ("posenc_jax.cli.explore", "a page to explore kernels and aliases: posenc explore [ENCODING] [...]"),
-    "new": ("posenc_jax.cli.new", "a file for an encoding, task or metric of your own: posenc new encoding NAME"),
-    "data": ("posenc_jax.cli.data", "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list"),
-    "weights": (
-        "posenc_jax.cli.weights",
-        "parameters as a safetensors file: posenc weights export RUN FILE | weights inspect FILE",
-    ),
+# what people do: {name: (module, one help line)}
+GROUPS = {
+    "Compare": {
+        "demo": ("posenc_jax.cli.demo", "a first comparison, some six minutes on 2 cores: posenc demo"),
+        "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
+        "train": (
+            "posenc_jax.cli.train",
+            "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]",
+        ),
+        "evaluate": (
+            "posenc_jax.cli.evaluate",
+            "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
+        ),
+        "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
+    },
+    "Look at encodings": {
+        "list": (
+            "posenc_jax.cli.list",
+            "show what encodings and tasks there are, or all about one: posenc list [NAME]",
+        ),
+        "show": (
+            "posenc_jax.cli.show",
+            "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
+        ),
+        "aliases": (
+            "posenc_jax.cli.aliases",
+            "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
+        ),
+        "explore": (
+            "posenc_jax.cli.explore",
+            "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
+        ),
+    },
+    "Try your own": {
+        "new": (
+            "posenc_jax.cli.new",
+            "a file for an encoding, task or metric of your own: posenc new encoding NAME",
+        ),
+        "audit": (
+            "posenc_jax.cli.audit",
+            "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]",
+        ),
+        "verdict": (
+            "posenc_jax.cli.verdict",
+            "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
+        ),
+    },
+    "Text and weights": {
+        "data": (
+            "posenc_jax.cli.data",
+            "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list",
+        ),
+        "translate": (
+            "posenc_jax.cli.translate",
+            'translate with a trained run: posenc translate RUN "A sentence." [...]',
+        ),
+        "summarize": (
+            "posenc_jax.cli.summarize",
+            "summarise a document with a trained run: posenc summarize RUN FILE",
+        ),
+        "classify": (
+            "posenc_jax.cli.classify",
+            "the classes of a document by a trained run: posenc classify RUN FILE",
+        ),
+        "weights": (
+            "posenc_jax.cli.weights",
+            "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
+        ),
+    },
+    "This machine": {
+        "doctor": ("posenc_jax.cli.doctor", "versions, devices, caches, optional parts, what is slow and why"),
+        "plan": (
+            "posenc_jax.cli.plan",
+            "what a run will take, and where it fits: posenc plan CONFIG [--target h100]",
+        ),
+        "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
+        "completion": ("posenc_jax.cli.completion", "for your shell: posenc completion bash|zsh|fish"),
+    },
 }
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+
+FIRST = """A laboratory for positional encodings in Transformers. Five things to do:
+
+  posenc demo                      run a comparison: eight encodings, two tasks, some six minutes
+  posenc list                      see which encodings and tasks there are
+  posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help
+  posenc show rope alibi           see what encodings do, in pictures
+  posenc new encoding my_window    begin one of your own; posenc verdict says whether it is better
+
+posenc --help lists all commands; posenc doctor says what this machine has and lacks."""
 
 
 def console() -> NoReturn:
@@ -79,7 +137,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if not arguments:
+        print(FIRST)
+        return 0
+    if arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
     command, rest = arguments[0], arguments[1:]
@@ -91,21 +152,17 @@ def _run(arguments: list[str]) -> int:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         print(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
-    return importlib.import_module(COMMANDS[command][0]).main(rest)
+    code: int = importlib.import_module(COMMANDS[command][0]).main(rest)
+    if code == 0 and not {"-h", "--help"}.isdisjoint(rest):
+        print(f"\n{examples(command)}")
+    return code
 
 
 def usage() -> str:
     """The text of ``posenc --help``."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: posenc COMMAND ...",
-            "",
-            "A laboratory for positional encodings in Transformers.",
-            "",
-            *lines,
-            "",
-            "posenc COMMAND --help shows the options of a command, posenc --version the version.",
-        ]
-    )
+    lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
+    for title, group in GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, (_, line) in group.items())]
+    lines += ["", "posenc COMMAND --help shows the options of a command and examples, posenc --version the version."]
+    return "\n".join(lines)

@@ -68,18 +68,13 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
         raise UsageError(f"--most-malformed {options.most_malformed} must be a share, from 0 to below 1")
     form: Any = next(form for form in (*FORMS, "builder") if getattr(options, form))
     fields, paths = _fields(form, options), _paths(form, options)
-    try:
-        if form == "builder":
-            found = own.of_builder(_builder(options.builder), fields)
-        else:
-            found = {}
-            for split, part in paths.items():
-                found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
-        taken = own.take(found, fields, options.most_malformed, of_many_lines=form in ("text", "folder"))
-    except ModuleNotFoundError as error:
-        if error.name and error.name.partition(".")[0] == "pyarrow":
-            raise UsageError(f"--{form} needs pyarrow, which is not installed: pip install pyarrow") from None
-        raise
+    if form == "builder":
+        found = own.of_builder(_builder(options.builder), fields)
+    else:
+        found = {}
+        for split, part in paths.items():
+            found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
+    taken = own.take(found, fields, options.most_malformed, of_many_lines=form in ("text", "folder"))
     sources = {str(path): own.sha256_of(path) for part in paths.values() for path in part}
     facts = {"licence": options.licence, "read_as": form, "sources": sources or {options.builder: ""}}
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)

@@ -13,6 +13,7 @@ from typing import NoReturn
 from posenc_jax.cli import noise
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import plain, short
+from posenc_jax.extras import MissingExtraError, plain_one
 
 
 class UsageError(Exception):
@@ -77,8 +78,12 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     """The exit code, and what is to be said."""
     try:
         return work(), ""
-    except (UsageError, DataError) as error:
+    except (UsageError, DataError, MissingExtraError) as error:
         return 2, str(error)
+    except ModuleNotFoundError as error:
+        if (said := plain_one(error)) is None:
+            raise
+        return 2, said
     except SystemExit as error:  # tyro has said what is wrong, or has shown its help
         return (error.code if isinstance(error.code, int) else 2), ""
     except BrokenPipeError:

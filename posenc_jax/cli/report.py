@@ -25,7 +25,7 @@ def _report(directory: Path) -> int:
 
     try:
         paths = report.build(directory)
-    except (ValueError, ImportError) as error:
+    except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         name = short(str(error.filename or directory))

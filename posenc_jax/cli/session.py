@@ -13,19 +13,29 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.cli.own_files import run_file
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
+from posenc_jax.shipped import shipped_config
 
 
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
-    """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs."""
+    """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs.
+
+    ``configs/NAME.py`` is a file of this folder, or, where there is none, the package's own.
+    """
     if text.startswith("-"):
         raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
     path = at_home(Path(text))
+    if not path.is_file() and (shipped := shipped_config(text)) is not None:
+        path = shipped
+        package = ModuleType(path.parent.name)  # they import each other by it
+        package.__path__ = [str(path.parent)]
+        sys.modules.setdefault(package.__name__, package)
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
     config = getattr(_imported(path.absolute(), text), "config", None)

@@ -75,21 +75,18 @@ def _show(options: argparse.Namespace) -> int:
         encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view)
         positions = _positions(encodings, options.positions)
-        try:
-            plots = []
-            for view in views:
-                reporter.phase(f"{view}: {VIEWS[view].words}")
-                plots += plots_of(encodings, view, positions)
-            _refusing("--output ", check_fits, output, plots)
-            names = short_names(tuple(one.label for one in encodings))
-            properties = [table(one) for one in encodings]
-            files = {}
-            reporter.phase("draw", total=_count(output, len(plots)), unit="files")
-            for path, data in make(output, ", ".join(names.values()), _facts(encodings), plots, properties):
-                files[path] = data
-                reporter.advance(1, path.name)
-        except ImportError as error:
-            raise UsageError(str(error)) from None
+        plots = []
+        for view in views:
+            reporter.phase(f"{view}: {VIEWS[view].words}")
+            plots += plots_of(encodings, view, positions)
+        _refusing("--output ", check_fits, output, plots)
+        names = short_names(tuple(one.label for one in encodings))
+        properties = [table(one) for one in encodings]
+        files = {}
+        reporter.phase("draw", total=_count(output, len(plots)), unit="files")
+        for path, data in make(output, ", ".join(names.values()), _facts(encodings), plots, properties):
+            files[path] = data
+            reporter.advance(1, path.name)
         _refusing("", write, files)
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:

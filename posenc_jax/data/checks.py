@@ -8,9 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax import extras
+from posenc_jax.data.json_tokenizer import JSON
+from posenc_jax.data.reading import READING
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import check_source, tokenizer_of_file
+from posenc_jax.data.tokenizer import PIECES
 from posenc_jax.encodings.base import Array
 
 SAMPLE = 64
@@ -18,15 +22,28 @@ SAMPLE = 64
 
 
 def check_task(task: Task) -> None:
-    """Refuses a task on text whose corpus or tokenizer is not there or does not fit (DataError), and a generated one
-    that leaves its vocabulary (ValueError).
+    """Refuses a task on text whose corpus or tokenizer is not there or does not fit (DataError) or that needs packages
+    which are not installed (MissingExtraError), and a generated one that leaves its vocabulary (ValueError).
     """
     if isinstance(task, TextTask):
+        check_packages(task)
         check_source(task)
         if task.data.tokenizer_file is not None:
             tokenizer_of_file(task.data)
     else:
         check_vocabulary(task)
+
+
+def check_packages(task: TextTask) -> None:
+    """Refuses (MissingExtraError) what the end of a long training would miss, a package for its scores, too."""
+    if task.data.tokenizer == "bpe":
+        extras.check("text", "sentencepiece", PIECES)
+    if task.data.tokenizer_file is not None:
+        extras.check("text", "tokenizers", JSON)
+    if not task.data.in_memory:
+        extras.check("text", "grain", READING)
+    if task.scored_with is not None:
+        extras.check("text", task.scored_with, f"scores of {task.name}")
 
 
 def check_vocabulary(task: Task) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tokenizer import NUM_SPECIAL, ByteTokenizer, SentencePieceTokenizer, Tokenizer
+from posenc_jax.extras import needed
+
+JSON = "a tokenizer.json (data.tokenizer)"
 
 
 class JsonTokenizer(Tokenizer):
@@ -14,17 +17,12 @@ class JsonTokenizer(Tokenizer):
     What it does with a text is its own: where it changes case or spaces, or leaves out what it does not know,
     ``decode(encode(text))`` is another text. It adds no special tokens, cuts nothing and pads nothing.
 
-    DataError: bytes that are no such file, or no package tokenizers.
+    DataError: bytes that are no such file. MissingExtraError: there is no package tokenizers.
     """
 
     def __init__(self, data: bytes):
-        try:
+        with needed("text", JSON):
             import tokenizers
-        except ImportError:
-            raise DataError(
-                "this tokenizer is a tokenizer.json, and to read one needs the package tokenizers: pip install "
-                "'posenc-jax[text]'"
-            ) from None
         self._data = data
         try:
             self._tokenizer = tokenizers.Tokenizer.from_str(data.decode())

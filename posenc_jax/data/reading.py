@@ -15,9 +15,12 @@ import numpy as np
 
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
+from posenc_jax.extras import needed
 
 Encode = Callable[[Any], Sequence[Sequence[int]]]
 """A row of text to its token sequences, one a side: (source, target), or (tokens,); the same number for every row."""
+
+READING = "a corpus that is read in turn (data.in_memory = False)"
 
 # Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory.
 _CALLS_AHEAD = 4
@@ -140,7 +143,8 @@ class Reader:
         return self._calls(step // self.steps_per_call, num_threads)
 
     def _calls(self, first: int, num_threads: int) -> Iterator[Call]:
-        import grain  # takes more than a second
+        with needed("text", READING):
+            import grain  # takes more than a second
 
         options = grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=_CALLS_AHEAD)
         # An element's number is its call's: to begin anywhere is plain random access.

@@ -8,10 +8,13 @@ import io
 import re
 from collections.abc import Iterable
 
+from posenc_jax.extras import needed
+
 PAD, BOS, EOS, UNK, SEP = range(5)
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>", "<sep>")
 
 NUM_SPECIAL = len(SPECIAL_TOKENS)
+PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
 _BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
 
@@ -97,7 +100,8 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     def __init__(self, model: bytes):
-        import sentencepiece
+        with needed("text", PIECES):
+            import sentencepiece
 
         self._model = model
         if not model:  # which the library takes, and complains about later
@@ -165,7 +169,8 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
 
     ValueError: no lines, or a vocabulary that is too large or too small for them.
     """
-    import sentencepiece
+    with needed("text", PIECES):
+        import sentencepiece
 
     lines = list(lines)
     if not any(lines):

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from posenc_jax.drawing.interactive import Figure
+from posenc_jax.extras import needed
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -61,12 +62,8 @@ def page_style() -> str:
 
 def plotly_javascript() -> str:
     """plotly.js, from the plotly package."""
-    try:
+    with needed("report", "the HTML report"):
         from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "the HTML report needs plotly, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
     return get_plotlyjs()
 
 

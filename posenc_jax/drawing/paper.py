@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from posenc_jax.drawing.style import GRID, INK, MUTED
+from posenc_jax.extras import needed
 
 MARKERS = {
     "circle": "o",
@@ -46,13 +47,9 @@ SETTINGS: Any = {
 @contextlib.contextmanager
 def figure_of(width: float, height: float) -> Iterator[Any]:
     """An empty matplotlib figure, in inches, while the settings of all figures hold. Needs matplotlib."""
-    try:
+    with needed("report", "a figure for a paper"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "figures for a paper need matplotlib, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
     with matplotlib.rc_context(SETTINGS):
         yield Figure(figsize=(width, height), layout="constrained")
 

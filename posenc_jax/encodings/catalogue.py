@@ -1,7 +1,8 @@
-"""The catalogue: every published method that is here, and the string that makes it.
+"""The catalogue: the published methods that are here, and the string that makes it.
 
 Its rows stand with the encodings and scalings that bring them, in ``methods``. `posenc list`, `posenc audit`, the table
-of the README and the golden values all read this list; ``scripts/regenerate`` writes what is kept of it in files.
+of scripts/docs/guides/catalogue.md and the golden values all read this list; ``scripts/regenerate`` writes what is kept
+of it in files.
 """
 
 from __future__ import annotations

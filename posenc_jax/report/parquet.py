@@ -6,18 +6,15 @@ import io
 from typing import Any
 
 from posenc_jax.data.score_kinds import KINDS
+from posenc_jax.extras import needed
 from posenc_jax.results.record import COUNTS
 
 
 def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
     """All well-formed rows in order; known columns keep their type when empty, so that several ablations join."""
-    try:
+    with needed("report", "results.parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "results.parquet needs pyarrow, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
     known = {
         **dict.fromkeys(
             ("task_label", "label", "posenc", "config_hash", "range", "mode", "device_kind"), pyarrow.string()

@@ -25,6 +25,7 @@ from flax import nnx
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
+from posenc_jax.extras import needed
 from posenc_jax.files import write_atomically
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model, build
@@ -127,7 +128,8 @@ def save_weights(
       ValueError: the parameters are not float32, are not those of the model in ``metadata``, or torch has no place for
         them.
     """
-    from safetensors.numpy import save
+    with needed("text", "a safetensors file"):
+        from safetensors.numpy import save
 
     path = Path(path)
     tensors = {name: np.asarray(leaf) for name, leaf in flat(params).items()}
@@ -314,7 +316,8 @@ def _check_for_torch(config: Run) -> None:
 
 
 def _read(path: str | os.PathLike[str], read: Callable[[Any, str], Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
+    with needed("text", "a safetensors file"):
+        from safetensors import SafetensorError, safe_open
 
     path = Path(path).expanduser()
     if not path.is_file():

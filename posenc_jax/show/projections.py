@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from posenc_jax.extras import needed
+
 
 def principal_components(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     """``[P, 2]`` coordinates of ``vectors [P, M]`` on the two directions of most variance, and their shares of it.
@@ -23,13 +25,9 @@ def t_sne(vectors: np.ndarray, perplexity: float) -> np.ndarray:
     """``[P, 2]`` by t-SNE (van der Maaten and Hinton 2008), started from the principal components, in one thread, so
     that the same vectors give the same points on one machine. Needs scikit-learn.
     """
-    try:
+    with needed("report", "t-SNE"):
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "t-SNE needs scikit-learn, which is not installed: pip install 'posenc-jax[report]'"
-        ) from error
     # The usual start, the principal components at a standard deviation of 1e-4; those of sklearn are drawn by chance.
     start = principal_components(vectors)[0]
     start = start / (start[:, 0].std() or 1.0) * 1e-4

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from registry_slots import REGENERATE
 
+from posenc_jax import golden as checker
 from posenc_jax.analysis import golden
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.catalogue import CATALOGUE
@@ -129,3 +130,31 @@ def test_conventions_of_logits():
     rows = keys[np.clip(relative, -reach, reach) + reach]
     logits = logits + np.einsum("hqd,qkd->hqk", q, rows) / dims["head_dim"] ** 0.5
     np.testing.assert_allclose(flat(shaw["outputs"]["logits"]), logits, atol=1e-9)
+
+
+def test_the_checker_of_other_implementations():
+    """Of each row as the file has it, and with a wrong value, shape or name."""
+    for wanted in FILE["rows"]:
+        checker.check(wanted["name"], wanted["outputs"])
+    rows = flat(checker.row("Sinusoidal")["outputs"]["rows"])
+    rows[2, 3] += 1e-6
+    with pytest.raises(ValueError, match=r"^Sinusoidal, rows\[2, 3\]: .* is not .*; it differs by 1e-06, and 1e-09 is"):
+        checker.check("Sinusoidal", {"rows": rows})
+    checker.check("Sinusoidal", {"rows": rows}, tolerance=1e-5)
+    rows[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"^Sinusoidal, rows\[0, 0\]: nan is not"):
+        checker.check("Sinusoidal", {"rows": rows}, tolerance=1e-5)
+    with pytest.raises(ValueError, match=r"the shape is \(7, 32\), and must be \(8, 32\)"):
+        checker.check("Sinusoidal", {"rows": rows[1:]})
+    with pytest.raises(ValueError, match="Sinusoidal has no array 'q': it has rows"):
+        checker.check("Sinusoidal", {"q": rows})
+    with pytest.raises(ValueError, match="'Sinusoidl' is no row of the golden values: did you mean 'Sinusoidal'"):
+        checker.check("Sinusoidl", {})
+
+
+def test_the_checker_passes_over_what_a_mask_hides():
+    """null in the file: a causal mask hides the key."""
+    bias = checker.row("ALiBi")["outputs"]["bias_causal"]
+    filled = np.nan_to_num(flat(bias), nan=-1e9)
+    assert np.isnan(flat(bias)).any()
+    checker.check("ALiBi", {"bias_causal": filled})

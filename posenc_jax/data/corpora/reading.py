@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.extras import needed
 
 LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
@@ -141,8 +142,9 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
 
 def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
     """A Parquet file."""
-    import pyarrow
-    import pyarrow.parquet
+    with needed("report", "a Parquet file"):
+        import pyarrow
+        import pyarrow.parquet
 
     try:
         file = pyarrow.parquet.ParquetFile(path)
@@ -155,7 +157,8 @@ def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
 
 def saved(folder: Path, fields: tuple[str, ...]) -> dict[str, Iterator[Record]]:
     """A folder that Hugging Face datasets saved (``save_to_disk``): rows by split, "" where it has none."""
-    import pyarrow.ipc
+    with needed("report", "a folder of Hugging Face datasets"):
+        import pyarrow.ipc
 
     splits = {"": folder}
     if (folder / "dataset_dict.json").is_file():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from posenc_jax.data.metrics.pairs import check_pairs
+from posenc_jax.extras import needed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,8 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str | N
     Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation"; Post 2018, arXiv:1804.08771.
     """
     check_pairs(hypotheses, references)
-    from sacrebleu.metrics import BLEU
+    with needed("text", "BLEU"):
+        from sacrebleu.metrics import BLEU
 
     try:
         metric = BLEU(trg_lang=language or "")
@@ -62,7 +64,8 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation".
     """
     check_pairs(hypotheses, references)
-    from sacrebleu.metrics import CHRF
+    with needed("text", "chrF"):
+        from sacrebleu.metrics import CHRF
 
     return _score(CHRF(), hypotheses, references)
 

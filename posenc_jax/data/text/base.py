@@ -132,6 +132,8 @@ class TextTask(Task):
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
     input_columns: ClassVar[tuple[str, ...]] = ()
+    scored_with: ClassVar[str | None] = None
+    """A package of the extra `text` that the scores need."""
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
 
     def check_fields(self) -> None:

@@ -35,6 +35,7 @@ class Translation(TextTask):
     metric = "chrf"
     length_unit = "source tokens"
     writes_text = True
+    scored_with = "sacrebleu"
 
     def check_fields(self) -> None:
         """Refuses a room for targets that is none, or has no end."""

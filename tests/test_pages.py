@@ -1,4 +1,4 @@
-"""The README's Python runs, but for blocks whose comment says why they do not."""
+"""The Python of the README, the start and the guides runs, but for blocks whose comment says why they do not."""
 
 import ast
 import dataclasses
@@ -33,7 +33,8 @@ def blocks(text):
     return [Block(textwrap.dedent(block[3]), block[1] or "") for block in found]
 
 
-BLOCKS = blocks((ROOT / "README.md").read_text())
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("scripts/docs/*/*.md"))]
+BLOCKS = [block for page in PAGES for block in blocks(page.read_text())]
 
 
 def the(word, namespace):
@@ -42,16 +43,18 @@ def the(word, namespace):
     assert not block.excuse
     tree = ast.parse(block.code)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "README.md", "exec"), namespace)
-    return eval(compile(last, "README.md", "eval"), namespace) if last else None
+    exec(compile(tree, "a page", "exec"), namespace)
+    return eval(compile(last, "a page", "eval"), namespace) if last else None
 
 
 WORDS = {  # a word that only this block holds -> the test that runs it
     "posenc_jax.ablate": "test_a_comparison_from_python",
+    "def my_attention(params": "test_attention_of_ones_own_model",
     "def attention(params": "test_attention_of_ones_own_model",
     "nnx.Module": "test_attention_of_ones_own_model",
     "eqx.Module": "test_attention_of_ones_own_model",
     "from_torch(": "test_weights_from_torch",
+    "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
     "class GaussianWindow": "test_an_encoding_of_ones_own",
     "check_contract(": "test_an_encoding_of_ones_own",
@@ -97,8 +100,9 @@ def test_a_comparison_from_python(tmp_path, monkeypatch):
 
 
 def test_attention_of_ones_own_model():
-    """In plain JAX, Flax NNX and Equinox: three times the same function."""
+    """In plain JAX, on the README too, Flax NNX and Equinox: four times the same function."""
     names = {}
+    the("def my_attention(params", names)
     the("def attention(params", names)
     rng = np.random.default_rng(0)
     x = jnp.asarray(rng.normal(size=(2, 6, 64)), jnp.float32)
@@ -111,6 +115,7 @@ def test_attention_of_ones_own_model():
     q, k, v = jnp.moveaxis(flax.qkv(x).reshape(2, 6, 3, 4, 16), (2, 3), (0, 2))
     plain = names["attention"](names["params"], q, k, v)
     np.testing.assert_allclose(found, jnp.swapaxes(plain, 1, 2).reshape(x.shape), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(names["my_attention"](names["params"], q, k, v), plain)
 
     the("eqx.Module", names)
     linear = names["eqx"].nn.Linear(64, 192, key=jax.random.key(0))
@@ -147,6 +152,12 @@ def test_golden_values_of_another_implementation(monkeypatch):
         }
         the("my_yarn(", names)
     assert parse(names["row"]["spec"]) == (yarn,)
+
+
+def test_the_checker_of_golden_values():
+    names = {}
+    the("golden.check(", names)
+    assert names["row"]["spec"] == "rope(scaling=yarn(factor=8, original_length=512))"
 
 
 def test_an_encoding_of_ones_own(monkeypatch):

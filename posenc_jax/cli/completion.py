@@ -1,0 +1,69 @@
+"""``posenc completion SHELL``: a script by which a shell completes commands and their options; tyro writes it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import importlib
+import io
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from posenc_jax.cli import COMMANDS
+from posenc_jax.cli.errors import Parser, guarded
+
+DESCRIPTION = """Prints a script by which your shell completes the commands and their options. Write it where your shell
+looks for such scripts, as below; it takes some seconds, once."""
+SHELLS = ("bash", "zsh", "fish")
+INNER = {"data": ("prepare", "add", "list"), "weights": ("export", "inspect")}
+"""Commands that have commands."""
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc completion", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shell", choices=SHELLS)
+    return guarded(lambda: _completion(parser.parse_args(arguments).shell))
+
+
+def _completion(shell: str) -> int:
+    print(script(shell, {name: options_of(name) for name in COMMANDS}))
+    return 0
+
+
+def options_of(command: str) -> list[str]:
+    """The long options that the help of a command names, without their hyphens, each once."""
+    module = importlib.import_module(COMMANDS[command][0])
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        for inner in ((), *((name,) for name in INNER.get(command, ()))):
+            module.main([*inner, "--help"])
+    return list(dict.fromkeys(_OPTION.findall(shown.getvalue())))
+
+
+def script(shell: str, options: dict[str, list[str]]) -> str:
+    """The script for a shell; ``options`` of each command."""
+    import tyro
+
+    commands = {name: _as_function(COMMANDS[name][1], listed) for name, listed in options.items()}
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):  # by which tyro ends
+        tyro.extras.subcommand_cli_from_dict(commands, prog="posenc", args=["--tyro-print-completion", shell])
+    return written.getvalue()
+
+
+def _as_function(about: str, options: list[str]) -> Callable[..., Any]:
+    """What tyro takes for a command: a class with a field for each option."""
+    import tyro
+
+    fields = [
+        (option.replace(".", "__").replace("-", "_"), Annotated[str, tyro.conf.arg(name=option)], "")
+        for option in options
+        if option != "help"
+    ]
+    made = dataclasses.make_dataclass("Command", fields)
+    made.__doc__ = about
+    return made

@@ -1,0 +1,73 @@
+"""Examples of every command, which ``posenc COMMAND --help`` ends with. RUN is the directory of a finished run."""
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "demo": (
+        ("posenc demo", "eight encodings on two tasks, into runs/demo"),
+        ("posenc demo --seeds 0 1 2 3 4 5", "two more seeds: only these are run"),
+    ),
+    "list": (
+        ("posenc list", "everything, in short"),
+        ("posenc list yarn", "one encoding, value or task: its fields, formula and paper"),
+    ),
+    "show": (
+        ("posenc show sinusoidal rope alibi", "figures and properties, into shown/"),
+        ("posenc show rope --view kernel --output rope.png", "one figure"),
+        ("posenc show --run RUN", "the encodings of a run, as trained"),
+    ),
+    "aliases": (
+        ("posenc aliases sinusoidal", "which positions look like 5, of d_model 8"),
+        ("posenc aliases rope --d-model 64 --length 4096 --pair 5 68", "others"),
+    ),
+    "explore": (("posenc explore rope --d-model 16", "one HTML page: explorer.html"),),
+    "train": (
+        ("posenc train configs/copy_rope.py", "the run of a config"),
+        ('posenc train configs/copy_rope.py --posenc "randomized(max_position=64)|rope"', "with other positions"),
+        ("posenc train configs/copy_rope.py --help", "every field that can be changed"),
+    ),
+    "ablate": (
+        ("posenc ablate configs/demo.py", "all cells and seeds, then the report"),
+        ("posenc ablate configs/demo.py --seeds 0 1 --directory runs/two", "two seeds, elsewhere"),
+    ),
+    "evaluate": (
+        ("posenc evaluate RUN --lengths 8 16 32", "at other lengths"),
+        ("posenc evaluate RUN --posenc nope", "the same parameters without positions"),
+    ),
+    "report": (("posenc report runs/demo", "report.html, figures and tables of what is finished"),),
+    "verdict": (
+        ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
+        ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),
+    ),
+    "new": (("posenc new encoding my_window", "my_window.py and its test"),),
+    "audit": (
+        ("posenc audit rope", "the contract and all measures of one encoding"),
+        ('posenc audit "fox|rope(base=5e5)" YaRN --no-timing', "of several"),
+    ),
+    "data": (
+        ("posenc data list", "corpora, and which are ready"),
+        ("posenc data prepare help/en-de", "make one ready"),
+        ("posenc data add plays --text hamlet.txt othello.txt", "texts of your own"),
+    ),
+    "translate": (('posenc translate RUN "Opens the dialog." --beam 4', "with beam search"),),
+    "summarize": (("posenc summarize RUN article.txt", "a file"),),
+    "classify": (("posenc classify RUN page.txt", "a file"),),
+    "weights": (
+        ("posenc weights export RUN model.safetensors", "the parameters of its first seed"),
+        ("posenc weights inspect model.safetensors", "what the file holds"),
+    ),
+    "plan": (
+        ("posenc plan configs/demo.py", "on this machine"),
+        ("posenc plan configs/accelerator.py --target h100:4", "on four H100"),
+    ),
+    "tune": (("posenc tune configs/demo.py --seconds 5", "what trains fastest here"),),
+    "doctor": (("posenc doctor", "versions, devices, caches, optional parts, what is slow"),),
+    "completion": (
+        ("posenc completion bash > ~/.local/share/bash-completion/completions/posenc", "for bash"),
+        ("posenc completion zsh > ~/.zfunc/_posenc", "for zsh: ~/.zfunc stands in fpath"),
+    ),
+}
+
+
+def examples(command: str) -> str:
+    """The end of a command's help."""
+    lines = [f"  {line}\n      {about}" for line, about in EXAMPLES[command]]
+    return "\n".join(["examples:", *lines])

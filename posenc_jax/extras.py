@@ -1,0 +1,84 @@
+"""Which package each extra of the install brings, and one line for where one is missing.
+
+The plain install trains, measures and ablates on generated tasks. `needed` stands around all other imports::
+
+    with needed("text", "a vocabulary of pieces"):
+        import sentencepiece
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+
+PLAIN = {
+    "jax": "jax",
+    "numpy": "numpy",
+    "flax": "flax",
+    "optax": "optax",
+    "orbax": "orbax-checkpoint",
+    "tensorflow_datasets": "tensorflow-datasets",
+    "importlib_resources": "importlib_resources",
+    "tyro": "tyro",
+    "rich": "rich",
+    "filelock": "filelock",
+}
+"""Modules of the plain install: the distribution that has each."""
+EXTRAS = {
+    "text": {
+        "sentencepiece": "sentencepiece",
+        "tokenizers": "tokenizers",
+        "grain": "grain",
+        "sacrebleu": "sacrebleu",
+        "safetensors": "safetensors",
+    },
+    "report": {
+        "plotly": "plotly",
+        "matplotlib": "matplotlib",
+        "sklearn": "scikit-learn",
+        "pyarrow": "pyarrow",
+    },
+    "cluster": {"submitit": "submitit"},
+    "tracking": {"tensorboardX": "tensorboardX", "wandb": "wandb"},
+}
+"""The modules of each extra: the distribution that has each."""
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A package is not installed; the message names it, what needs it, and the extra that brings it."""
+
+
+@contextlib.contextmanager
+def needed(extra: str, what: str) -> Iterator[None]:
+    """Around imports: `MissingExtraError` where a module is not there. ``what`` needs it, "the HTML report"."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise _missing(extra, what, (error.name or "a package").partition(".")[0]) from error
+
+
+def check(extra: str, module: str, what: str) -> None:
+    """`MissingExtraError` unless ``module`` is there; nothing is imported."""
+    if not is_there(module):
+        raise _missing(extra, what, module)
+
+
+def is_there(module: str) -> bool:
+    """Whether a module can be found; it is not imported."""
+    return importlib.util.find_spec(module) is not None
+
+
+def plain_one(error: ModuleNotFoundError) -> str | None:
+    """What to say where a module of the plain install is not there (``pip install --no-deps``); else None."""
+    module = (error.name or "").partition(".")[0]
+    if module not in PLAIN:
+        return None
+    return f"this needs {PLAIN[module]}, which is not installed: pip install posenc-jax, without --no-deps"
+
+
+def _missing(extra: str, what: str, module: str) -> MissingExtraError:
+    distribution = EXTRAS[extra].get(module, module)
+    return MissingExtraError(
+        f"{what} needs {distribution}, which is not installed: pip install 'posenc-jax[{extra}]'", name=module
+    )

@@ -1,0 +1,67 @@
+"""Golden values of the encodings, for other implementations to test against; NumPy is all that this needs.
+
+>>> from posenc_jax import golden
+>>> golden.load()["format"]
+'posenc golden 1'
+>>> yarn = golden.row("YaRN")
+>>> golden.check("YaRN", {"q": yarn["outputs"]["q"]})  # nothing is said: they agree
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.resources
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+FILE = "encodings-v1.json"
+
+
+def load() -> dict[str, Any]:
+    """The whole file: conventions, inputs, and a row for each row of the catalogue."""
+    file = importlib.resources.files(__name__) / FILE
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def row(name: str) -> dict[str, Any]:
+    """The row of that name; ValueError where there is none."""
+    rows = {one["name"]: one for one in load()["rows"]}
+    if name not in rows:
+        near = difflib.get_close_matches(name, rows, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(rows)}"
+        raise ValueError(f"{name!r} is no row of the golden values: {hint}")
+    return rows[name]
+
+
+def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> None:
+    """Compares arrays with the golden values of a row.
+
+    Args:
+      name: of the row. outputs: some of its arrays, by their names there, as anything that NumPy takes.
+      tolerance: the largest allowed difference, times the largest value of the array where that is above 1.
+
+    Raises:
+      ValueError: there is no such row or array, a shape is another one, or a value differs: the message has the first
+        place with the largest difference.
+    """
+    wanted = row(name)["outputs"]
+    for output, values in outputs.items():
+        if output not in wanted:
+            raise ValueError(f"{name} has no array {output!r}: it has {', '.join(wanted)}")
+        found, right = np.asarray(values, np.float64), np.array(wanted[output], np.float64)
+        if found.shape != right.shape:
+            raise ValueError(f"{name}, {output}: the shape is {found.shape}, and must be {right.shape}")
+        hidden = np.isnan(right)  # null: a causal mask hides the key, and any value will do
+        difference = np.where(hidden, 0.0, np.abs(found - np.where(hidden, 0.0, right)))
+        difference = np.where(np.isnan(difference), np.inf, difference)
+        if difference.max(initial=0.0) > tolerance * max(1.0, np.nanmax(np.abs(right), initial=0.0)):
+            place = np.unravel_index(int(difference.argmax()), difference.shape)
+            index = ", ".join(map(str, place))
+            raise ValueError(
+                f"{name}, {output}[{index}]: {found[place]:.12g} is not {right[place]:.12g}; it differs by "
+                f"{difference[place]:.2g}, and {tolerance:g} is allowed"
+            )

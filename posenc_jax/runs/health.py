@@ -1,0 +1,167 @@
+"""What a machine has for runs, what it lacks, and what makes it slow: facts and findings for `posenc doctor`."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import jax
+
+from posenc_jax import extras
+from posenc_jax.runs.environment import environment, threads
+
+ROOM = 2e9
+"""Bytes on the disk below which a finding says so."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that makes runs slow, or differ: what it is, and the way out."""
+
+    what: str
+    way_out: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What is looked at.
+
+    variables: of the environment. devices: their kinds. cores: that this process may use. load: how many processes
+    compute or wait, over the last minute (None: nobody says). room: bytes left on the disk of this folder.
+    gpus: files by which the system shows GPUs. cache: of compiled programs (None: there is none); programs: in it;
+    cache_is_writable: whether new ones can be kept.
+    """
+
+    variables: Mapping[str, str]
+    platform: str
+    devices: tuple[str, ...]
+    cores: int
+    threads: int
+    load: float | None
+    room: int
+    gpus: tuple[str, ...]
+    cache: Path | None
+    programs: int
+    cache_is_writable: bool
+
+
+def this_machine() -> Machine:
+    """As it is now; jax has been prepared (`posenc_jax.cli.session.prepare_jax`)."""
+    named = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    cache = Path(named) if named else None
+    there = cache is not None and cache.is_dir()
+    home = cache if there else None if cache is None else next(one for one in cache.parents if one.exists())
+    return Machine(
+        variables=dict(os.environ),
+        platform=jax.default_backend(),
+        devices=tuple(device.device_kind for device in jax.devices()),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        threads=threads(),
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        room=shutil.disk_usage(Path.cwd()).free,
+        gpus=tuple(str(path) for path in sorted(Path("/dev").glob("nvidia[0-9]*"))),
+        cache=cache,
+        programs=sum(1 for path in cache.glob("*-cache")) if cache is not None and there else 0,
+        cache_is_writable=home is not None and os.access(home, os.W_OK),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Of Python, this package, and what it stands on; "not installed" where a package is not there."""
+    found = environment()
+    commit = found["commit"]
+    own = f"{found['version']}{f', commit {commit[:12]}' if commit else ''}{', changed' if found['dirty'] else ''}"
+    plain = {name: _version(name) for name in extras.PLAIN.values()}
+    return {"posenc_jax": own, "Python": sys.version.split()[0], **plain, "jaxlib": _version("jaxlib")}
+
+
+def optional() -> dict[str, list[str]]:
+    """Of each extra, the packages that are not installed."""
+    return {
+        extra: [name for module, name in modules.items() if not extras.is_there(module)]
+        for extra, modules in extras.EXTRAS.items()
+    }
+
+
+def findings(machine: Machine) -> list[Finding]:
+    """What slows this machine down, or makes its bits others, worst first."""
+    flags, variables = machine.variables.get("XLA_FLAGS", ""), machine.variables
+    found = []
+    if machine.gpus and machine.platform == "cpu":
+        found.append(
+            Finding(
+                f"there are {len(machine.gpus)} NVIDIA GPUs ({machine.gpus[0]}), and jax computes on the CPU",
+                "pip install 'posenc-jax[cuda]', and see that JAX_PLATFORMS does not say cpu",
+            )
+        )
+    if machine.load is not None and machine.load > 1.5 * machine.cores:
+        found.append(
+            Finding(
+                f"load {machine.load:.1f} on {machine.cores} cores: other programs compute, and runs wait for them",
+                "end them, or wait; times measured now mean little",
+            )
+        )
+    if machine.cache is None or not machine.cache_is_writable:
+        place = "there is no cache" if machine.cache is None else f"{machine.cache} cannot be written"
+        found.append(
+            Finding(
+                f"{place}: every command compiles its programs anew, a minute or more",
+                "set JAX_COMPILATION_CACHE_DIR to a folder of yours",
+            )
+        )
+    elif not machine.programs:
+        found.append(
+            Finding(
+                f"no compiled program is in {machine.cache} yet: the first run of a config compiles, a minute or more",
+                "nothing: the second run finds them",
+            )
+        )
+    if machine.platform == "cpu" and machine.threads < machine.cores:
+        found.append(
+            Finding(f"{machine.threads} of {machine.cores} cores are used, as NPROC says", "unset NPROC, or raise it")
+        )
+    if machine.platform == "cpu" and len(machine.devices) > machine.cores:
+        found.append(
+            Finding(
+                f"{len(machine.devices)} host devices share {machine.cores} cores",
+                "take --xla_force_host_platform_device_count out of XLA_FLAGS",
+            )
+        )
+    if level := re.search(r"--xla_backend_optimization_level=([01])\b", flags):
+        found.append(
+            Finding(
+                f"XLA_FLAGS asks for optimization level {level[1]}: programs compile fast and run slowly",
+                "take --xla_backend_optimization_level out of it; results have other last digits",
+            )
+        )
+    for name, why in _SLOW.items():
+        if variables.get(name, "").lower() in ("1", "true", "yes", "on"):
+            found.append(Finding(f"{name} is set: {why}", f"unset {name}"))
+    if machine.room < ROOM:
+        found.append(
+            Finding(
+                f"{machine.room / 1e9:.1f} GB are left on the disk of this folder, and checkpoints need room",
+                "make room, or name another --directory",
+            )
+        )
+    return found
+
+
+_SLOW = {
+    "JAX_DISABLE_JIT": "nothing is compiled",
+    "JAX_DEBUG_NANS": "every program is waited for and looked at",
+    "JAX_ENABLE_X64": "numbers have 64 bits where nothing says 32, and results are others",
+}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

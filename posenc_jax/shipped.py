@@ -1,0 +1,15 @@
+"""The configs that come with the package: in an installed one beside its modules, in a checkout beside the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def shipped_config(text: str) -> Path | None:
+    """The file of the package that ``configs/NAME.py`` stands for; None where it has none of that name."""
+    name = Path(text)
+    if name.parent != Path("configs"):
+        return None
+    return next((path for home in (_PACKAGE, _PACKAGE.parent) if (path := home / name).is_file()), None)

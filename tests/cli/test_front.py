@@ -1,0 +1,249 @@
+"""What somebody sees who types `posenc` for the first time: five things, groups, examples, the shell, the machine."""
+
+import dataclasses
+import json
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from posenc_jax import extras
+from posenc_jax.cli import COMMANDS, GROUPS, main
+from posenc_jax.cli.completion import INNER, SHELLS, options_of, script
+from posenc_jax.cli.examples import EXAMPLES
+from posenc_jax.runs import health
+from posenc_jax.shipped import shipped_config
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_arguments_five_things(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    things = re.findall(r"^  posenc (\w+)", shown, re.MULTILINE)
+    assert len(things) == 5
+    assert set(things) <= set(COMMANDS)
+    assert "posenc --help" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_help_is_grouped(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for title, group in GROUPS.items():
+        part = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
+        assert [line.split()[0] for line in part.splitlines()] == list(group)
+    assert sum(map(len, GROUPS.values())) == len(COMMANDS)
+
+
+@pytest.mark.slow
+def test_help_answers_in_half_a_second():
+    """The best of five, on a machine that may do other things."""
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "posenc_jax", "--help"], stdout=subprocess.DEVNULL, check=True)
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 0.5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_ends_with_examples(command, capsys):
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    _, _, end = shown.partition("\nexamples:\n")
+    lines = [line.strip() for line in end.splitlines() if line.startswith("  posenc ")]
+    assert lines == [line for line, _ in EXAMPLES[command]]
+    assert "examples:" not in shown.replace("\nexamples:\n", "", 1)
+
+
+def test_every_command_has_examples():
+    assert set(EXAMPLES) == set(COMMANDS)
+    assert all(EXAMPLES.values())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_name_what_there_is(command):
+    options = options_of(command)
+    for line, about in EXAMPLES[command]:
+        words = shlex.split(line)
+        assert words[:2] == ["posenc", command]
+        assert about
+        for word in words[2:]:
+            if word.startswith("--"):
+                assert word.removeprefix("--") in options, line
+            if word.startswith("configs/"):
+                assert shipped_config(word) is not None, line
+    for inner in INNER.get(command, ()):
+        assert any(shlex.split(line)[2] == inner for line, _ in EXAMPLES[command])
+
+
+def test_an_error_has_no_examples(capsys):
+    assert main(["verdict"]) == 2
+    assert "examples:" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        line
+        for command in ("list", "show", "aliases", "explore", "new", "audit", "plan", "doctor", "completion")
+        for line, _ in EXAMPLES[command]
+        if "RUN" not in line
+    ],
+)
+def test_examples_run(line, tmp_path):
+    line = line.partition(" > ")[0]
+    command = [sys.executable, "-m", "posenc_jax", *shlex.split(line)[1:]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 or (line.startswith("posenc plan") and "does not fit: " in done.stdout), done.stderr
+
+
+OPTIONS = {"train": ["training.steps", "posenc"], "list": [], "verdict": ["quick"]}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_commands_and_their_options(shell):
+    found = script(shell, OPTIONS)
+    assert all(name in found for name in OPTIONS)
+    assert "training.steps" in found
+    assert "quick" in found
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="there is no bash")
+def test_bash_completes(tmp_path):
+    (tmp_path / "posenc").write_text(script("bash", OPTIONS))
+    asked = f"""
+source {tmp_path / "posenc"}
+complete -p posenc
+function_of=$(complete -p posenc | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+try() {{
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${{#COMP_LINE}}; COMPREPLY=()
+  $function_of
+  echo "${{COMPREPLY[@]}}"
+}}
+try posenc ver
+try posenc train --tr
+"""
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(["/bin/bash", "-c", asked], env={"PATH": path}, capture_output=True, text=True, check=True)
+    first, command, option = done.stdout.splitlines()[-3:]
+    assert first.endswith(" posenc")
+    assert command.split() == ["verdict"]
+    assert option.split() == ["--training.steps"]
+
+
+def test_options_are_those_of_the_help():
+    assert {"training.steps", "posenc", "directory", "model.d-model"} <= set(options_of("train"))
+    assert {"from-dir", "jsonl"} <= set(options_of("data"))
+    assert {"seeds", "directory"} <= set(options_of("demo"))
+
+
+def test_an_unknown_shell(capsys):
+    assert main(["completion", "csh"]) == 2
+    assert "invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish')" in capsys.readouterr().err
+
+
+def test_the_doctor_looks_at_everything(capsys):
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for word in (
+        "Versions",
+        "Devices",
+        "threads",
+        "Caches",
+        "Optional parts",
+        "What is slow, and why",
+        "jaxlib",
+        "cpu",
+    ):
+        assert word in shown
+    for extra in extras.EXTRAS:
+        assert f"\n  {extra} " in shown
+    assert main(["doctor", "now"]) == 2
+    assert "doctor: unrecognized arguments: now; `posenc doctor --help` explains the options" in capsys.readouterr().err
+
+
+WELL = health.Machine(
+    variables={},
+    platform="cpu",
+    devices=("cpu", "cpu"),
+    cores=2,
+    threads=2,
+    load=1.0,
+    room=10**12,
+    gpus=(),
+    cache=Path("/cache"),
+    programs=3,
+    cache_is_writable=True,
+)
+
+
+def test_a_machine_without_fault():
+    assert health.findings(WELL) == []
+    assert health.findings(dataclasses.replace(WELL, load=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "way_out"),
+    [
+        ({"gpus": ("/dev/nvidia0",)}, "there are 1 NVIDIA GPUs (/dev/nvidia0), and jax computes on the CPU", "[cuda]"),
+        ({"load": 3.1}, "load 3.1 on 2 cores", "end them, or wait"),
+        ({"cache": None}, "there is no cache: every command compiles", "JAX_COMPILATION_CACHE_DIR"),
+        ({"cache_is_writable": False}, "/cache cannot be written", "JAX_COMPILATION_CACHE_DIR"),
+        ({"programs": 0}, "no compiled program is in /cache yet", "the second run finds them"),
+        ({"threads": 1}, "1 of 2 cores are used, as NPROC says", "unset NPROC"),
+        ({"devices": ("cpu",) * 8}, "8 host devices share 2 cores", "--xla_force_host_platform_device_count"),
+        (
+            {"variables": {"XLA_FLAGS": "--xla_backend_optimization_level=0"}},
+            "XLA_FLAGS asks for optimization level 0: programs compile fast and run slowly",
+            "--xla_backend_optimization_level",
+        ),
+        (
+            {"variables": {"JAX_DISABLE_JIT": "1"}},
+            "JAX_DISABLE_JIT is set: nothing is compiled",
+            "unset JAX_DISABLE_JIT",
+        ),
+        ({"room": 10**9}, "1.0 GB are left on the disk of this folder", "make room"),
+    ],
+)
+def test_a_finding_says_what_and_the_way_out(change, what, way_out):
+    (found,) = health.findings(dataclasses.replace(WELL, **change))
+    assert found.what.startswith(what)
+    assert way_out in found.way_out
+
+
+def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "configs/demo.py"]) == 2  # it is found, and is an ablation
+    assert (
+        "configs/demo.py holds an Ablation, and posenc train needs a Run: use `posenc ablate" in capsys.readouterr().err
+    )
+    assert main(["train", "configs/no.py"]) == 2
+    assert "there is no config file configs/no.py" in capsys.readouterr().err
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "demo.py").write_text("config = 3\n")
+    assert main(["ablate", "configs/demo.py"]) == 2
+    assert "configs/demo.py holds an int" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["configs/../pyproject.toml", "/configs/demo.py", "demo.py", "configs/a/demo.py"])
+def test_nothing_else_of_the_package_is_found(text):
+    assert shipped_config(text) is None
+
+
+@pytest.mark.slow
+def test_the_demo_in_an_empty_folder(tmp_path):
+    """Shortened: a seed, few steps, lengths and examples."""
+    command = [sys.executable, "-m", "posenc_jax", "demo", "--seeds", "0", "--training.steps", "50"]
+    command += ["--training.log-every", "50", "--evaluation.lengths", "8", "10", "--evaluation.num-examples", "8"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
+    assert len({(row["task_label"], row["label"]) for row in rows}) == 8
+    assert "Next: open runs/demo/report.html" in done.stderr

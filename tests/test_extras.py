@@ -1,0 +1,157 @@
+"""A light install: what each extra brings, and one line wherever one is missing, before anything is written."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from posenc_jax import extras
+from posenc_jax.cli import main
+from posenc_jax.data import checks
+from posenc_jax.data.json_tokenizer import JsonTokenizer
+from posenc_jax.data.metrics import bleu, chrf
+from posenc_jax.data.text import Data, LanguageModel, Translation
+from posenc_jax.data.tokenizer import SentencePieceTokenizer, train_sentencepiece
+from posenc_jax.runs.weights import read_shapes
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONFIG = """
+from posenc_jax import Run
+from posenc_jax.data.text import Translation
+config = Run(task=Translation())
+"""
+
+
+def names(requirements):
+    return {re.split(r"[<>=\[ ]", one)[0] for one in requirements}
+
+
+def test_the_table_is_that_of_the_project():
+    assert set(extras.PLAIN.values()) == names(PROJECT["dependencies"])
+    optional = PROJECT["optional-dependencies"]
+    for extra, modules in extras.EXTRAS.items():
+        assert set(modules.values()) == names(optional[extra])
+    (everything,) = optional["all"]
+    assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras.EXTRAS)
+
+
+def test_the_plain_install_is_light():
+    assert names(PROJECT["dependencies"]) == {
+        *("jax", "flax", "optax", "numpy", "orbax-checkpoint", "tensorflow-datasets", "importlib_resources"),
+        *("tyro", "rich", "filelock"),
+    }
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Makes packages impossible to import."""
+
+    def block(*modules):
+        for name in [name for name in sys.modules if name.partition(".")[0] in modules]:
+            monkeypatch.delitem(sys.modules, name)
+        for module in modules:
+            monkeypatch.setitem(sys.modules, module, None)
+
+    return block
+
+
+TEXT = r"pip install 'posenc-jax\[text\]'$"
+
+
+@pytest.mark.parametrize(
+    ("module", "use", "what"),
+    [
+        ("sentencepiece", lambda: train_sentencepiece(["a b"], 300), "a vocabulary of pieces .* needs sentencepiece"),
+        ("sentencepiece", lambda: SentencePieceTokenizer(b"x"), "a vocabulary of pieces .* needs sentencepiece"),
+        ("tokenizers", lambda: JsonTokenizer(b"{}"), "a tokenizer.json .* needs tokenizers"),
+        ("sacrebleu", lambda: bleu(["a"], ["a"]), "BLEU needs sacrebleu"),
+        ("sacrebleu", lambda: chrf(["a"], ["a"]), "chrF needs sacrebleu"),
+        ("safetensors", lambda: read_shapes(Path(__file__)), "a safetensors file needs safetensors"),
+    ],
+)
+def test_one_line_where_it_is_met(without, module, use, what):
+    without(module)
+    with pytest.raises(extras.MissingExtraError, match=f"^{what}, which is not installed: {TEXT}") as caught:
+        use()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "task", "what"),
+    [
+        ("sentencepiece", Translation(), "a vocabulary of pieces (data.tokenizer = 'bpe') needs sentencepiece"),
+        (
+            "tokenizers",
+            LanguageModel(data=Data(tokenizer="x.json")),
+            "a tokenizer.json (data.tokenizer) needs tokenizers",
+        ),
+        ("grain", LanguageModel(data=Data(in_memory=False)), "is read in turn (data.in_memory = False) needs grain"),
+        ("sacrebleu", Translation(data=Data(tokenizer="bytes")), "scores of translation needs sacrebleu"),
+    ],
+)
+def test_a_task_on_text_is_refused_before_it_begins(without, module, task, what):
+    without(module)
+    with pytest.raises(extras.MissingExtraError, match=re.escape(what)):
+        checks.check_task(task)
+
+
+def test_what_a_task_does_not_need_is_not_asked_for(without):
+    without("tokenizers", "grain", "sacrebleu")
+    checks.check_packages(LanguageModel())
+    without("sentencepiece")
+    checks.check_packages(LanguageModel(data=Data(tokenizer="bytes")))
+
+
+def test_the_command_line_says_it_and_writes_nothing(without, tmp_path, monkeypatch, capsys):
+    without("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.py").write_text(CONFIG)
+    assert main(["train", "config.py"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("posenc: a vocabulary of pieces (data.tokenizer = 'bpe') needs sentencepiece, which is ")
+    assert said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["config.py"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "modules", "said"),
+    [
+        (["show", "rope", "--output", "x.html"], ["plotly"], "the HTML report needs plotly"),
+        (
+            ["show", "rope", "--output", "x.png", "--view", "kernel"],
+            ["matplotlib"],
+            "a figure for a paper needs matplotlib",
+        ),
+        (["show", "sinusoidal", "--view", "tsne"], ["sklearn"], "t-SNE needs scikit-learn"),
+        (["weights", "inspect", "w.safetensors"], ["safetensors"], "a safetensors file needs safetensors"),
+        (["data", "add", "a", "--parquet", "a.parquet", "--field", "x"], ["pyarrow"], "a Parquet file needs pyarrow"),
+    ],
+)
+def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, capsys, arguments, modules, said):
+    (tmp_path / "a.parquet").write_bytes(b"x")
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    without(*modules)
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert f"posenc: {said}, which is not installed: pip install 'posenc-jax[" in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize("module", ["flax", "tyro"])
+def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module):
+    """``pip install --no-deps``: encodings work, and training names what it needs."""
+    code = f"import sys; sys.modules[{module!r}] = None; from posenc_jax.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"posenc: this needs {module}, which is not installed: pip install posenc-jax, without --no-deps\n"
+    )
+    assert not list(tmp_path.iterdir())

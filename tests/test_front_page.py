@@ -1,0 +1,170 @@
+"""The README is short, its numbers are those of the code and the records, its links and commands are there."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+import yaml
+from PIL import Image
+
+import posenc_jax
+from posenc_jax.analysis.contract import CLAUSES
+from posenc_jax.cli import COMMANDS
+from posenc_jax.config import Run
+from posenc_jax.data.tasks import TASKS, EvenPairs
+from posenc_jax.data.text import TEXT_TASKS
+from posenc_jax.encodings.catalogue import CATALOGUE
+from scripts import installs
+from scripts.docs import front_picture
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = sorted(
+    {README, *ROOT.glob("scripts/docs/**/*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("experiments/*/*.md")}
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+METHODS = [(family, method) for family, methods in CATALOGUE.items() for method in methods]
+
+
+def row(word):
+    """The number column of the README's row that begins so."""
+    (line,) = [line for line in README.read_text().splitlines() if line.startswith(f"| {word}")]
+    return line.split(" | ")[1]
+
+
+def test_it_is_read_in_minutes():
+    assert len(README.read_text().split()) <= 900
+
+
+def test_a_picture_comes_before_the_first_command():
+    above = README.read_text().partition("```")[0]
+    assert "](scripts/docs/front-picture.png)" in above
+    assert len(above.split()) < 150
+
+
+def test_the_picture_shows_the_committed_results():
+    with Image.open(front_picture.PICTURE) as picture:
+        assert picture.info["Source"] == front_picture.digest(), "python -m scripts.docs.front_picture"
+        assert picture.width > 1200
+
+
+def test_cells_that_share_a_line_have_equal_scores():
+    found = json.loads(front_picture.RESULTS.read_text())
+    front_picture.drawn(found)
+    for one in found["means"]:
+        if (one["label"], one["length"], one["score"]) == ("rope", 12, "exact_match"):
+            one["mean"] = 0.25
+    with pytest.raises(ValueError, match="RoPE, sinusoidal stands for rope, rope, a quarter, sinusoidal, whose scores"):
+        front_picture.drawn(found)
+
+
+def test_its_numbers_are_those_of_the_code():
+    published = [method for family, method in METHODS if family != "designs"]
+    sources = {method.link for method in published}
+    papers = {link for link in sources if link.startswith("arXiv:")}
+    others = len(sources) - len(papers)
+    said = (
+        f"{len(published)}, from {len(sources)} sources: {len(papers)} papers on arXiv, {others} repositories and posts"
+    )
+    assert row("published encodings") == said
+    assert f"has {len(published)} published encodings" in README.read_text()
+    assert row("one contract").startswith(f"{len(CLAUSES)} clauses")
+    golden = json.loads((ROOT / "posenc_jax" / "golden" / "encodings-v1.json").read_text())
+    assert row("golden values") == f"{len(golden['rows'])} rows in float64"
+    assert row("paired seeds") == f"{len(Run(task=EvenPairs()).seeds)} by default"
+    assert row("tasks generated") == f"{len(TASKS)}; {len(TEXT_TASKS)}"
+    page = " ".join((ROOT / "scripts" / "docs" / "guides" / "catalogue.md").read_text().split())
+    own = len(METHODS) - len(published)
+    assert f"has {len(METHODS)} rows: {len(published)} of published methods" in page
+    assert f"{own} of designs of our own" in page
+    assert f"from {len(sources)} sources: {len(papers)} papers on arXiv, and {others} repositories and posts" in page
+
+
+def test_its_numbers_are_those_of_the_records():
+    trials = {one["trial"]: one for one in json.loads((ROOT / "scripts" / "docs" / "faults.json").read_text())}
+    kills, total = trials["kills"], sum(one["trials"] for one in trials.values())
+    assert row("the same bits again") == f"{kills['identical']} of {kills['trials']} trials"
+    assert row("kills, flipped bits") == f"{sum(one['silent'] for one in trials.values())} of {total} trials"
+    verdict = json.loads((ROOT / "experiments" / "verdicts" / "pope-against-rope.json").read_text())
+    assert "19 minutes of runs" in (ROOT / "experiments" / "verdicts" / "README.md").read_text()
+    assert len(verdict["tables"]) == 3
+
+
+def test_the_table_of_installs_is_that_of_the_record():
+    record = json.loads(installs.RECORD.read_text())
+    assert set(record) == set(installs.KINDS)
+    assert installs.filled(installs.PAGE.read_text(), record) == installs.PAGE.read_text(), "scripts/installs --page"
+    with pytest.raises(ValueError, match=r"install.md has no place for the table"):
+        installs.filled("no place", record)
+    assert record["encodings"]["packages"] < record["plain"]["packages"] < record["text,report"]["packages"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    for target in LINK.findall(text):
+        if urlparse(target).scheme:
+            continue
+        file, _, anchor = target.partition("#")
+        aim = (page.parent / file).resolve() if file else page
+        assert aim.exists(), f"{page}: {target}"
+        assert ROOT in aim.parents
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", aim.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, target
+
+
+def commands(text):
+    """The lines of a page's shell blocks."""
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    return [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_there(page):
+    for line in commands(page.read_text()):
+        for name in re.findall(r"(?:^|; |&& )posenc (\S+)", line):
+            assert name in COMMANDS, line
+        for name in re.findall(r"(?:^|; |&& )(scripts/\S+)", line):
+            assert (ROOT / name).is_file(), line
+        for name in re.findall(r"\b(?:configs|experiments)/\S+\.py", line):
+            assert (ROOT / name).is_file(), line
+
+
+def test_every_command_is_on_a_page():
+    shown = {name for page in PAGES for name in re.findall(r"\bposenc ([a-z]+)\b", page.read_text())}
+    assert set(COMMANDS) <= shown
+
+
+def test_the_citation_is_of_this_version():
+    cited = yaml.safe_load((ROOT / ".github" / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert cited["version"] == posenc_jax.__version__
+    assert f"version = {{{posenc_jax.__version__}}}" in README.read_text()
+    assert cited["license"] == project["license"]
+    assert [one["name"] for one in cited["authors"]] == [one["name"] for one in project["authors"]]
+    assert set(cited) >= {"cff-version", "message", "title", "authors"}
+
+
+def test_the_map_of_rooms_is_whole():
+    """Every package and module of the top is a room, and what to begin with is there."""
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
+    rooms = {}
+    for names, _, begin in rows:
+        for name in re.findall(r"`([^`]+)`", names):
+            rooms[name.removeprefix("posenc_jax/")] = re.findall(r"`([^`]+)`", begin)
+    package = ROOT / "posenc_jax"
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert packages <= set(rooms)
+    for name, begins in rooms.items():
+        home = next(home for home in (package / name, package / f"{name}.py", ROOT / name) if home.exists())
+        for begin in begins:
+            assert any((place / begin).is_file() for place in (home, package, ROOT)), f"{name}: {begin}"
+    commands = text.partition("## Five commands")[2].partition("Python 3.11")[0]
+    named = re.findall(r"^    (scripts/\w+)", commands, re.MULTILINE)
+    assert len(set(named)) == 5
+    assert all((ROOT / name).is_file() for name in named)
