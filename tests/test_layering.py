@@ -67,6 +67,7 @@ ORDER = {
             "plan",
             "described",
             "timing",
+            "calls",
             "tuning",
         ),
         *("cell", "ablation", "evaluation", "inference"),

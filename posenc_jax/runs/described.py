@@ -96,7 +96,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
         raise RefusedError(f"{target.name}: {error}") from None
     layout = layout_of(run, len(run.replicas), target.devices)
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
-    mesh = mesh_of(_devices(target), run.execution, layout.rows)
+    mesh = mesh_of(devices_of(target), run.execution, layout.rows)
     split = run.execution.data * run.execution.model > 1
     program, state = functions(run, mesh if split else None)[name], abstract_state(run, layout.size)
     with traced_for(target.chip.platform):
@@ -131,7 +131,7 @@ def traced_for(platform: str) -> Iterator[None]:
         jax.default_backend = real
 
 
-def _devices(target: Target) -> list[Any]:
+def devices_of(target: Target) -> list[Any]:
     """Devices as XLA's compiler for them sees them."""
     from jax.experimental import topologies
 

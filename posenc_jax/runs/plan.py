@@ -15,7 +15,7 @@ from posenc_jax.runs.targets import Target
 from posenc_jax.training.attending import choices
 from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
-from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of
+from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of, state_size
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
 
 UTILISATION = 0.3
@@ -97,7 +97,7 @@ def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
     validations = -(-training.steps // training.validate_every) if training.validate_every else 1
     saved = -(-training.steps // training.checkpoint_every) if training.checkpoint_every else 1
     parameters, encoding = parameters_of(run), encoding_parameters_of(run)
-    checkpoint = 3 * 4 * parameters * layout.size
+    checkpoint = state_size(run) * layout.size
     rows = training.batch_size // training.microbatches // run.execution.data
     ways = choices(run, training_batch(run, rows), devices.backend)
     on_cpu, memory = devices.on_cpu, devices.memory

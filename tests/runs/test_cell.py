@@ -14,7 +14,8 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 from posenc_jax.config import Ablation, config_hash, to_json
 from posenc_jax.encodings import Learned, RoPE
 from posenc_jax.runs import cell as cell_module
-from posenc_jax.runs.cell import refuse_foreign_tokens, run
+from posenc_jax.runs.calls import refuse_foreign_tokens
+from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import digest
 from posenc_jax.runs.directory import complete, load_config
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
