@@ -71,6 +71,7 @@ class Calls:
         ]
         if rows:
             self._log.append(rows)
+            self._reporter.rows(f"{self._config.table} {self._config.label}", rows)
 
 
 def refuse_foreign_tokens(task: Task, metrics: dict[str, np.ndarray]) -> None:

@@ -137,6 +137,7 @@ class Engine:
                 self.supply.close()
         result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
         write_atomically(group.directory / "result.json", sealed_line(result))
+        self.reporter.result(f"{self.config.table} {self.config.label}", result)
 
     def _timings(self, group: Group) -> Timings:
         mesh = make_mesh(self.config.execution, group.size)

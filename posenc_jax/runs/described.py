@@ -120,6 +120,24 @@ def compiled(program: Any) -> Compiled:
     )
 
 
+def training_memory(run: Run, target: Target) -> int:
+    """Bytes that the compiled program of training takes of one device of a target, or of all cores of a CPU together.
+
+    Raises:
+      RefusedError: as `lowered_for`; the task reads text; or XLA finds no room for the program.
+    """
+    program = lowered_for(run, target, "train")
+    try:
+        peak = compiled(program).peak
+    except jax.errors.JaxRuntimeError as error:
+        raise RefusedError(
+            f"{target.name}: {run.table} {run.label} was not compiled: {' '.join(str(error).split())[:200]}"
+        ) from error
+    if target.chip.platform != "cpu":
+        return peak
+    return peak * layout_of(run, len(run.replicas), target.devices).rows * run.execution.data * run.execution.model
+
+
 @contextlib.contextmanager
 def traced_for(platform: str) -> Iterator[None]:
     """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed."""
@@ -136,6 +154,8 @@ def devices_of(target: Target) -> list[Any]:
     from jax.experimental import topologies
 
     chip = target.chip
+    if chip.name == "here":
+        return list(jax.devices()[: target.count])
     try:
         if chip.platform == "tpu":  # a single chip is one of a machine
             shape = target.shape if target.count > 1 else "2x2"

@@ -132,9 +132,9 @@ def test_the_first_moment_can_be_in_bfloat16():
     assert memory_of(run, 1, 1).optimizer == memory_of(BASE, 1, 1).optimizer * 3 // 4
 
 
-@pytest.mark.parametrize("spec", ["rope|t5", "cope", "randomized|fox"])
-def test_remat_changes_rounding_only(spec):
-    run = dataclasses.replace(BASE, posenc=parse(spec), label="", model=dataclasses.replace(BASE.model, dropout=0.1))
+def test_remat_changes_rounding_only():
+    """With all that may go wrong in it: draws, dropout, hooks on logits, a bias that layers share."""
+    run = of_model(dataclasses.replace(BASE, posenc=parse("randomized|cope|t5"), label=""), dropout=0.1)
     found = {}
     for remat in ("none", "dots", "layers"):
         other = of_model(run, remat=remat)
