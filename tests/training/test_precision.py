@@ -14,10 +14,11 @@ from jax.extend.core import jaxprs_in_params
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import Copying, TokenBack
 from posenc_jax.encodings import PositionalEncoding, RoPE, parse
+from posenc_jax.models import Streams
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.memory import memory_of
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call, train_step
+from posenc_jax.training.step import buckets, evaluate_length, forward, init_params, init_state, train_call, train_step
 
 BASE = Run(
     task=Copying(kind="mc", max_length=6, num_symbols=5),
@@ -139,31 +140,50 @@ def test_remat_changes_rounding_only():
     for remat in ("none", "dots", "layers"):
         other = of_model(run, remat=remat)
         after, metrics = jax.jit(lambda s, other=other: train_step(other, None, s))(state_of(other))
-        found[remat] = float(metrics["gradient_norm"]), after["params"]
+        (adam,) = (part for part in after["opt"] if hasattr(part, "mu"))
+        found[remat] = float(metrics["gradient_norm"]), np.asarray(adam.mu)  # a tenth of the gradient
     for remat in ("dots", "layers"):
         assert found[remat][0] == pytest.approx(found["none"][0], rel=1e-5)
-        for a, b in zip(*map(jax.tree.leaves, (found[remat][1], found["none"][1])), strict=True):
-            np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=2e-3)  # Adam's first step: signs
+        np.testing.assert_allclose(found[remat][1], found["none"][1], rtol=1e-4, atol=1e-6 * found["none"][0])
 
 
-def test_remat_saves_memory_and_the_formula_knows():
-    """XLA's plan of a deep model: "dots" takes less than "none", "layers" less than "dots", as the formula says."""
-    deep = dataclasses.replace(
-        BASE,
-        task=Copying(kind="mc", max_length=31, num_symbols=5),
-        model=Transformer(d_model=32, num_layers=6, num_heads=4),
-        training=Training(steps=1, steps_per_call=1, log_every=1, batch_size=16),
-        posenc=(),
-        label="",
-    )
-    planned, said = {}, {}
-    for remat in ("none", "dots", "layers"):
-        run = of_model(deep, remat=remat)
-        program = jax.jit(lambda s, run=run: train_call(run, None, s)).lower(state_of(run)).compile()
-        planned[remat], said[remat] = program.memory_analysis().temp_size_in_bytes, memory_of(run, 1, 1).step
-    assert planned["layers"] < 0.8 * planned["dots"] < 0.64 * planned["none"]
-    for remat, size in said.items():
-        assert 0.7 <= size / planned[remat] <= 1.4, (remat, said, planned)
+DEEP = Run(
+    task=Copying(kind="mc", max_length=31, num_symbols=5),
+    model=Transformer(d_model=32, num_layers=6, num_heads=4),
+    posenc=parse("rope"),
+    training=Training(steps=1, steps_per_call=1, log_every=1, batch_size=16),
+)
+
+
+def kept_for_the_gradient(run: Run) -> int:
+    """Bytes, parameters apart."""
+    key, params = jax.random.key(0), jax.eval_shape(lambda: init_params(run, 0))
+
+    def loss(params):
+        example, ids = run.task.train_batch(None, None, key, run.training.batch_size), jnp.arange(16)
+        return forward(run, params, example, streams=Streams(), example_ids=ids, train=True).sum()
+
+    def sizes(tree):
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+    return sizes(jax.eval_shape(lambda p: jax.vjp(loss, p)[1], params)) - sizes(params)
+
+
+def test_remat_keeps_what_it_says():
+    """What JAX hands from the forward pass to the backward pass; a backend's compiler plans by that."""
+    kept = {remat: kept_for_the_gradient(of_model(DEEP, remat=remat)) for remat in ("none", "dots", "layers")}
+    tokens = 16 * DEEP.task.width(31)
+    assert kept["layers"] < 0.25 * kept["none"]
+    between = kept["dots"] - kept["layers"]
+    # Query, key, value, output and the second product of the MLP, the first one of it; of six layers.
+    assert between == pytest.approx(6 * 4 * tokens * (5 * 32 + 4 * 32), rel=0.1)
+
+
+@pytest.mark.parametrize("remat", ["dots", "layers"])
+def test_the_formula_of_memory_knows_remat(remat):
+    plain, less = (memory_of(run, 1, 1, backend="gpu") for run in (DEEP, of_model(DEEP, remat=remat)))
+    assert less.activations < (0.6 if remat == "dots" else 0.4) * plain.activations
+    assert less.attention <= plain.attention
 
 
 @dataclasses.dataclass(frozen=True)
