@@ -10,7 +10,7 @@ numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
                   attention is computed without such arrays
     remat         of what activations and attention take, one layer only, and of each other layer N M ("layers") or
-                  7 N M + N F ("dots")
+                  5 N M + N F ("dots")
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
     evaluation    the largest of 2 N M + 2.5 N F, 4 N C, 4 N M + H Q K (and one more for each such hook): one layer
@@ -173,7 +173,7 @@ def _activations(run: Run, batch: Batch) -> int:
     layer = batch.tokens * (11 * model.d_model + hidden) + 5 * batch.rows * batch.decoder_width * model.d_model
     kept = {
         "none": layer,
-        "dots": batch.tokens * (7 * model.d_model + hidden_width(model)),
+        "dots": batch.tokens * (5 * model.d_model + hidden_width(model)),
         "layers": batch.tokens * model.d_model,
     }[model.remat]
     return layer + (model.num_layers - 1) * kept + 2 * batch.tokens * model.d_model
