@@ -72,8 +72,8 @@ class Transformer(Value):
         "bfloat16" norms, softmax and logits stay in float32, and so do positions, phases and gates that are added up.
       param_dtype: what matrices are stored in between the steps; "bfloat16" needs that dtype too. An update that is
         smaller than the last digit, 1/256, is then lost. Biases, norms and what encodings own stay in float32.
-      matmul_precision: of products of float32 on accelerators: "highest" is float32, "high" three products of bfloat16
-        or one of TF32, "default" what the device does fastest; "auto" is "highest" in float32 and "default" in
+      matmul_precision: of a run's products of float32 on accelerators: "highest" is float32, "high" three products of
+        bfloat16 or one of TF32, "default" what the device does fastest; "auto" is "highest" in float32 and "default" in
         bfloat16. On a CPU all are the same. What phases and gates are made of is always "highest", and so are products
         of float32 in the fused kernel.
       remat: what a training step computes once more for the gradient instead of keeping it: "none"; "dots" all but the

@@ -23,6 +23,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import Target
 from posenc_jax.training.layout import check_mesh, layout_of
+from posenc_jax.training.precision import at_precision
 from posenc_jax.training.replicas import lowered, mesh_of
 from posenc_jax.training.step import buckets, evaluate_length, model_of, train_call
 
@@ -67,6 +68,7 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
     return found
 
 
+@at_precision
 def _decoded(run: Run, params: Params) -> Any:
     prompt, ids = jnp.ones((2, 3), jnp.int32), jnp.arange(2)
     streams = Streams(positions=jax.random.key(0))
