@@ -93,8 +93,9 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def append(path: Path, text: str) -> None:
-    """Appends to a file of ours, made if missing, and returns when text and name are on disk; follows no link.
+def append(path: Path, text: str, *, wait: bool = True) -> None:
+    """Appends to a file of ours, made if missing, and returns when text and name are on disk (or without `wait`, when
+    the system has them); follows no link.
 
     Raises:
       LinkError: there is a link, a pipe or a device. DiskFullError: there is no room; a part may have been written.
@@ -109,8 +110,9 @@ def append(path: Path, text: str) -> None:
             raise LinkError(path)
         file.write(data)
         file.flush()
-        os.fsync(handle)
-    if new:
+        if wait:
+            os.fsync(handle)
+    if new and wait:
         sync(path.parent)
 
 
@@ -155,6 +157,12 @@ def sync(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def sync_new(path: Path) -> None:
+    """`sync` of a file that may have been made just now, and of its name."""
+    sync(path)
+    sync(path.parent)
 
 
 def sync_tree(directory: Path) -> None:

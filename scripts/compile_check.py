@@ -26,6 +26,7 @@ os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "compiling" / "compiled.json"
+CURVES = RECORD.with_name("curves.json")
 PAGE = RECORD.with_name("README.md")
 DEFAULT = ("v5e:2x2", "h100")
 PACKAGES = {"cuda": ("jax_cuda12_plugin", "cuda12"), "tpu": ("libtpu", "tpu")}
@@ -34,6 +35,7 @@ PACKAGES = {"cuda": ("jax_cuda12_plugin", "cuda12"), "tpu": ("libtpu", "tpu")}
 def main(arguments: list[str]) -> int:
     """Compiles what is asked for and returns the exit code."""
     from compiling.cases import CASES
+    from compiling.curves import points, section
     from compiling.table import page
 
     parser = argparse.ArgumentParser(prog="scripts/compile_check", description=__doc__)
@@ -41,10 +43,12 @@ def main(arguments: list[str]) -> int:
         "--target", action="append", help="such as h100, v5e:2x2, v6e:4x4; again for more (default: both first)"
     )
     parser.add_argument("--only", action="append", choices=[*CASES, []], metavar="CASE", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--curves", action="store_true", help="memory of attention by length instead of the cases")
     parser.add_argument("--one", nargs=2, metavar=("TARGET", "CASE"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.one:
-        return compile_one(*options.one)
+        target_name, what = options.one
+        return compile_point(target_name, what) if options.curves else compile_one(target_name, what)
     from posenc_jax.runs.errors import RefusedError
     from posenc_jax.runs.targets import target
 
@@ -55,13 +59,16 @@ def main(arguments: list[str]) -> int:
     failed = 0
     for found in targets:
         make_ready(found.chip.platform)
+        if options.curves:
+            failed += sum(not keep(found.name, point, "--curves") for point in points())
+            continue
         for case in options.only or CASES:
             execution = CASES[case][0].execution
             if execution.data * execution.model > found.count:
                 print(f"{found.name} {case}: left out, it takes {execution.data * execution.model} devices", flush=True)
             else:
                 failed += not keep(found.name, case)
-    PAGE.write_text(page(json.loads(RECORD.read_text())))
+    PAGE.write_text(f"{page(kept(RECORD))}\n{section(kept(CURVES))}")
     return 1 if failed else 0
 
 
@@ -73,10 +80,10 @@ def make_ready(platform: str) -> None:
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"jax[{extra}]=={version}"], check=True)
 
 
-def keep(target: str, case: str) -> bool:
+def keep(target: str, case: str, *options: str) -> bool:
     """Compiles the programs of a case in a process of its own, prints and keeps what it says; whether all is well."""
     done = subprocess.run(
-        [sys.executable, __file__, "--one", target, case], capture_output=True, text=True, check=False
+        [sys.executable, __file__, "--one", target, case, *options], capture_output=True, text=True, check=False
     )
     well = done.returncode == 0
     if not well:
@@ -85,8 +92,9 @@ def keep(target: str, case: str) -> bool:
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             row = json.loads(line)
-            print(f"{target} {case} {row['program']}: {row['seconds']} s, {row['problem'] or 'well'}", flush=True)
-            well &= not row["problem"]
+            seconds = f"{row['seconds']} s, " if "seconds" in row else ""
+            print(f"{target} {case} {row.get('program', '')}: {seconds}{row['problem'] or 'well'}", flush=True)
+            well &= not row["problem"] or bool(options)  # a point may be beyond what a chip holds
     return well
 
 
@@ -107,7 +115,7 @@ def compile_one(target_name: str, case: str) -> int:
         digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
         key = {"target": target_name, "case": case, "program": name}
         now = {"lowered": digest, "versions": versions(found.chip.platform)}
-        row = next((row for row in kept() if (key | now).items() <= row.items()), None)
+        row = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
         if row is None:
             said = dataclasses.asdict(compiled(program))
             estimate = memory_in_group(run, layout.size, found.devices)
@@ -124,9 +132,27 @@ def compile_one(target_name: str, case: str) -> int:
                 **now,
             }
             row["problem"] = problem_of(row)
-            rows = [other for other in kept() if not key.items() <= other.items()] + [row]
+            rows = [other for other in kept(RECORD) if not key.items() <= other.items()] + [row]
             RECORD.write_text(json.dumps(rows, indent=1) + "\n")
         print(json.dumps(row), flush=True)
+    return 0
+
+
+def compile_point(target_name: str, point: str) -> int:
+    """One point of the curves, a line of JSON, kept as soon as it is compiled."""
+    from compiling.curves import measured
+
+    from posenc_jax.runs.targets import target
+
+    found = target(target_name)
+    key = {"target": target_name, "point": point}
+    now = {"versions": versions(found.chip.platform)}
+    row = next((row for row in kept(CURVES) if (key | now).items() <= row.items()), None)
+    if row is None:
+        row = {**key, **measured(found, point), **now}
+        rows = [other for other in kept(CURVES) if not key.items() <= other.items()] + [row]
+        CURVES.write_text(json.dumps(rows, indent=1) + "\n")
+    print(json.dumps(row), flush=True)
     return 0
 
 
@@ -139,9 +165,9 @@ def work_of(run: Any, program: str) -> int:
     return of_length(run, run.evaluation.lengths[-1], 1).operations if program == "evaluate" else 0
 
 
-def kept() -> list[dict[str, Any]]:
+def kept(record: Path) -> list[dict[str, Any]]:
     """What was compiled before."""
-    return json.loads(RECORD.read_text()) if RECORD.is_file() else []
+    return json.loads(record.read_text()) if record.is_file() else []
 
 
 def versions(platform: str) -> dict[str, str]:

@@ -213,6 +213,25 @@ def test_the_study():
     assert list(table.rows) == ["reverse string, sinusoidal", "reverse string, randomized"]
 
 
+def test_the_share_of_the_host_in_a_loop(size):
+    from benchmarks.loop import CADENCES, loop, shares
+
+    class Quick(Here):
+        def __init__(self, name, arguments, **rest):
+            assert name == "loop.shares"
+            plain = not arguments["cadences"]
+            self._values = shares(**arguments) if plain else iter([(1.0, 2.0)])
+            self.first = self.end()
+
+        def close(self):
+            """Nothing to end."""
+
+    (table,) = loop(2, 2, {"tiny": size}, Quick)
+    assert list(table.rows) == [f"tiny, {words}" for words in CADENCES]
+    ms, share = table.rows["tiny, rows only"]
+    assert ms > 0 < share < 100
+
+
 def test_the_study_is_the_sum_of_its_parts():
     """Of cells that take 7 s besides 2 s a step, or 4 s a step without strata."""
     from benchmarks import study
@@ -336,13 +355,14 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("profiling", "profile"),
         ("decoding", "decoding"),
         ("study", "study"),
+        ("loop", "loop"),
         ("padding", "padding"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(module, name, lambda *_, name=name: reached.append(name) or iter([Table(name, "", {}, {})]))
     script.main([])
     script.main(["padding"])
-    others = ["profile", "decoding", "study", "padding"]
+    others = ["profile", "decoding", "study", "loop", "padding"]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )

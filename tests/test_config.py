@@ -135,6 +135,9 @@ CHANGES = {
         "mlp_bias": False,
         "dtype": "float32",
         "attention": "blockwise",
+        "param_dtype": "bfloat16",
+        "matmul_precision": "high",
+        "remat": "dots",
     },
     Optimizer: {
         "schedule": "constant",
@@ -145,6 +148,7 @@ CHANGES = {
         "b2": 0.99,
         "eps": 1e-6,
         "clip_norm": 2.0,
+        "mu_dtype": "bfloat16",
     },
     Training: {
         "steps": 40,
@@ -314,6 +318,7 @@ REFUSED = [
     (lambda: base(evaluation=Evaluation(lengths=(0,))), ["length 0 is not positive"]),
     (lambda: Run(task=Scan(), evaluation=Evaluation(lengths=(23,))), ["no SCAN command has 23 actions", "24"]),
     (lambda: Transformer(d_model=30, num_heads=4), ["d_model = 30", "num_heads = 4", "multiple of 4"]),
+    (lambda: Transformer(param_dtype="bfloat16"), ["param_dtype = 'bfloat16'", "dtype = 'float32'", "set dtype to"]),
     (lambda: Transformer(dropout=1.0), ["dropout = 1.0", "[0, 1)"]),
     (
         lambda: base(model=Transformer(d_model=12, num_heads=4), posenc=(RoPE(),)),

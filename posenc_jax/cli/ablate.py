@@ -45,15 +45,17 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
     accept = chosen is not None and chosen.accept_changed_code
     directory = directory.expanduser().absolute()
+    tracked = chosen.track if chosen is not None else ()
     prepare_jax()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.ablation import ablate
     from posenc_jax.runs.errors import FailedCellsError
+    from posenc_jax.runs.trackers import Tracked
 
     failed, problem = None, ""
-    with TerminalReporter() as reporter, stoppable() as stop:
+    with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         try:
             ablate(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
         except FailedCellsError as error:

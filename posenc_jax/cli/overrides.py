@@ -29,6 +29,7 @@ from posenc_jax.encodings import spec
 from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.value import Value
+from posenc_jax.runs.trackers import TrackerName
 
 
 def override(
@@ -77,6 +78,8 @@ class RunArguments:
     run: Annotated[Run, tyro.conf.arg(name="")]
     directory: Annotated[Path | None, _PLACE] = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+    track: tuple[TrackerName, ...] = ()
+    """Trackers that hear of metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
     trust: tuple[Path, ...] = ()
     """Runs named by init_from whose own Python files may be run: they are not run unasked."""
     accept_changed_code: bool = False

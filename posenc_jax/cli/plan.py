@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from posenc_jax.runs.targets import Target
 
 DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
-USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [overrides]
+USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
 
 {DESCRIPTION}
 Nothing is written either, and it takes seconds on any machine. Exit code 1: something does not fit.
+With --compile the memory is that of the compiled program of training, minutes for each cell.
 
   --target T       h100, h100:4, v5e:2x2 ...: a chip, and how many (default: the devices of this machine)
   --utilisation U  the part of the peak that hours are told by, above 0 and up to 1 (default 0.3)
+  --compile        compile for the target: needs libtpu or jax[cuda12] for chips that are not here, no driver
 
 Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8."""
 
@@ -39,15 +41,19 @@ def main(arguments: list[str]) -> int:
 def _plan(config_file: str, options: list[str]) -> int:
     name, rest = _taken(options, "--target")
     portion, overrides = _taken(rest, "--utilisation")
+    compiles = "--compile" in overrides
+    overrides = [word for word in overrides if word != "--compile"]
     utilisation = _utilisation(portion)
     config = load_config(config_file, (Run, Ablation), "plan")
     if overrides:
         config = _overridden(config, overrides, f"posenc plan {config_file}")
     target = _target(name)
+    from posenc_jax.runs.described import training_memory
     from posenc_jax.runs.plan import UTILISATION, plan_of
 
     runs = [config] if isinstance(config, Run) else list(config.runs)
-    plans = [plan_of(run, target, utilisation or UTILISATION) for run in runs]
+    compiled = training_memory if compiles else None
+    plans = [plan_of(run, target, utilisation or UTILISATION, compiled) for run in runs]
     width = shutil.get_terminal_size((100, 24)).columns
     tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
     print("\n".join(text(table, width) for table in tables))
@@ -116,6 +122,7 @@ def _of_run(plan: Plan) -> TextTable:
         ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.places:,} tokens with padding"),
         ("attention", "; ".join(plan.attention)),
         ("memory", f"{bytes_in_words(memory.peak)} of {_limit(plan)} (most: {part}, {bytes_in_words(largest)})"),
+        *([] if plan.compiled is None else [("compiled, training", _compiled(plan))]),
         ("a checkpoint", f"{bytes_in_words(plan.checkpoint)}; {bytes_in_words(plan.checkpoints)} stay on disk"),
     ]
     for phase in PHASES:
@@ -143,7 +150,7 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             _operations(plan.step.operations),
             _operations(plan.operations),
             f"{100 * _measuring(plan) / plan.operations:.0f} %",
-            bytes_in_words(plan.memory.peak),
+            bytes_in_words(plan.memory.peak if plan.compiled is None else plan.compiled),
             bytes_in_words(plan.checkpoints),
             duration(_seconds(plan.hours)),
         )
@@ -159,7 +166,7 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             "",
             _operations(sum(plan.operations for plan in plans)),
             f"{100 * sum(map(_measuring, plans)) / sum(plan.operations for plan in plans):.0f} %",
-            f"at most {bytes_in_words(max(plan.memory.peak for plan in plans))}",
+            f"at most {bytes_in_words(max(plan.compiled or plan.memory.peak for plan in plans))}",
             bytes_in_words(sum(plan.checkpoints for plan in plans)),
             duration(None if None in hours else 3600 * sum(h for h in hours if h is not None)),
         )
@@ -168,12 +175,27 @@ def _of_cells(plans: list[Plan]) -> TextTable:
     return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, align, tuple(lines), _notes(plans[0]))
 
 
+_MEMORY = "Memory: of one device (on CPU of the machine), by the formula in training/memory.py; corpora apart."
+_COMPILED = (
+    "Memory: of one device (on CPU of the machine), as XLA plans the compiled program of training; evaluation and "
+    "checkpoints by the formula in training/memory.py."
+)
+
+
+def _compiled(plan: Plan) -> str:
+    from posenc_jax.runs.machine import bytes_in_words
+
+    assert plan.compiled is not None
+    formula = plan.memory.state + plan.memory.step
+    return f"{bytes_in_words(plan.compiled)} of {_limit(plan)}; the formula says {bytes_in_words(formula)}"
+
+
 def _notes(plan: Plan) -> tuple[str, ...]:
     """What the numbers stand on."""
     chip, dtype = plan.target.chip, plan.run.model.dtype
     notes = [
         "Operations: the matrix products of the model, padding and masked pairs included, encodings' own work not.",
-        "Memory: of one device (on CPU of the machine), by the formula in training/memory.py; corpora apart.",
+        _MEMORY if plan.compiled is None else _COMPILED,
     ]
     if plan.peak is None:
         notes.append(f"Time: not told, nobody has written down the peak of {chip.title}: see runs/targets.toml.")

@@ -36,13 +36,15 @@ def _train(config_file: str, overrides: list[str]) -> int:
         config = chosen.run
     directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
     accept = chosen is not None and chosen.accept_changed_code
+    tracked = chosen.track if chosen is not None else ()
     prepare_jax()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
+    from posenc_jax.runs.trackers import Tracked
 
-    with TerminalReporter() as reporter, stoppable() as stop:
+    with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         results = run(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
     asked = [replica for result in results for replica in result["replicas"]]
     asked = [replica for replica in asked if (replica["seed"], replica["learning_rate"]) in config.replicas]

@@ -37,6 +37,8 @@ class Optimizer(Value):
       "cosine" end.
     weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
     b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
+    mu_dtype: what Adam's mean of gradients is stored in; the mean of squares, which changes by less than bfloat16 can
+      tell, stays in float32.
 
     All are computed with in float32, whose numbers go from 1.2e-38 to 3.4e38.
     """
@@ -49,6 +51,7 @@ class Optimizer(Value):
     b2: float = 0.999
     eps: float = 1e-8
     clip_norm: float | None = 1.0
+    mu_dtype: Literal["float32", "bfloat16"] = "float32"
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""

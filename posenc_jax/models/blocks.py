@@ -116,12 +116,20 @@ class Block(nnx.Module):
         return x, keys_values, captured | {"mlp_output": out, "output": x}
 
 
+# What is kept of a layer, beside its input, for the gradient.
+_KEPT = {
+    "dots": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "layers": jax.checkpoint_policies.nothing_saveable,
+}
+
+
 class Stack(nnx.Module):
     """The layers of an encoder or a decoder, unrolled, and the final norm if the config has one."""
 
     def __init__(self, config: Transformer, *, cross: bool = False, rngs: nnx.Rngs):
         self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(config.num_layers)])
         self.final_norm = norm_layer(config, rngs=rngs) if config.has_final_norm else None
+        self.remat = config.remat
 
     def memory(
         self,
@@ -155,9 +163,9 @@ class Stack(nnx.Module):
         captured: Captured = {"embeddings": x, "layers": ()}
         all_keys_values: tuple[KeysValues, ...] = ()
         for index, block in enumerate(self.blocks):
-            x, keys_values, of_block = block(
-                x,
-                layers[index],
+            layer = functools.partial(
+                block,
+                layer=layers[index],
                 cross_layer=None if cross_layers is None else cross_layers[index],
                 memory=None if memory is None else memory[index],
                 remember=None if remember is None else functools.partial(remember, index),
@@ -165,6 +173,9 @@ class Stack(nnx.Module):
                 site=EMBEDDINGS + 1 + SITES_PER_LAYER * index,
                 capture=capture,
             )
+            if self.remat != "none":
+                layer = jax.checkpoint(layer, policy=_KEPT[self.remat])
+            x, keys_values, of_block = layer(x)
             all_keys_values += (keys_values,)
             captured["layers"] += (of_block,)
         if self.final_norm is not None:

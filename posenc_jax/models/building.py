@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings.base import Dims, Key
@@ -40,7 +43,7 @@ def build(
     key: Key,
     posenc_key: Key,
 ) -> Model:
-    """A model with fresh float32 parameters; works under `jax.jit` and `nnx.eval_shape`.
+    """A model with fresh parameters, drawn in float32; works under `jax.jit` and `nnx.eval_shape`.
 
     Parameters of encodings depend on ``posenc_key`` and lie in the attribute ``posenc``. All others depend on ``key``
     and never on the slots, so that models with different encodings start equal.
@@ -59,4 +62,13 @@ def build(
     posenc = init_posenc(posenc_key, slots, dims, kind)
     # Types have a stream of their own, far from the numbers of the others: with and without, all else is the same.
     rngs = nnx.Rngs(params=key, token_types=jax.random.fold_in(key, 2**30))
-    return _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)
+    model = _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)
+    if config.param_dtype == "bfloat16":
+        nnx.update(model, jax.tree_util.tree_map_with_path(_rounded, nnx.state(model)))
+    return model
+
+
+def _rounded(path: tuple[Any, ...], leaf: jax.Array) -> jax.Array:
+    """A matrix in bfloat16; what encodings own, biases and norms as they are."""
+    own = str(getattr(path[0], "key", path[0])) == "posenc"
+    return leaf if own or leaf.ndim < 2 else leaf.astype(jnp.bfloat16)

@@ -69,7 +69,15 @@ class Transformer(Value):
         a row. "attention" has a learned query for each of the types ``1 .. token_types-1``, which attends to the real
         tokens of its type, and without token types one for all (`AttentionPooling`).
       dtype: what is computed in. "float32" is the dtype of the parameters (float64 parameters compute in float64); with
-        "bfloat16" the parameters, norms, softmax and logits stay in float32.
+        "bfloat16" norms, softmax and logits stay in float32, and so do positions, phases and gates that are added up.
+      param_dtype: what matrices are stored in between the steps; "bfloat16" needs that dtype too. An update that is
+        smaller than the last digit, 1/256, is then lost. Biases, norms and what encodings own stay in float32.
+      matmul_precision: of a run's products of float32 on accelerators: "highest" is float32, "high" three products of
+        bfloat16 or one of TF32, "default" what the device does fastest; "auto" is "highest" in float32 and "default" in
+        bfloat16. On a CPU all are the same. What phases and gates are made of is always "highest", and so are products
+        of float32 in the fused kernel.
+      remat: what a training step computes once more for the gradient instead of keeping it: "none"; "dots" all but the
+        products with parameters; "layers" all but the input of each layer. Results agree but for rounding.
       attention: the way to compute it, see `posenc_jax.attention.Choice`; "auto" leaves the choice to `choose`. All
         agree but for rounding.
     """
@@ -93,6 +101,9 @@ class Transformer(Value):
     pooling: Literal["mean", "first", "attention"] | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
     attention: Asked = "auto"
+    param_dtype: Literal["float32", "bfloat16"] = "float32"
+    matmul_precision: Literal["auto", "default", "high", "highest"] = "auto"
+    remat: Literal["none", "dots", "layers"] = "none"
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
@@ -131,6 +142,11 @@ class Transformer(Value):
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout = {self.dropout} is outside [0, 1): it is the probability of dropping")
+        if self.param_dtype == "bfloat16" and self.dtype != "bfloat16":
+            raise ValueError(
+                f"param_dtype = 'bfloat16' with dtype = {self.dtype!r}: what is computed in float32 has parameters in "
+                "float32; set dtype to 'bfloat16' too"
+            )
         if self.token_types < 0:
             raise ValueError(f"token_types = {self.token_types} is negative: it is their number, 0 for none")
         if self.pooling == "attention" and self.token_types == 1:
@@ -158,6 +174,13 @@ class Transformer(Value):
     def compute_dtype(self) -> Any:
         """The dtype of activations, or None for that of the parameters."""
         return None if self.dtype == "float32" else jnp.bfloat16
+
+    @property
+    def product_precision(self) -> Literal["default", "high", "highest"]:
+        """What ``matmul_precision`` stands for."""
+        if self.matmul_precision != "auto":
+            return self.matmul_precision
+        return "highest" if self.dtype == "float32" else "default"
 
     def cast(self, x: jax.Array) -> jax.Array:
         """``x`` in the dtype that is computed in."""

@@ -33,14 +33,15 @@ class Embedding(nnx.Module):
         )
 
     def __call__(self, tokens: Array, token_types: Array | None = None) -> Array:
-        """``[B, S, M]`` embeddings of ``tokens [B, S]`` and ``token_types [#B, S]``, in the dtype of the tables.
+        """``[B, S, M]`` embeddings of ``tokens [B, S]`` and ``token_types [#B, S]``, in at least float32.
 
         Types that the table does not have give NaN, which no loss hides. Without a table types are not read.
 
         Raises:
           ValueError: there is a table and no types.
         """
-        x = self.table[...][tokens] * self.scale
+        x = self.table[...][tokens]
+        x = x.astype(at_least_float32(x)) * self.scale
         if self.types is None:
             return x
         table = self.types[...]

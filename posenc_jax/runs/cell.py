@@ -17,11 +17,11 @@ import numpy as np
 
 from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.metric import with_metrics
-from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
 from posenc_jax.runs.beginnings import record_environment
+from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import put_result_aside, refuse_damaged_metrics, refuse_lost_rows
 from posenc_jax.runs.directory import (
@@ -121,7 +121,11 @@ class Engine:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
         refuse_links(group.directory.parent, group.directory / "checkpoints")
         remove_unfinished(group.directory)
-        now = environment() | {"mode": mode_of(self.config.execution), "own": digests(self.config)}
+        now = environment() | {
+            "mode": mode_of(self.config.execution),
+            "model_precision": self.config.model.product_precision,
+            "own": digests(self.config),
+        }
         bit_exact = record_environment(group, now, self.reporter.note)
         timings = self._timings(group)
         timings.planned()
@@ -133,6 +137,7 @@ class Engine:
                 self.supply.close()
         result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
         write_atomically(group.directory / "result.json", sealed_line(result))
+        self.reporter.result(f"{self.config.table} {self.config.label}", result)
 
     def _timings(self, group: Group) -> Timings:
         mesh = make_mesh(self.config.execution, group.size)
@@ -155,38 +160,31 @@ class Engine:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
-            state, fed = place(state, mesh), self.supply.feed(seeds, step)
+            state, fed = place(state, mesh), self.supply.feed(seeds, step, mesh)
             self._trainer(group, mesh, state, fed)
             self.reporter.advance(0)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
+        calls = Calls(config, group, log, self.reporter, meter)
         while step < training.steps and alive:
             program = self._trainer(group, mesh, state, fed)
             with meter.running(work, training.steps_at_once):
                 state, metrics = program(state, self.supply.arrays(mesh), fed)
                 step += training.steps_at_once
+                calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute
-                    fed = self.supply.feed(seeds, step)
-                metrics = jax.tree.map(np.asarray, metrics)
-            alive = bool((metrics["diverged_at"] < 0).any())
-            refuse_foreign_tokens(config.task, metrics)
-            rows = []
-            if step % training.log_every == 0:
-                names = ("loss", "accuracy", "exact_match", "gradient_norm")
-                rows = self._rows(group, step, metrics, {name: metrics[name] for name in names})
+                    fed = self.supply.feed(seeds, step, mesh)
+                signal = self.stop()
+                validates, saves = (n and step % n == 0 for n in (training.validate_every, training.checkpoint_every))
+                pauses = step == training.steps or validates or saves or signal is not None
+                calls.read(but=0 if pauses else 1)
+                alive = calls.alive
             last = step == training.steps or not alive
-            if training.validate_every and step % training.validate_every == 0 and not last:
-                scores = self._validation(group, state)
-                rows += self._rows(
-                    group,
-                    step,
-                    metrics,
-                    {f"validation_{name}": scores[name] for name in ("loss", "accuracy", "exact_match")},
-                )
-            log.append(rows)
-            self.reporter.advance(training.steps_at_once, _show(metrics["loss"]))
-            signal = self.stop()
-            if last or signal is not None or (training.checkpoint_every and step % training.checkpoint_every == 0):
-                checkpoints.save(step, state, log.digest)
+            if validates and not last:
+                calls.validated(self._validation(group, state))
+            if last or saves or signal is not None:
+                with meter.running():
+                    calls.read()
+                    checkpoints.save(step, state, log.digest, before=log.sync)
             if signal is not None:
                 checkpoints.wait()
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
@@ -360,29 +358,9 @@ class Engine:
             return params
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
-    def _rows(self, group: Group, step: int, metrics: Json, values: Json) -> list[Json]:
-        since = step - self.config.training.steps_at_once
-        return [
-            {"step": step, "seed": seed, "learning_rate": rate, **{name: value[i] for name, value in values.items()}}
-            for i, (seed, rate) in enumerate(group.replicas)
-            if metrics["diverged_at"][i] < 0 or metrics["diverged_at"][i] >= since
-        ]
-
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable[..., Any]:
     return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
-
-
-def refuse_foreign_tokens(task: Task, metrics: dict[str, np.ndarray]) -> None:
-    """ValueError when training saw a token or target beyond those that its task declares."""
-    for name, limit in (("largest_token", task.vocab_size), ("largest_target", task.num_classes)):
-        value = int(metrics[name].max())
-        if value >= limit:
-            raise ValueError(
-                f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
-                f"tokens run from 0 to {limit - 1}; raise its "
-                f"{'vocab_size' if name == 'largest_token' else 'num_classes'}"
-            )
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
@@ -410,7 +388,3 @@ def _sharded(execution: Execution, mesh: Any) -> Any:
 
 def _seeds(group: Group) -> str:
     return "seed " + ",".join(str(seed) for seed, _ in group.replicas)
-
-
-def _show(losses: np.ndarray) -> str:
-    return f"loss {float(np.mean(losses)):.4f}"

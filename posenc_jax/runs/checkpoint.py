@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.files import make_directory, sync, sync_tree
@@ -72,18 +73,23 @@ class Checkpoints:
         """Where a step lies."""
         return self._directory / str(step)
 
-    def save(self, step: int, state: Any, rows: str | None = None) -> None:
+    def save(
+        self, step: int, state: Any, rows: str | None = None, *, before: Callable[[], None] = lambda: None
+    ) -> None:
         """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept.
 
-        Returns as soon as the state is copied to the host: checksums and files are made while training goes on.
+        Returns as soon as devices are told to copy the state where it lies: it is fetched, checksums and files are made
+        while training goes on, which may give the state itself away.
 
-        rows: the digest of the rows that were written up to this step, see `rows_at`.
+        Args:
+          rows: the digest of the rows that were written up to this step, see `rows_at`.
+          before: called before the step gets its name, while training goes on: waits for what belongs to the step.
         """
         self.wait()
-        leaves = {name: np.array(leaf, order="C") for name, leaf in _named(state).items()}
+        leaves = {name: _copied(leaf) for name, leaf in _named(state).items()}
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
-        self._pending = self._writer.submit(self._write, metadata, leaves)
+        self._pending = self._writer.submit(self._write, metadata, leaves, before)
 
     def wait(self) -> None:
         """Returns when the pending save is on disk; raises what went wrong with it."""
@@ -145,9 +151,11 @@ class Checkpoints:
         except DamagedError:
             return None
 
-    def _write(self, about: dict[str, Any], leaves: dict[str, np.ndarray]) -> None:
+    def _write(self, about: dict[str, Any], copies: dict[str, Any], before: Callable[[], None]) -> None:
         from orbax.checkpoint import v1 as ocp
 
+        before()
+        leaves = {name: np.asarray(leaf, order="C") for name, leaf in copies.items()}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
             sums = pool.map(_digest, leaves.values())
             record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
@@ -279,6 +287,10 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 def _named(tree: Any) -> dict[str, Any]:
     return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def _copied(leaf: Any) -> Any:
+    return jnp.copy(leaf) if isinstance(leaf, jax.Array) else np.array(leaf, order="C")
 
 
 def _kind(leaf: Any) -> tuple[str, list[int]]:

@@ -23,6 +23,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import Target
 from posenc_jax.training.layout import check_mesh, layout_of
+from posenc_jax.training.precision import at_precision
 from posenc_jax.training.replicas import lowered, mesh_of
 from posenc_jax.training.step import buckets, evaluate_length, model_of, train_call
 
@@ -67,6 +68,7 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
     return found
 
 
+@at_precision
 def _decoded(run: Run, params: Params) -> Any:
     prompt, ids = jnp.ones((2, 3), jnp.int32), jnp.arange(2)
     streams = Streams(positions=jax.random.key(0))
@@ -96,7 +98,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
         raise RefusedError(f"{target.name}: {error}") from None
     layout = layout_of(run, len(run.replicas), target.devices)
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
-    mesh = mesh_of(_devices(target), run.execution, layout.rows)
+    mesh = mesh_of(devices_of(target), run.execution, layout.rows)
     split = run.execution.data * run.execution.model > 1
     program, state = functions(run, mesh if split else None)[name], abstract_state(run, layout.size)
     with traced_for(target.chip.platform):
@@ -120,6 +122,24 @@ def compiled(program: Any) -> Compiled:
     )
 
 
+def training_memory(run: Run, target: Target) -> int:
+    """Bytes that the compiled program of training takes of one device of a target, or of all cores of a CPU together.
+
+    Raises:
+      RefusedError: as `lowered_for`; the task reads text; or XLA finds no room for the program.
+    """
+    program = lowered_for(run, target, "train")
+    try:
+        peak = compiled(program).peak
+    except jax.errors.JaxRuntimeError as error:
+        raise RefusedError(
+            f"{target.name}: {run.table} {run.label} was not compiled: {' '.join(str(error).split())[:200]}"
+        ) from error
+    if target.chip.platform != "cpu":
+        return peak
+    return peak * layout_of(run, len(run.replicas), target.devices).rows * run.execution.data * run.execution.model
+
+
 @contextlib.contextmanager
 def traced_for(platform: str) -> Iterator[None]:
     """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed."""
@@ -131,11 +151,13 @@ def traced_for(platform: str) -> Iterator[None]:
         jax.default_backend = real
 
 
-def _devices(target: Target) -> list[Any]:
+def devices_of(target: Target) -> list[Any]:
     """Devices as XLA's compiler for them sees them."""
     from jax.experimental import topologies
 
     chip = target.chip
+    if chip.name == "here":
+        return list(jax.devices()[: target.count])
     try:
         if chip.platform == "tpu":  # a single chip is one of a machine
             shape = target.shape if target.count > 1 else "2x2"

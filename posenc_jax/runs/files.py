@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
-from posenc_jax.files import HeldError, LockingError, append, held, read_regular, sync, write_atomically, write_changed
+from posenc_jax.files import (
+    HeldError,
+    LockingError,
+    append,
+    held,
+    read_regular,
+    sync,
+    sync_new,
+    write_atomically,
+    write_changed,
+)
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.shapes import Json
 
@@ -91,10 +101,11 @@ def append_rows(path: Path, rows: Iterable[Json]) -> None:
 
 
 class Log:
-    """The rows of a group's metrics, in the order of their steps: appended durably, cut back to a checkpoint.
+    """The rows of a group's metrics, in the order of their steps: appended, cut back to a checkpoint.
 
-    A checkpoint keeps the SHA-256 of all rows so far: those that were lost since, or put there, are noticed when
-    training goes on from it.
+    Rows after the newest checkpoint are written again by who goes on from it, so they are waited for (`sync`) before a
+    step gets its name, not one by one. A checkpoint keeps the SHA-256 of all rows so far: those that were lost since,
+    or put there, are noticed when training goes on from it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,10 +118,15 @@ class Log:
         return self._total.hexdigest()
 
     def append(self, rows: Iterable[Json]) -> None:
-        """Returns when the rows are on disk."""
+        """Writes rows; a killed process loses none of them, a loss of power those since `sync`."""
         text = "".join(map(sealed_line, rows))
-        append(self.path, text)
+        append(self.path, text, wait=False)
         self._total.update(text.encode())
+
+    def sync(self) -> None:
+        """Returns when the rows are on disk, and the file's name."""
+        if self.path.exists():
+            sync_new(self.path)
 
     def cut_back(self, step: int) -> None:
         """Drops the rows after ``step``, so that training on from its checkpoint writes each row once."""

@@ -5,6 +5,7 @@ devices.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.config import Run
@@ -15,7 +16,7 @@ from posenc_jax.runs.targets import Target
 from posenc_jax.training.attending import choices
 from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
-from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of
+from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of, state_size
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
 
 UTILISATION = 0.3
@@ -34,7 +35,8 @@ class Plan:
       layout: its groups. parameters, encoding_parameters: of one replica.
       step: one training step of one replica. work: phase -> that of one replica in the whole run.
       attention: the ways in which it is computed in training, each with its reason.
-      memory: of one device (on CPU of the machine), by the formula of `memory_of`.
+      memory: of one device (on CPU of the machine), by the formula of `memory_of`. compiled: what the compiled
+        program of training takes of it, None where it is not compiled.
       checkpoint: bytes of one checkpoint of a group. checkpoints: bytes of all that stay on disk.
       utilisation: the part of the peak that hours are told by.
       shortage: what does not fit and which field makes it fit, or None.
@@ -53,6 +55,7 @@ class Plan:
     checkpoints: int
     utilisation: float
     shortage: str | None
+    compiled: int | None = None
 
     @property
     def peak(self) -> float | None:
@@ -79,8 +82,13 @@ class Plan:
         return None if None in found else sum(s for s in found if s is not None) / 3600
 
 
-def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
+def plan_of(
+    run: Run, target: Target, utilisation: float = UTILISATION, compiled: Callable[[Run, Target], int] | None = None
+) -> Plan:
     """The plan of a run on a target.
+
+    compiled: gives the bytes that training takes of one device (of the machine on CPU) by its compiled program; what
+    does not fit, and what would, is then told by the formula times what it is wrong by.
 
     Raises:
       RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target.
@@ -97,8 +105,13 @@ def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
     validations = -(-training.steps // training.validate_every) if training.validate_every else 1
     saved = -(-training.steps // training.checkpoint_every) if training.checkpoint_every else 1
     parameters, encoding = parameters_of(run), encoding_parameters_of(run)
-    checkpoint = 3 * 4 * parameters * layout.size
+    checkpoint = state_size(run) * layout.size
     rows = training.batch_size // training.microbatches // run.execution.data
+    memory_of_group, found = memory_in_group(run, layout.size, devices), None
+    correction = 1.0
+    if compiled is not None:
+        found = compiled(run, target)
+        correction = found / (memory_of_group.state + memory_of_group.step)
     ways = choices(run, training_batch(run, rows), devices.backend)
     on_cpu, memory = devices.on_cpu, devices.memory
     return Plan(
@@ -115,11 +128,18 @@ def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
             "decode": sum((of_decoding(run, length) for length in lengths), Work()),
         },
         tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack)),
-        memory_in_group(run, layout.size, devices),
+        memory_of_group,
         checkpoint,
         layout.groups * min(saved, KEPT) * checkpoint,
         utilisation,
-        shortage(run, devices, host=memory if on_cpu else None, device=None if on_cpu else memory),
+        shortage(
+            run,
+            devices,
+            host=memory if on_cpu else None,
+            device=None if on_cpu else memory,
+            correction=correction,
+        ),
+        found,
     )
 
 

@@ -45,18 +45,25 @@ def check_memory(config: Run, *, trained: bool = False) -> None:
 
 
 def shortage(
-    config: Run, devices: Devices, *, host: int | None, device: int | None, trained: bool = False
+    config: Run,
+    devices: Devices,
+    *,
+    host: int | None,
+    device: int | None,
+    trained: bool = False,
+    correction: float = 1.0,
 ) -> str | None:
     """What a run lacks on these devices and which field to lower, in a line; None where all fits.
 
     Args:
       host, device: bytes of the machine's memory, and of an accelerator's; None where nobody tells, or there is none.
-      trained: whether the run is only measured.
+      trained: whether the run is only measured. correction: what the formula of computing is multiplied by, where a
+        compiled program says what it takes.
     """
 
     def lacking(run: Run) -> tuple[Memory, int, str] | None:
         memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
-        computing = memory.state + memory.measuring if trained else memory.peak
+        computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
         on_host = memory.checkpoint + (computing if devices.on_cpu else 0)
         if host is not None and on_host > host:
             return memory, on_host, f"this machine has {bytes_in_words(host)}"

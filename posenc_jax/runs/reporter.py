@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from posenc_jax.shapes import Json
+
 
 class Reporter:
     """Hears what happens. This one says nothing; the command line's draws progress."""
@@ -20,6 +22,12 @@ class Reporter:
 
     def advance(self, amount: int, text: str = "") -> None:
         """Some of the work is done; ``advance(0)``: all is compiled, from now on its rate can be told."""
+
+    def rows(self, cell: str, rows: list[Json]) -> None:
+        """Rows of metrics that have been written for a group of a cell ("table label")."""
+
+    def result(self, cell: str, result: Json) -> None:
+        """The result that has been written for one."""
 
 
 class PrintingReporter(Reporter):

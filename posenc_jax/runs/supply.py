@@ -141,9 +141,9 @@ class Supply:
             self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
         return self._arrays[1]
 
-    def feed(self, seeds: Sequence[int], step: int) -> Any:
+    def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
         """What the host decides of the batches of the call that begins at ``step``: a pytree with a leading axis of
-        one entry for each of ``seeds``.
+        one entry for each of ``seeds``, on its way to the devices of the mesh.
         """
         if self.data is None:
             return None
@@ -158,7 +158,8 @@ class Supply:
             for seed in set(seeds) - set(self._feeds):
                 self._feeds[seed] = Feed(self.data.on_demand, self._plans[seed], task.row, count, num_threads=threads)
             parts = [self._feeds[seed](step) for seed in seeds]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+        return jax.device_put(stacked, NamedSharding(mesh, PartitionSpec("replica")))
 
     def close(self) -> None:
         """Ends the threads that read ahead."""

@@ -14,15 +14,21 @@ from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.plan import Plan, in_record
 from posenc_jax.training.operations import Work
 
+NOTHING = Work()
+
 
 class Meter:
-    """Adds up what one phase does and how long it takes, compiling apart."""
+    """Adds up what one phase does and how long it takes, compiling apart.
+
+    Attributes:
+      seconds: of what is inside `running`. waited: of them, those in which the host did nothing but wait for programs.
+    """
 
     def __init__(self) -> None:
-        self.steps, self.work, self.seconds = 0, Work(), 0.0
+        self.steps, self.work, self.seconds, self.waited = 0, Work(), 0.0, 0.0
 
     @contextlib.contextmanager
-    def running(self, work: Work, steps: int = 0) -> Iterator[None]:
+    def running(self, work: Work = NOTHING, steps: int = 0) -> Iterator[None]:
         """The time of what is inside counts, and ``work`` where it ends without an error."""
         begun = time.perf_counter()
         yield
@@ -30,11 +36,20 @@ class Meter:
         self.work += work
         self.steps += steps
 
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time of what is inside, which waits for a program, counts as waited."""
+        begun = time.perf_counter()
+        yield
+        self.waited += time.perf_counter() - begun
+
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """What is written of it.
 
         peak: operations a second of one device. ``mfu``: the part of the peak of all ``devices`` that was reached in
-        products of the model (Chowdhery et al. 2022), None where nobody knows the peak.
+        products of the model (Chowdhery et al. 2022), None where nobody knows the peak. ``host_share`` (of training):
+        the part of the time in which the host did something else than wait for a program. Programs run meanwhile, so
+        what is lost outside of them is less.
         """
         operations = self.work.operations / self.seconds
         limit = None if peak is None else peak * devices
@@ -51,6 +66,7 @@ class Meter:
             "flops_per_second": _rounded(operations),
             "peak_flops_per_second": limit,
             "mfu": None if limit is None else _rounded(operations / limit),
+            "host_share": _rounded(1 - self.waited / self.seconds) if self.waited else None,
             "time": time.time(),
         }
 

@@ -145,7 +145,7 @@ class _Trial:
     def call(self) -> None:
         """One call; the first of each program, which compiles, is not timed."""
         begun = time.perf_counter()
-        fed = self.supply.feed(self.seeds, self.step)
+        fed = self.supply.feed(self.seeds, self.step, self.mesh)
         width = None if fed is None else jax.tree.leaves(fed)[0].shape[2]
         new = width not in self.programs
         if new:

@@ -159,7 +159,8 @@ def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, N
         call["decoder_segment_ids"] = np.ones_like(given[1])
     if tokens.types is not None:
         call["token_types"] = np.array([tokens.types], np.int32)
-    _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
+    with jax.default_matmul_precision(replica.config.model.product_precision):
+        _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
     inputs, written = tokens.names(tokens.inputs), tokens.names(tokens.decoder_inputs or [])
     sides = {"encoder": (inputs, inputs), "decoder": (written or inputs, written or inputs), "cross": (written, inputs)}
     return {stack: (weights[:, 0], *sides[stack]) for stack, weights in attention_maps(captured).items()}

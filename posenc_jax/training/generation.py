@@ -12,6 +12,7 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.tokenizer import BOS, EOS, PAD
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Streams, decode
+from posenc_jax.training.precision import at_precision
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
 
@@ -48,6 +49,7 @@ def outputs(
     return decoded(run, params, example, decoding, max_new_tokens, streams, key, example_ids).tokens[:, 0]
 
 
+@at_precision
 def decoded(
     run: Run,
     params: Params,

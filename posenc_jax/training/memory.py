@@ -4,11 +4,13 @@ A step of one replica keeps, of each layer, what its gradient needs. For N token
 the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K places, in
 numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
 
-    held          3 P of each replica: parameters, and both moments of the optimizer
+    held          3 P of each replica: parameters, and both moments of the optimizer (of bfloat16 two bytes each)
     gradients     4 P: gradients, their vector, the direction and the new parameters
     activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
                   attention is computed without such arrays
+    remat         of what activations and attention take, one layer only, and of each other layer N M ("layers") or
+                  5 N M + N F ("dots")
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
     evaluation    the largest of 2 N M + 2.5 N F, 4 N C, 4 N M + H Q K (and one more for each such hook): one layer
@@ -56,6 +58,7 @@ class Memory:
       parameters, optimizer: of all replicas that are held, all the time. gradients, batch, activations, attention,
         logits, positions: of a training step. evaluation: of a chunk. scores: the sums of all chunks of a length.
         decoding: of a batch of outputs.
+      snapshot: the copy of the state on an accelerator from which a checkpoint is fetched while training goes on.
       checkpoint: the copy of the state that is being saved, always in the host's memory.
     """
 
@@ -70,6 +73,7 @@ class Memory:
     evaluation: int
     scores: int
     decoding: int
+    snapshot: int
     checkpoint: int
 
     @property
@@ -91,7 +95,7 @@ class Memory:
     @property
     def peak(self) -> int:
         """The most that is taken at one time where the run is computed."""
-        return self.state + max(self.step, self.measuring)
+        return self.state + self.snapshot + max(self.step, self.measuring)
 
     @property
     def largest(self) -> tuple[str, int]:
@@ -111,11 +115,12 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     rows = -(-training.batch_size // (training.microbatches * data))
     batch = training_batch(run, rows)
     tokens = training.batch_size * (batch.tokens // rows)
-    own = parameters // model
-    of_activation = 2 if run.model.dtype == "bfloat16" and backend != "cpu" else _BYTES
+    own, of_parameter = parameters // model, size_of(run.model.param_dtype)
+    of_state = state_size(run) // parameters
+    of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return Memory(
-        parameters=_BYTES * held * own,
-        optimizer=_BYTES * held * 2 * own,
+        parameters=of_parameter * held * own,
+        optimizer=(of_state - of_parameter) * held * own,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
         activations=of_activation * at_once * _activations(run, batch),
@@ -125,8 +130,19 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         evaluation=_BYTES * at_once * _evaluation(run, at_once),
         scores=_BYTES * at_once * _scores(run, at_once),
         decoding=_BYTES * at_once * _decoding(run),
-        checkpoint=_BYTES * held * 3 * own,
+        snapshot=0 if backend == "cpu" else of_state * held * own,
+        checkpoint=of_state * held * own,
     )
+
+
+def state_size(run: Run) -> int:
+    """Bytes of the state of one replica: parameters and both moments of the optimizer."""
+    return (size_of(run.model.param_dtype) + size_of(run.optimizer.mu_dtype) + _BYTES) * parameters_of(run)
+
+
+def size_of(dtype: str) -> int:
+    """Bytes of a number."""
+    return 2 if dtype == "bfloat16" else _BYTES
 
 
 def parameters_of(run: Run) -> int:
@@ -155,14 +171,20 @@ def _activations(run: Run, batch: Batch) -> int:
     model = run.model
     hidden = (4 if model.activation == "gelu" else 2) * hidden_width(model)
     layer = batch.tokens * (11 * model.d_model + hidden) + 5 * batch.rows * batch.decoder_width * model.d_model
-    return model.num_layers * layer + 2 * batch.tokens * model.d_model
+    kept = {
+        "none": layer,
+        "dots": batch.tokens * (5 * model.d_model + hidden_width(model)),
+        "layers": batch.tokens * model.d_model,
+    }[model.remat]
+    return layer + (model.num_layers - 1) * kept + 2 * batch.tokens * model.d_model
 
 
 def _attention(run: Run, batch: Batch, backend: str) -> int:
     total = 0
     for stack, found in choices(run, batch, backend).items():
         more = _more_arrays(run, stack)
-        arrays = sum(3 + own for own, choice in zip(more, found, strict=True) if choice.path == "dense")
+        dense = [3 + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
+        arrays = sum(dense) if run.model.remat == "none" else max(dense, default=0)
         total += arrays * run.model.num_heads * batch.attended[stack]
     return total
 

@@ -43,18 +43,20 @@ def schedule(config: Optimizer, steps: int) -> optax.Schedule:
 
 def transformation(config: Optimizer) -> optax.GradientTransformation:
     """Clip by global norm, then Adam's direction. `updated` applies it."""
-    adam = optax.scale_by_adam(config.b1, config.b2, config.eps)
+    mu_dtype = None if config.mu_dtype == "float32" else jnp.bfloat16
+    adam = optax.scale_by_adam(config.b1, config.b2, config.eps, mu_dtype=mu_dtype)
     return adam if config.clip_norm is None else optax.chain(optax.clip_by_global_norm(config.clip_norm), adam)
 
 
 def updated(config: Optimizer, params: Any, direction: Any, rate: jax.Array) -> Any:
     """``params - rate (direction + weight_decay params)``: decoupled decay (Loshchilov & Hutter 2019), of matrices
-    that are not an encoding's own only.
+    that are not an encoding's own only. Computed in the dtype of ``direction``, rounded to that of the parameters.
     """
 
     def update(path: tuple[Any, ...], p: jax.Array, d: jax.Array) -> jax.Array:
         decay = config.weight_decay if decays(path, p) else 0.0
-        return p - rate * (d + decay * p) if decay else p - rate * d
+        new = p - rate * (d + decay * p) if decay else p - rate * d
+        return new.astype(p.dtype)
 
     return jax.tree_util.tree_map_with_path(update, params, direction)
 

@@ -27,6 +27,7 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.paths import names
+from posenc_jax.training.precision import at_precision, in_float32
 from posenc_jax.training.streams import at_step, stream
 
 State = dict[str, Any]
@@ -77,15 +78,16 @@ def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> Sta
 
 
 def optimized(run: Run, tree: Params) -> Any:
-    """Parameters or gradients as the optimizer sees them: one vector, because a program with one update instead of one
-    per array compiles in two thirds of the time; the tree itself where matrices are split over devices.
+    """Parameters or gradients as the optimizer sees them, in at least float32: one vector, because a program with one
+    update instead of one per array compiles in two thirds of the time; the tree itself where matrices are split over
+    devices.
     """
-    return tree if run.execution.model > 1 else ravel_pytree(tree)[0]
+    return in_float32(tree) if run.execution.model > 1 else ravel_pytree(in_float32(tree))[0]
 
 
 def as_tree(run: Run, params: Params, direction: Any) -> Params:
-    """The inverse of `optimized`, in the structure of ``params``."""
-    tree: Params = direction if run.execution.model > 1 else ravel_pytree(params)[1](direction)
+    """The inverse of `optimized`, in the structure of ``params``, in at least float32."""
+    tree: Params = direction if run.execution.model > 1 else ravel_pytree(in_float32(params))[1](direction)
     return tree
 
 
@@ -108,6 +110,7 @@ def model_of(run: Run, params: Params) -> Any:
     return nnx.merge(graph, _with_values(state, params))
 
 
+@at_precision
 def forward(run: Run, params: Params, example: Example, *, streams: Streams, example_ids: Array, train: bool) -> Array:
     """Float32 logits of a batch of examples."""
     task, model = run.task, model_of(run, params)
@@ -142,6 +145,7 @@ def _with_values(state: Any, params: Params) -> Any:
     return jax.tree_util.tree_map_with_path(lambda path, leaf: values[names(path)], state)
 
 
+@at_precision
 def train_step(
     run: Run, mesh: Mesh | None, state: State, fed: Any = None, data: Any = None
 ) -> tuple[State, dict[str, Array]]:
@@ -161,9 +165,12 @@ def train_step(
         sums = scores(forward(run, params, example, streams=streams, example_ids=ids, train=True), example)
         return sums["loss_sum"], sums
 
+    def gradients_of(example: Example, ids: Array) -> tuple[Params, dict[str, Array]]:
+        (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, example, ids)
+        return in_float32(gradients), sums
+
     def add_part(total: tuple[Any, ...], part: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
-        (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *part)
-        return jax.tree.map(jnp.add, total, (gradients, sums)), None
+        return jax.tree.map(jnp.add, total, gradients_of(*part)), None
 
     def summed(batch: Example, first: int) -> tuple[Params, dict[str, Array]]:
         """Gradients and scores, added over the equal parts of a batch whose examples are numbered from ``first``."""
@@ -173,11 +180,10 @@ def train_step(
         if mesh is not None:
             parts = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, P(None, "data")))
         if count == 1:
-            (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, *jax.tree.map(lambda x: x[0], parts))
-            return gradients, sums
+            return gradients_of(*jax.tree.map(lambda x: x[0], parts))
         logits = jax.ShapeDtypeStruct((*parts[0].targets.shape[1:], run.task.num_classes), jnp.float32)
         sums = jax.eval_shape(scores, logits, jax.tree.map(lambda x: x[0], parts[0]))
-        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (params, sums))
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (in_float32(params), sums))
         total: tuple[Params, dict[str, Array]] = jax.lax.scan(add_part, zeros, parts)[0]
         return total
 

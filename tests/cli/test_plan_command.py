@@ -87,3 +87,30 @@ def test_its_own_help(capsys):
     assert code == 0
     assert "--target T" in out
     assert planned(capsys)[0] == 2
+
+
+def test_the_compiled_program_says_what_it_takes(capsys, monkeypatch):
+    """And the field that would make it fit, by the formula times what it was wrong by."""
+    asked = []
+
+    def training_memory(run, target):
+        asked.append((run.label, target.name))
+        return 200 * 10**9
+
+    monkeypatch.setattr("posenc_jax.runs.described.training_memory", training_memory)
+    code, out, _ = planned(capsys, "configs/copy_rope.py", "--target", "h100", "--compile")
+    assert (code, asked) == (1, [("rope", "h100")])
+    assert "compiled, training" in out
+    assert "200 GB of 84.9 GB; the formula says " in out
+    assert "as XLA plans the compiled program of training" in out
+    assert out.splitlines()[-1].startswith("does not fit: ")
+    assert "takes about 200 GB of memory" in out.splitlines()[-1]
+
+
+def test_a_chip_without_its_compiler_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr("jax.experimental.topologies.get_topology_desc", lambda *_, **__: 1 / 0)
+    code, out, err = planned(capsys, "configs/copy_rope.py", "--target", "h100", "--compile")
+    assert (code, out) == (2, "")
+    assert err.startswith("posenc: h100 cannot be compiled for here (")
+    assert "install jax[cuda12]" in err
+    assert len(err.splitlines()) == 1

@@ -14,9 +14,10 @@ from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, parse
 from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.runs.described import compiled, exported, functions, lowered_for, traced_for
+from posenc_jax.runs.described import compiled, exported, functions, lowered_for, traced_for, training_memory
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.targets import target
+from posenc_jax.runs.targets import target, target_here
+from posenc_jax.training.layout import layout_of, memory_in_group
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, mlp_dim=16)
 SMALL = dict(
@@ -133,3 +134,10 @@ def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     assert found.seconds > 0
     alone = compiled(lowered_for(dataclasses.replace(run, seeds=(0,)), target("h100"), "train"))
     assert found.arguments == pytest.approx(2 * alone.arguments, rel=0.01)
+
+
+def test_what_training_takes_of_this_machine_by_its_compiled_program():
+    run = dataclasses.replace(row("rope"), execution=Execution("map"))
+    here = target_here()
+    formula = memory_in_group(run, layout_of(run, 1, here.devices).size, here.devices)
+    assert 0.5 < training_memory(run, here) / (formula.state + formula.step) < 2

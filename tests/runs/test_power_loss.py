@@ -29,9 +29,9 @@ def watched(tmp_path_factory):
     saved, patch = {}, pytest.MonkeyPatch()
     save = Checkpoints.save
 
-    def note(self, step, state, rows=None):
+    def note(self, step, state, rows=None, **named):
         saved[step] = digest(jax.tree.map(lambda leaf: jax.device_get(leaf), state))
-        save(self, step, state, rows)
+        save(self, step, state, rows, **named)
 
     patch.setattr(Checkpoints, "save", note)
     disk = power_loss.Disk(root, patch)

@@ -1,0 +1,177 @@
+"""Trackers: metrics as they are written, sent on to what people watch runs with.
+
+The truth stays in a run's files. A tracker hears of rows and scores after they are written there, and what it makes of
+them lies in ``tracking/``, which nothing reads: no result, name or hash depends on it. Where it fails, the run goes on
+without it. What is trained again after an interruption is heard again, under the same steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from posenc_jax.file_names import file_name
+from posenc_jax.files import append, make_directory
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import dumps
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.shapes import Json
+
+TrackerName = Literal["tensorboard", "wandb", "jsonl"]
+FOLDER = "tracking"
+
+_PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
+
+
+class Tracker(Protocol):
+    """One kind of tracker, as the command line knows it."""
+
+    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
+        """Values of one replica (``series``: cell, seed, learning rate) at a "step" of training or a "length"."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class Tracked(Reporter):
+    """Another reporter, and trackers beside it. Use as a context manager: leaving it closes them.
+
+    Args:
+      directory: of the run or the ablation; trackers write in its folder ``tracking``.
+
+    Raises:
+      RefusedError: a tracker's package is missing.
+    """
+
+    def __init__(self, reporter: Reporter, directory: Path, names: Sequence[TrackerName]) -> None:
+        for name in names:
+            package = _PACKAGES.get(name)
+            if package is not None and importlib.util.find_spec(package) is None:
+                raise RefusedError(
+                    f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
+                )
+        self._reporter, self._folder = reporter, directory.expanduser().absolute() / FOLDER
+        self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Tracker]()
+
+    def __enter__(self) -> Tracked:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for name in list(self._open):
+            self._guarded(name, self._open[name].close)
+
+    def note(self, text: str) -> None:
+        """As the other reporter."""
+        self._reporter.note(text)
+
+    def cell(self, text: str, number: int, total: int) -> None:
+        """As the other reporter."""
+        self._reporter.cell(text, number, total)
+
+    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
+        """As the other reporter."""
+        self._reporter.phase(text, total, done, unit)
+
+    def advance(self, amount: int, text: str = "") -> None:
+        """As the other reporter."""
+        self._reporter.advance(amount, text)
+
+    def rows(self, cell: str, rows: list[Json]) -> None:
+        """Rows of metrics, by step."""
+        for row in json.loads(dumps(rows)):
+            self._scalars(cell, row, "step", row["step"], row)
+
+    def result(self, cell: str, result: Json) -> None:
+        """Scores of a group, by length."""
+        for replica in json.loads(dumps(result["replicas"])):
+            for scores in replica["evaluation"]:
+                self._scalars(cell, replica, "length", scores["length"], scores)
+
+    def _scalars(self, cell: str, replica: Json, axis: str, at: int, found: Json) -> None:
+        series = f"{cell}/seed {replica['seed']}, rate {replica['learning_rate']:g}"
+        known = {"seed", "learning_rate", axis}
+        values = {k: float(v) for k, v in found.items() if k not in known and _is_number(v)}
+        for name in [*self._open, *self._waiting]:
+            self._guarded(name, lambda name=name: self._tracker(name).scalars(series, axis, at, values))
+
+    def _tracker(self, name: TrackerName) -> Tracker:
+        """Opened when it first hears something, so that a run that is refused leaves nothing."""
+        if name in self._waiting:
+            self._waiting.remove(name)
+            make_directory(self._folder / name)
+            self._open[name] = _KINDS[name](self._folder / name)
+        return self._open[name]
+
+    def _guarded(self, name: TrackerName, work: Any) -> None:
+        try:
+            work()
+        except Exception as error:  # whatever it is, it must not end the run
+            self._open.pop(name, None)
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.note(f"--track {name} failed and hears no more, the run goes on: {said}")
+
+
+class _TensorBoard:
+    """Event files, a folder for each replica; ``tensorboard --logdir`` shows them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._writers = folder, dict[str, Any]()
+
+    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
+        from tensorboardX import SummaryWriter
+
+        if series not in self._writers:
+            # What an interrupted run wrote of this step and later ones is hidden.
+            folder = self._folder / file_name(series)
+            self._writers[series] = SummaryWriter(str(folder), purge_step=at if axis == "step" else None)
+        for name, value in values.items():
+            self._writers[series].add_scalar(f"{'training' if axis == 'step' else 'by_length'}/{name}", value, at)
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+
+class _WeightsAndBiases:
+    """One run for the directory, a metric for each replica and score; ``WANDB_MODE=offline`` keeps it on this disk."""
+
+    def __init__(self, folder: Path) -> None:
+        import wandb
+
+        name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+        self._run: Any = wandb.init(
+            project="posenc_jax", name=folder.parent.parent.name, id=name, resume="allow", dir=str(folder)
+        )
+        for axis in ("step", "length"):
+            self._run.define_metric(axis, hidden=True)
+            self._run.define_metric(f"by_{axis}/*", step_metric=axis)
+
+    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
+        self._run.log({axis: at, **{f"by_{axis}/{series}/{name}": value for name, value in values.items()}})
+
+    def close(self) -> None:
+        self._run.finish(quiet=True)
+
+
+class _Lines:
+    """``metrics.jsonl``: all replicas of all cells in one file, a line for each row, for scripts that follow it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "metrics.jsonl"
+
+    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
+        append(self._file, f"{dumps({'series': series, axis: at, **values})}\n", wait=False)
+
+    def close(self) -> None:
+        pass
+
+
+_KINDS: dict[TrackerName, Any] = {"tensorboard": _TensorBoard, "wandb": _WeightsAndBiases, "jsonl": _Lines}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,164 @@
+"""Trackers: what they are told is what the run's files say, and the files are those of a run without them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import struct
+
+import pytest
+from trained_runs import CONFIG, contents
+
+from posenc_jax.checksums import read_lines
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.trackers import Tracked
+
+SMALL = dataclasses.replace(
+    CONFIG,
+    training=dataclasses.replace(CONFIG.training, steps=10, checkpoint_every=0, validate_every=5),
+    evaluation=dataclasses.replace(CONFIG.evaluation, lengths=(2, 5)),
+    label="a label",
+)
+SERIES = ["cmc a label/seed 0, rate 0.01", "cmc a label/seed 1, rate 0.01"]
+# On clocks, paths and hosts these depend, so on nothing else does.
+_OWN = ("timing.jsonl", "holder", "lock", "environment.json")
+
+
+class Heard(Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def tracked_run(place, *names):
+    heard = Heard()
+    with Tracked(heard, place, names) as reporter:
+        results = run(SMALL, place, reporter=reporter)
+    return results, heard.notes
+
+
+def lines(place):
+    return [json.loads(line) for line in (place / "tracking/jsonl/metrics.jsonl").read_text().splitlines()]
+
+
+def of_metrics(place):
+    """series -> step -> values, from the run's own file."""
+    found = {}
+    for line in read_lines((place / "group-000/metrics.jsonl").read_bytes(), sealed=True):
+        row = dict(line.row)
+        series, step = SERIES[row.pop("seed")], row.pop("step")
+        row.pop("learning_rate")
+        found.setdefault(series, {}).setdefault(step, {}).update(row)
+    return found
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    place = tmp_path_factory.mktemp("tracked") / "run"
+    results, notes = tracked_run(place, "jsonl")
+    return place, results, notes
+
+
+def test_lines_are_those_of_the_metrics_and_the_scores(told):
+    place, (result,), _ = told
+    found = {}
+    for row in lines(place):
+        if "step" in row:
+            found.setdefault(row.pop("series"), {}).setdefault(row.pop("step"), {}).update(row)
+    assert found == of_metrics(place)
+    scores = [row for row in lines(place) if "length" in row]
+    assert [(row["series"], row["length"]) for row in scores] == [(s, n) for s in SERIES for n in (2, 5)]
+    assert scores[3]["accuracy"] == result["replicas"][1]["evaluation"][1]["accuracy"]
+
+
+def test_the_files_of_the_run_are_those_without_a_tracker(told, tmp_path):
+    run(SMALL, tmp_path / "plain", reporter=Reporter())
+
+    def kept(place):
+        found = {path: data for path, (_, data) in contents(place).items() if not path.endswith(_OWN)}
+        return {path: data for path, data in found.items() if "tracking/" not in path and "checkpoints/" not in path}
+
+    assert kept(told[0]) == kept(tmp_path / "plain")
+    assert "group-000/metrics.jsonl" in kept(told[0])
+
+
+def test_a_finished_run_tells_nothing_again(told):
+    place, results, _ = told
+    before = (place / "tracking/jsonl/metrics.jsonl").read_bytes()
+    assert tracked_run(place, "jsonl")[0] == results
+    assert (place / "tracking/jsonl/metrics.jsonl").read_bytes() == before
+
+
+def test_a_tracker_that_fails_is_left_and_the_run_goes_on(tmp_path):
+    place = tmp_path / "run"
+    (place / "tracking").mkdir(parents=True)
+    (place / "tracking" / "jsonl").write_text("a file stands here")
+    results, notes = tracked_run(place, "jsonl")
+    (note,) = (note for note in notes if "--track" in note)
+    assert note.startswith("--track jsonl failed and hears no more, the run goes on: FileExistsError")
+    assert results[0]["replicas"][0]["evaluation"]
+
+
+def test_a_missing_package_is_one_line_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name, package in (("tensorboard", "tensorboardX"), ("wandb", "wandb")):
+        with pytest.raises(RefusedError) as error:
+            Tracked(Reporter(), tmp_path / "run", (name,))
+        assert str(error.value) == (
+            f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def events(file) -> list:
+    """The events of a file: records of length, checksum, data, checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    data, found = file.read_bytes(), []
+    while data:
+        (size,) = struct.unpack("<Q", data[:8])
+        found.append(Event.FromString(data[12 : 12 + size]))
+        data = data[16 + size :]
+    return found
+
+
+def test_event_files_of_tensorboard_hold_the_metrics(tmp_path):
+    pytest.importorskip("tensorboardX", reason="the extra tracking is not installed")
+    place = tmp_path / "run"
+    tracked_run(place, "tensorboard")
+    folders = sorted((place / "tracking/tensorboard").iterdir())
+    assert [folder.name.rpartition("-")[0] for folder in folders] == [
+        f"cmc-a-label-seed-{i}--rate-0.01" for i in (0, 1)
+    ]
+    for folder, series in zip(folders, SERIES, strict=True):
+        (file,) = folder.iterdir()
+        found = {}
+        for event in events(file):
+            for value in event.summary.value:
+                kind, _, name = value.tag.partition("/")
+                if kind == "training":
+                    found.setdefault(event.step, {})[name] = value.simple_value
+        wanted = of_metrics(place)[series]
+        assert {step: pytest.approx(values) for step, values in wanted.items()} == found
+
+
+@pytest.mark.slow
+def test_weights_and_biases_offline(tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="the extra tracking is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    place = tmp_path / "run"
+    _, notes = tracked_run(place, "wandb")
+    assert [note for note in notes if "--track" in note] == []
+    (record,) = (place / "tracking/wandb").rglob("run-*.wandb")
+    content = record.read_bytes()
+    for name in (
+        "by_step/cmc a label/seed 0, rate 0.01/validation_loss",
+        "by_length/cmc a label/seed 1, rate 0.01/accuracy",
+    ):
+        assert name.encode() in content
