@@ -8,15 +8,14 @@ without it. What is trained again after an interruption is heard again, under th
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from posenc_jax import extras
 from posenc_jax.file_names import file_name
 from posenc_jax.files import append, make_directory
-from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
@@ -44,16 +43,14 @@ class Tracked(Reporter):
       directory: of the run or the ablation; trackers write in its folder ``tracking``.
 
     Raises:
-      RefusedError: a tracker's package is missing.
+      MissingExtraError: a tracker's package is missing.
     """
 
     def __init__(self, reporter: Reporter, directory: Path, names: Sequence[TrackerName]) -> None:
         for name in names:
             package = _PACKAGES.get(name)
-            if package is not None and importlib.util.find_spec(package) is None:
-                raise RefusedError(
-                    f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
-                )
+            if package is not None:
+                extras.check("tracking", package, f"--track {name}")
         self._reporter, self._folder = reporter, directory.expanduser().absolute() / FOLDER
         self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Tracker]()
 

@@ -116,7 +116,8 @@ def lowered(
 def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Sequence[Any]], list[Any]]]:
     """The distinct float arrays among constants, and a function from their values to those of all constants."""
     distinct: dict[Any, int] = {}
-    arrays, place = [], []
+    arrays: list[np.ndarray] = []
+    place: list[int | None] = []
     for constant in constants:
         array = np.asarray(constant)
         if not jnp.issubdtype(array.dtype, jnp.floating):

@@ -11,8 +11,8 @@ import pytest
 from trained_runs import CONFIG, contents
 
 from posenc_jax.checksums import read_lines
+from posenc_jax.extras import MissingExtraError
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.trackers import Tracked
 
@@ -107,7 +107,7 @@ def test_a_tracker_that_fails_is_left_and_the_run_goes_on(tmp_path):
 def test_a_missing_package_is_one_line_and_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for name, package in (("tensorboard", "tensorboardX"), ("wandb", "wandb")):
-        with pytest.raises(RefusedError) as error:
+        with pytest.raises(MissingExtraError) as error:
             Tracked(Reporter(), tmp_path / "run", (name,))
         assert str(error.value) == (
             f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
