@@ -84,6 +84,11 @@ class Run(Value):
                         f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
         self._check_token_types()
+        if self.model.tie_embeddings and not self.task.one_vocabulary:
+            raise ValueError(
+                f"model.tie_embeddings = True gives source and target one table, and task {self.task.name!r} has two "
+                "vocabularies: set model.tie_embeddings to False"
+            )
         self.task.check_strata(self.training.length_strata)
         self.task.check_curriculum(self.training.curriculum_every, self.training.steps)
         rows = self.training.batch_size // self.training.microbatches

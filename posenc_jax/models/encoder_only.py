@@ -20,7 +20,7 @@ class EncoderOnly(Model):
 
     def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
         super().__init__(config, slots, rngs=rngs, **sizes)
-        self.encoder = Stack(config, rngs=rngs)
+        self.encoder = Stack(config, config.num_layers, rngs=rngs)
         # Drawn last: all other parameters are the same with any pooling.
         self.pooling = AttentionPooling(config, rngs=rngs) if config.pooling == "attention" else None
 

@@ -67,6 +67,7 @@ def layer_encodings(
     keys: Sequence,
     *,
     config: Transformer,
+    num_layers: int,
     dtype: Any,
     key: Key | None,
     train: bool,
@@ -81,7 +82,7 @@ def layer_encodings(
     """
     known: dict[tuple[PositionalEncoding, ...], LayerEncodings] = {}
     layers = []
-    for layer in range(config.num_layers):
+    for layer in range(num_layers):
         encodings = slots.for_layer(slot, layer)
         layer_params = slots.layer_params(slot, params, layer)
         if encodings in known:

@@ -35,4 +35,4 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         contiguous=not packed,
     )
     slot = getattr(run.slots, stack)
-    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.num_layers))
+    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.depth(stack)))

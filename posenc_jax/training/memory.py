@@ -4,7 +4,7 @@ A step of one replica keeps, of each layer, what its gradient needs. For N token
 the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K places, in
 numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
 
-    held          3 P of each replica: parameters, and both moments of the optimizer
+    held          3 P of each replica: parameters, and both moments of the optimizer; 4 P with an average
     gradients     4 P: gradients, their vector, the direction and the new parameters
     activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
@@ -36,9 +36,10 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
-from posenc_jax.models.config import STACKS
+from posenc_jax.models.config import STACKS, stack_dims
 from posenc_jax.models.sizes import hidden_width, key_width, num_parameters
 from posenc_jax.training.attending import choices
+from posenc_jax.training.averaging import averages
 from posenc_jax.training.batches import Batch, batch_of_length, decoder_width, training_batch
 from posenc_jax.training.generation import CHUNK, new_tokens
 from posenc_jax.training.step import buckets
@@ -108,13 +109,14 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
       backend: "cpu", "gpu" or "tpu", by which it is chosen how attention is computed.
     """
     parameters, training = parameters_of(run), run.training
+    kept = 1 + averages(training)
     rows = -(-training.batch_size // (training.microbatches * data))
     batch = training_batch(run, rows)
     tokens = training.batch_size * (batch.tokens // rows)
     own = parameters // model
     of_activation = 2 if run.model.dtype == "bfloat16" and backend != "cpu" else _BYTES
     return Memory(
-        parameters=_BYTES * held * own,
+        parameters=_BYTES * held * kept * own,
         optimizer=_BYTES * held * 2 * own,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
@@ -125,7 +127,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         evaluation=_BYTES * at_once * _evaluation(run, at_once),
         scores=_BYTES * at_once * _scores(run, at_once),
         decoding=_BYTES * at_once * _decoding(run),
-        checkpoint=_BYTES * held * 3 * own,
+        checkpoint=_BYTES * held * (kept + 2) * own,
     )
 
 
@@ -138,8 +140,9 @@ def parameters_of(run: Run) -> int:
 
 def encoding_parameters_of(run: Run) -> int:
     """Of them, those of the encodings."""
-    total, dims = 0, run.dims
+    total = 0
     for stack in STACKS[run.task.model_kind]:
+        dims = stack_dims(run.model, run.dims, stack)
         for element, seen in dims_seen(getattr(run.slots, stack), dims).items():
             total += _own_parameters(element, seen) * (dims.num_layers if element.per_layer else 1)
     return total
@@ -154,8 +157,12 @@ def _own_parameters(element: PositionalEncoding, dims: Dims) -> int:
 def _activations(run: Run, batch: Batch) -> int:
     model = run.model
     hidden = (4 if model.activation == "gelu" else 2) * hidden_width(model)
-    layer = batch.tokens * (11 * model.d_model + hidden) + 5 * batch.rows * batch.decoder_width * model.d_model
-    return model.num_layers * layer + 2 * batch.tokens * model.d_model
+    of_token, width = 11 * model.d_model + hidden, model.d_model
+    if not batch.decoder_width:
+        return batch.tokens * (model.num_layers * of_token + 2 * width)
+    encoder, decoder = batch.rows * batch.width, batch.rows * batch.decoder_width
+    layers = model.depth("encoder") * encoder * of_token + model.depth("decoder") * decoder * (of_token + 5 * width)
+    return layers + 2 * batch.tokens * width
 
 
 def _attention(run: Run, batch: Batch, backend: str) -> int:
@@ -170,7 +177,7 @@ def _attention(run: Run, batch: Batch, backend: str) -> int:
 def _more_arrays(run: Run, stack: str) -> list[int]:
     """In each layer, the hooks of its encodings that need an array of the size of the logits."""
     slot = getattr(run.slots, stack)
-    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.num_layers)]
+    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.depth(stack))]
 
 
 def _drawn(run: Run, rows: int) -> int:
@@ -233,4 +240,4 @@ def _decoding(run: Run) -> int:
     model, longest = run.model, max(run.evaluation.lengths, default=1)
     followed = CHUNK * run.evaluation.decoding.num_outputs
     places = run.task.width(longest) + new_tokens(run, longest)
-    return followed * (2 * model.num_layers * key_width(model) * places + 3 * run.task.num_classes)
+    return followed * (2 * model.depth("decoder") * key_width(model) * places + 3 * run.task.num_classes)
