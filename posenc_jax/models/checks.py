@@ -26,6 +26,8 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
             f"token_types = {config.token_types} serves encoder_only and decoder_only; an encoder_decoder takes none: "
             "set token_types to 0"
         )
+    if config.mask is not None and kind != "encoder_only":
+        raise ValueError(f"mask = {config.mask!r} serves encoder_only, not {kind}: set mask to None")
     _check_one_stack(kind, config)
     if config.tie_output and config.tie_embeddings and num_classes != dims.vocab_size:
         raise ValueError(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from posenc_jax.attention.choice import Asked
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value, check_at_most
 
 # The stacks whose slots a model of each kind reads.
@@ -50,6 +51,8 @@ class Transformer(Value):
     Attributes:
       d_model: width M of the residual stream, up to 1048576. num_layers: layers of each stack, up to 1024: each is
         compiled. num_heads: query heads H, up to 65536.
+      mask: encoder-only: which tokens of a document see which, by their types or their outline, as ``own_section`` or a
+        class of your own (`posenc_jax.encodings.structure`); None: all see all.
       num_encoder_layers, num_decoder_layers: encoder-decoder: layers of the one stack (None: num_layers).
       num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
       head_dim: D (None: ``d_model // num_heads``), up to 1048576.
@@ -100,6 +103,7 @@ class Transformer(Value):
     num_encoder_layers: int | None = None
     num_decoder_layers: int | None = None
     tie_embeddings: bool = True
+    mask: StructureMask | None = None
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:

@@ -24,6 +24,7 @@ def sequence_of(
     token_types: Array | None = None,
     length: Array | None = None,
     example_ids: Array | None = None,
+    outline: Array | None = None,
 ) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
@@ -35,7 +36,7 @@ def sequence_of(
         positions = np.arange(size, dtype=np.int32)[None]
     if length is None:
         length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
-    return Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
+    return Sequence(positions, length, tokens, segment_ids, token_types, example_ids, outline=outline)
 
 
 def segment_lengths(segment_ids: Array) -> Array:

@@ -31,6 +31,7 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         dtype=jnp.dtype(model.dtype),
         backend=backend,
         causal=stack == "decoder",
+        structured=model.mask is not None,
         segments=kind != "decoder_only" or packed,
         contiguous=not packed,
     )

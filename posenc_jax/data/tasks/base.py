@@ -124,6 +124,16 @@ class Task(Value):
         raise NotImplementedError
 
     @property
+    def has_outline(self) -> bool:
+        """Whether ``grid_positions`` of an example say where each token stands in a document, see `structure.Place`."""
+        return False
+
+    @property
+    def num_token_types(self) -> int:
+        """Token types that examples have, padding (0) among them, where `has_token_types`."""
+        return 4
+
+    @property
     def one_vocabulary(self) -> bool:
         """Whether the tokens that the decoder of an encoder-decoder reads are numbered as those of the source."""
         return True

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections.abc import Callable, Sequence
 
 _SENTENCE = re.compile(r"[.!?…][\"'”’»)\]]*\s+|[。！？][」』）]*|\n+")
 _WORD = re.compile(r"\s+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, which end at ``.!?…。！？`` or the end of a line; white space between them is dropped.
+
+    >>> sentences("One two. Three?  Four")
+    ['One two.', 'Three?', 'Four']
+    """
+    ends = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
+    return [sentence for start, end in itertools.pairwise(ends) if (sentence := text[start:end].strip())]
 
 
 def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
