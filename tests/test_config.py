@@ -31,6 +31,7 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel, Translation
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, WithinSection, elements
+from posenc_jax.encodings.structure import OwnSection
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam, Sampling
 from posenc_jax.statistics import CLAIM_SEEDS
@@ -138,6 +139,7 @@ CHANGES = {
         "num_encoder_layers": 1,
         "num_decoder_layers": 1,
         "tie_embeddings": False,
+        "mask": OwnSection(),
     },
     Optimizer: {
         "schedule": "constant",
@@ -330,7 +332,24 @@ REFUSED = [
     ),
     (lambda: Classification(batching="packed"), ["one class a row", "'buckets' or 'plain'"]),
     (lambda: Classification(labels=("a",)), ["labels = ('a',)", "at least two"]),
-    (lambda: Classification(sections=("title",)), ["sections = ('title',)", "header, body, footer"]),
+    (
+        lambda: Classification(sections=("title", "title")),
+        ["sections = ('title', 'title')", "each once", "header, body, footer"],
+    ),
+    (lambda: Classification(sections=("a", "label")), ["'label' is the column of the classes", "another name"]),
+    (
+        lambda: Classification(structure="markdown", data=Data(name="help/modules", in_memory=False)),
+        ["structure = 'markdown' is read into memory", "data.in_memory to True"],
+    ),
+    (
+        lambda: Run(task=Classification(sections=tuple("abcdefghij")), model=Transformer(token_types=4)),
+        ["model.token_types has 4 token types", "makes 11 of its sections", "set token_types to 11"],
+    ),
+    (
+        lambda: Run(task=Classification(), model=Transformer(mask=OwnSection())),
+        ["mask = OwnSection(parents=True, headings=True)", "'classification' does not say", "set task.structure"],
+    ),
+    (lambda: base(model=Transformer(mask=OwnSection())), ["does not say"]),
     (lambda: LanguageModel(max_length=64), ["row = 128", "row = 64"]),
     (
         lambda: LanguageModel(data=Data(name="python_docs", shuffle_words="test")),

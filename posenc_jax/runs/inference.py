@@ -26,7 +26,7 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
-from posenc_jax.data.text.classification import SECTIONS
+from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
@@ -176,13 +176,14 @@ def summarize(
 
 def classify(
     loaded: Loaded,
-    documents: Sequence[Mapping[str, str]],
+    documents: Sequence[Mapping[str, str] | str],
     *,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     reporter: Reporter | None = None,
 ) -> list[dict[str, float]]:
-    """The probability of every class for each document ``{"header": ..., "body": ..., "footer": ...}``.
+    """The probability of every class for each document: its sections, as ``{"header": ..., "body": ..., "footer":
+    ...}``, or one text for a run that reads the structure of whole documents (``task.structure``).
 
     Args:
       loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
@@ -196,21 +197,25 @@ def classify(
     """
     task = _task(loaded, Classification)
     reporter = reporter or Reporter()
-    given: dict[str, Any] = dict(
-        sections=task.sections, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note
-    )
+    given: dict[str, Any] = dict(task=task, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
     pieces = [
         document_pieces(document, f"document {number}", too_long, **given)
         for number, document in enumerate(documents, 1)
     ]
-    inputs = [[token for part in shown.values() for token in part] for shown in _joined(pieces)]
-    types = [[SECTIONS[name] for name, part in shown.items() for _ in part] for shown in _joined(pieces)]
+    shown: list[Tokens] = _joined(pieces)
+    inputs = [document.tokens for document in shown]
 
     def records(batch: list[int], length: int) -> Records:
-        size = len(batch) * task.width(length)
+        found = records_of([shown[i] for i in batch])
+        more = len(batch) * task.width(length) - len(found.inputs.tokens)
+
+        def padded(values: Array | None) -> Array | None:
+            return None if values is None else np.pad(values, ((0, more), *[(0, 0)] * (np.ndim(values) - 1)))
+
         return Records(
-            _ragged([inputs[i] for i in batch], size),
-            types=_ragged([types[i] for i in batch], size).tokens,
+            dataclasses.replace(found.inputs, tokens=np.pad(found.inputs.tokens, (0, more))),
+            types=padded(found.types),
+            outline=padded(found.outline),
             labels=np.zeros(len(batch), np.int32),
         )
 

@@ -13,9 +13,10 @@ import numpy as np
 from posenc_jax.analysis.views import attention_maps
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.data.text.classification import SECTIONS
+from posenc_jax.data.text.classification import Classification
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
+from posenc_jax.encodings.slots import position_axes
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -52,6 +53,7 @@ class Tokens:
     names: Callable[[list[int]], Names]
     types: list[int] | None = None
     target_names: Callable[[list[int]], Names] | None = None
+    outline: list[tuple[int, ...]] | None = None
 
 
 def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> TrainedReplica:
@@ -132,7 +134,8 @@ def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
 
 def _of_text(replica: TrainedReplica, text: str) -> Tokens:
     tokenizer = read_tokenizer(replica.directory)
-    ids, kind = tokenizer.encode(text), replica.config.task.name
+    task, ids = replica.config.task, tokenizer.encode(text)
+    kind = task.name
     special = {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}
 
     def names_by(tokenizer: Tokenizer) -> Callable[[list[int]], Names]:
@@ -146,8 +149,12 @@ def _of_text(replica: TrainedReplica, text: str) -> Tokens:
         return Tokens([*ids, EOS], [BOS, *target.encode(written)], names, target_names=names_by(target))
     if kind == "summarization":
         return Tokens([BOS, *ids, SEP], None, names)
-    if kind == "classification":
-        return Tokens(ids, None, names, [SECTIONS["body"]] * len(ids))
+    if isinstance(task, Classification):
+        if task.has_outline:
+            shown = task.read(tokenizer, text, "the input")
+            return Tokens(shown.tokens, None, names, shown.types, outline=shown.outline)
+        section = "body" if "body" in task.types else task.sections[0]
+        return Tokens(ids, None, names, [task.types[section]] * len(ids))
     return Tokens([BOS, *ids], None, names)
 
 
@@ -165,6 +172,10 @@ def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, N
         call["decoder_segment_ids"] = np.ones_like(given[1])
     if tokens.types is not None:
         call["token_types"] = np.array([tokens.types], np.int32)
+    if tokens.outline is not None:
+        call["outline"] = np.array([tokens.outline], np.int32)
+        if position_axes(replica.config.posenc) is not None:
+            call["positions"] = call["outline"]
     _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
     inputs = tokens.names(tokens.inputs)
     written = (tokens.target_names or tokens.names)(tokens.decoder_inputs or [])

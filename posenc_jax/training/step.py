@@ -136,6 +136,8 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
         return logits
     if example.token_types is not None:
         common |= dict(token_types=example.token_types)
+    if task.has_outline:
+        common |= dict(outline=example.grid_positions)
     if task.model_kind == "encoder_only" or packed:
         common |= dict(segment_ids=example.segment_ids)  # causal: padding on the right alone needs no mask
     logits = model(example.inputs, **common)

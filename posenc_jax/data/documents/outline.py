@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.text.windows import sentences
+from posenc_jax.data.documents.sentences import sentences
 
 LEVELS = 2
 """Levels of headings that are axes of their own; a deeper heading begins a paragraph."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.documents.outline import Part
-from posenc_jax.data.text.windows import sentences
+from posenc_jax.data.documents.sentences import sentences
 
 KINDS = ("section", "subsection", "paragraph", "sentence")
 """What a span can be, from the outside in; also "heading", which stands where a paragraph can."""

@@ -208,15 +208,19 @@ def _sorted(part: Encoded) -> Encoded:
     """The examples by length, equal ones as they were."""
     order = np.argsort(part.measure, kind="stable")
     records = part.records
-    types = None
-    if records.types is not None:
-        types = dataclasses.replace(records.inputs, tokens=records.types).take(order).tokens
+    along = {}  # what lies beside the tokens
+    for name in ("types", "outline"):
+        values = getattr(records, name)
+        if values is not None:
+            columns = np.asarray(values).reshape(len(records.inputs.tokens), -1).T
+            moved = [dataclasses.replace(records.inputs, tokens=column).take(order).tokens for column in columns]
+            along[name] = moved[0] if values.ndim == 1 else np.stack(moved, axis=1)
     taken = dataclasses.replace(
         records,
         inputs=records.inputs.take(order),
         targets=None if records.targets is None else records.targets.take(order),
         given=None if records.given is None else records.given[order],
-        types=types,
+        **along,
         labels=None if records.labels is None else records.labels[order],
     )
     return dataclasses.replace(part, records=taken, kept=part.kept[order], measure=part.measure[order])

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import re
 from collections.abc import Callable, Sequence
 
-_SENTENCE = re.compile(r"[.!?…][\"'”’»)\]]*\s+|[。！？][」』）]*|\n+")
+from posenc_jax.data.documents.sentences import END
+
 _WORD = re.compile(r"\s+")
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, which end at ``.!?…。！？`` or the end of a line; white space between them is dropped.
-
-    >>> sentences("One two. Three?  Four")
-    ['One two.', 'Three?', 'Four']
-    """
-    ends = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
-    return [sentence for start, end in itertools.pairwise(ends) if (sentence := text[start:end].strip())]
 
 
 def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
@@ -31,7 +21,7 @@ def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
     ['One two.', 'Three four five.', 'Six.']
     """
     ends: tuple[Sequence[int], ...] = (
-        [*(match.end() for match in _SENTENCE.finditer(text)), len(text)],
+        [*(match.end() for match in END.finditer(text)), len(text)],
         [*(match.end() for match in _WORD.finditer(text)), len(text)],
         range(1, len(text) + 1),
     )
