@@ -31,6 +31,7 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel, Translation
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, WithinSection, elements
+from posenc_jax.encodings.structure import OwnSection
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam, Sampling
 from posenc_jax.statistics import CLAIM_SEEDS
@@ -138,6 +139,10 @@ CHANGES = {
         "param_dtype": "bfloat16",
         "matmul_precision": "high",
         "remat": "dots",
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 1,
+        "tie_embeddings": False,
+        "mask": OwnSection(),
     },
     Optimizer: {
         "schedule": "constant",
@@ -161,6 +166,8 @@ CHANGES = {
         "checkpoint_every": 20,
         "validate_every": 10,
         "validation_batches": 3,
+        "label_smoothing": 0.1,
+        "averaged_checkpoints": 2,
     },
     Evaluation: {
         "lengths": (1, 8),
@@ -274,6 +281,13 @@ REFUSED = [
         lambda: Training(batch_size=10, microbatches=4),
         ["microbatches = 4", "batch_size = 10", "parts of a batch are equal"],
     ),
+    (lambda: Training(label_smoothing=1.0), ["label_smoothing = 1.0", "from 0 to below 1"]),
+    (lambda: Training(averaged_checkpoints=0), ["averaged_checkpoints = 0", "at least 1"]),
+    (lambda: Training(averaged_checkpoints=5), ["averaged_checkpoints = 5", "checkpoint_every = 0", "to a divisor"]),
+    (
+        lambda: Training(averaged_checkpoints=5, checkpoint_every=250),
+        ["averaged_checkpoints = 5 is more than the 4 checkpoints", "lower one of them"],
+    ),
     (lambda: Optimizer(schedule="cosin"), ["schedule", "cosin", "cosine"]),
     (lambda: Optimizer(schedule="inverse_sqrt"), ["inverse_sqrt", "warmup_steps to at least 1"]),
     (lambda: Optimizer(warmup_steps=-1), ["warmup_steps = -1"]),
@@ -305,9 +319,41 @@ REFUSED = [
     (lambda: Translation(max_length=0), ["max_length = 0", "at least 1"]),
     (lambda: Translation(max_length=40, row=60), ["row = 60", "which takes 68", "set task.row to 68"]),
     (lambda: Translation(batching="buckets", row=130), ["row = 130", "multiple of 4"]),
+    (lambda: Translation(target_vocab_size=100), ["task.target_vocab_size = 100 is too small", "256 bytes"]),
+    (lambda: Translation(target_tokenizer="bytes"), ["target_tokenizer = 'bytes'", "set task.target_vocab_size too"]),
+    (
+        lambda: Run(task=Translation(target_vocab_size=4000)),
+        ["tie_embeddings = True gives source and target one table", "two vocabularies", "to False"],
+    ),
+    (lambda: Transformer(num_decoder_layers=0), ["num_decoder_layers = 0 is not positive"]),
+    (
+        lambda: base(model=Transformer(num_encoder_layers=3)),
+        ["num_encoder_layers = 3 serves encoder_decoder", "decoder_only has one stack: set num_layers"],
+    ),
+    (
+        lambda: base(model=Transformer(tie_embeddings=False)),
+        ["tie_embeddings = False serves encoder_decoder", "set it to True"],
+    ),
     (lambda: Classification(batching="packed"), ["one class a row", "'buckets' or 'plain'"]),
     (lambda: Classification(labels=("a",)), ["labels = ('a',)", "at least two"]),
-    (lambda: Classification(sections=("title",)), ["sections = ('title',)", "header, body, footer"]),
+    (
+        lambda: Classification(sections=("title", "title")),
+        ["sections = ('title', 'title')", "each once", "header, body, footer"],
+    ),
+    (lambda: Classification(sections=("a", "label")), ["'label' is the column of the classes", "another name"]),
+    (
+        lambda: Classification(structure="markdown", data=Data(name="help/modules", in_memory=False)),
+        ["structure = 'markdown' is read into memory", "data.in_memory to True"],
+    ),
+    (
+        lambda: Run(task=Classification(sections=tuple("abcdefghij")), model=Transformer(token_types=4)),
+        ["model.token_types has 4 token types", "makes 11 of its sections", "set token_types to 11"],
+    ),
+    (
+        lambda: Run(task=Classification(), model=Transformer(mask=OwnSection())),
+        ["mask = OwnSection(parents=True, headings=True)", "'classification' does not say", "set task.structure"],
+    ),
+    (lambda: base(model=Transformer(mask=OwnSection())), ["does not say"]),
     (lambda: LanguageModel(max_length=64), ["row = 128", "row = 64"]),
     (
         lambda: LanguageModel(data=Data(name="python_docs", shuffle_words="test")),

@@ -20,7 +20,7 @@ from posenc_jax.encodings.base import Array, Geometry
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
 
-_OF_QUERIES = ("q_positions", "q_places", "q_segments", "q_types", "q_length")
+_OF_QUERIES = ("q_positions", "q_places", "q_segments", "q_types", "q_length", "q_outline")
 
 
 def block_size(queries: int, keys: int) -> int:

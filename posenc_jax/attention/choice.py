@@ -33,7 +33,8 @@ class Call:
 
     Attributes:
       queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. backend: "cpu", "gpu" or "tpu".
-      causal, window: as in `Geometry`. segments: whether there are segment ids.
+      causal, window: as in `Geometry`. segments: whether there are segment ids. structured: whether there is a
+        mask from structure.
       contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
       first: the place of query 0 minus that of key 0. return_weights: the weights are wanted.
@@ -50,6 +51,7 @@ class Call:
     causal: bool = False
     window: int | None = None
     segments: bool = False
+    structured: bool = False
     contiguous: bool = True
     ordered: bool = True
     first: int = 0
@@ -94,6 +96,7 @@ def facts(geometry: Geometry) -> dict[str, Any]:
         "causal": geometry.causal,
         "window": geometry.window,
         "segments": geometry.k_segments is not None,
+        "structured": geometry.structure is not None,
         "contiguous": geometry.contiguous and all(len(p) == 1 and len(p.shape) == 2 for p in sides),
         "ordered": ordered,
         "first": int(geometry.q_places[0, 0] - geometry.k_places[0, 0]) if ordered else 0,
@@ -225,6 +228,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
     yield from _unserved(encodings, factored, table=False)
     if call.segments:
         yield "segments would be a mask over all pairs"
+    if call.structured:
+        yield "a mask from structure would be one over all pairs"
     if (call.causal or call.window) and (not call.ordered or call.first or call.queries != call.keys):
         yield "its masks are for queries and keys of the same places"
     if call.window and not call.causal:
@@ -241,6 +246,8 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, (*of_table, *factored), table=True)
+    if call.structured:
+        yield "the kernel has no mask from structure"
     if not call.ordered:
         yield "the kernel needs places that are known when the program is built, as without a cache"
     if dims > 256:

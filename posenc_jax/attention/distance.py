@@ -40,6 +40,9 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
             k_length=np.zeros((1,), np.int32),
             contiguous=True,
             window=None,
+            q_outline=None,
+            k_outline=None,
+            structure=None,
         )
         term = call.encodings[e].bias(call.params[e], one)
         assert term is not None

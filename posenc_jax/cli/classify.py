@@ -13,13 +13,17 @@ from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
 
-SECTIONS = ("header", "body", "footer")
+FORMS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
 for every class, the most probable first. FILE is
 
-  a file called *.json: an object {"header": ..., "body": ..., "footer": ...} of strings, any of which may be missing;
+  a file called *.json: an object {"header": ..., "body": ..., "footer": ...} of strings, any of which may be missing,
+    with the names of the sections that the run reads;
+  for a run with sections of other names Markdown or HTML (*.md, *.html): its outermost headings name its sections;
   any other text: paragraphs, parted by empty lines, of which the first is the header, the last, if there are three
-    or more, the footer, and the rest the body (its paragraphs joined by line breaks, as corpora have them)."""
+    or more, the footer, and the rest the body (its paragraphs joined by line breaks, as corpora have them).
+
+A run that reads the structure of whole documents (task.structure) is given the file as it is."""
 
 
 def main(arguments: list[str]) -> int:
@@ -36,10 +40,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _classify(options: argparse.Namespace, reporter: Any) -> None:
-    text = read_file(options.file)
-    document = document_of_json(text, options.file) if options.file.suffix == ".json" else document_of_text(text)
+    path, text = options.file, read_file(options.file)
+    given = document_of_json(text, path) if path.suffix == ".json" else None
     loaded = load(options, reporter)
+    from posenc_jax.data.text import Classification
     from posenc_jax.runs.inference import classify
+
+    task = loaded.config.task
+    document: str | dict[str, str] = text
+    if isinstance(task, Classification) and not task.has_outline:
+        document = document_for(task.input_columns, text, path, given)
 
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
@@ -67,9 +77,37 @@ def document_of_json(text: str, path: Path) -> dict[str, str]:
         raise UsageError(f"{path} is no document: {error}") from None
     if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
         raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
-    unknown = [name for name in document if name not in SECTIONS]
-    if unknown:
-        raise UsageError(f"{path} has the key {unknown[0]!r}: a document has {', '.join(SECTIONS)}")
-    if not any(value.strip() for value in document.values()):
-        raise UsageError(f"{path} is empty: none of {', '.join(SECTIONS)} has text")
     return document
+
+
+def document_for(
+    sections: tuple[str, ...], text: str, path: Path, given: dict[str, str] | None = None
+) -> dict[str, str]:
+    """The sections of a file, by the names that a run reads; UsageError for other ones.
+
+    given: what a JSON file holds.
+    """
+    form = FORMS.get(path.suffix.lower())
+    if given is None and "header" in sections:
+        return document_of_text(text)
+    if given is None:
+        if form is None:
+            raise UsageError(
+                f"{path}: this run reads the sections {', '.join(sections)}: give them in a .json, .md or .html file"
+            )
+        from posenc_jax.data.documents import document_parts
+
+        given = {}
+        for part in document_parts(text, form, str(path)):
+            if part.section and part.place[2]:
+                given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
+        if not given.keys() & set(sections):
+            found = ", ".join(given) or "no headings"
+            raise UsageError(f"{path} has the sections {found}, and this run reads {', '.join(sections)}")
+        given = {name: section for name, section in given.items() if name in sections}
+    unknown = [name for name in given if name not in sections]
+    if unknown:
+        raise UsageError(f"{path} has the key {unknown[0]!r}: a document has {', '.join(sections)}")
+    if not any(value.strip() for value in given.values()):
+        raise UsageError(f"{path} is empty: none of {', '.join(sections)} has text")
+    return given

@@ -19,6 +19,7 @@ are never changed.
 
     posenc data add plays --text hamlet.txt othello.txt --licence "public domain"
     posenc data add chat --jsonl chat.jsonl --source question --target answer
+    posenc data add papers --jsonl papers.jsonl --field title abstract method --label area
     posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
     posenc data add mine --builder my_builder.py:Mine --field text
 
@@ -45,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     forms.add_argument("--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class or package.module:Class")
     add("--source", metavar="FIELD", help="pairs: the field that the model reads")
     add("--target", metavar="FIELD", help="pairs: the field that it writes")
-    add("--field", metavar="FIELD", help="texts: their field")
+    add("--field", metavar="FIELD", nargs="+", help="texts: their field; documents: those of their sections, in order")
     add("--label", metavar="FIELD", help="texts with classes: the field of the class")
     add("--document", metavar="FIELD", help="what says which rows belong together (default: each text on its own)")
     for split in ("validation", "test"):
@@ -106,7 +107,9 @@ def _fields(form: str, options: argparse.Namespace) -> Fields:
         if unused := [name for name in names if getattr(options, name)]:
             raise UsageError(f"--{unused[0]} names a field, and --{form} has none: leave it out")
         return Fields(text="text", label="label" if form == "folder" else None)
-    return Fields(options.field, options.label, options.source, options.target, options.document)
+    given = options.field or [None]
+    text, sections = (given[0], ()) if len(given) == 1 else (None, tuple(given))
+    return Fields(text, options.label, options.source, options.target, options.document, sections)
 
 
 def _builder(text: str) -> Any:
@@ -135,5 +138,6 @@ def _use(name: str, fields: Fields, labels: list[str]) -> str:
         sides = f"--task.source {fields.source} --task.target {fields.target}"
         return f"train on it with a config of translation or summarisation: --data.name {name} {sides}"
     if fields.kind == "classification":
-        return f"train on it with a config of classification: --data.name {name} --task.labels {' '.join(labels)}"
+        more = f" --task.sections {' '.join(fields.sections)}" if fields.sections else ""
+        return f"train on it with a config of classification: --data.name {name} --task.labels {' '.join(labels)}{more}"
     return f"train on it with a config of language modelling: --data.name {name}"

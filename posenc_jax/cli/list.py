@@ -13,12 +13,13 @@ import types
 import typing
 from typing import Any
 
+from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.drawing.plain import short
 
-USAGE = """usage: posenc list [encodings | tasks | NAME]
+USAGE = """usage: posenc list [encodings | tasks | NAME | FILE.py:Class]
 
 What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
-value or task."""
+value, mask or task, or about one of your own in a file, which is run for that."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
 _PLACES = {
@@ -44,13 +45,16 @@ def main(arguments: list[str]) -> int:
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
     from posenc_jax.encodings.catalogue import CATALOGUE
+    from posenc_jax.encodings.structure import MASKS
 
-    words: dict[str, Any] = {**SCALINGS, **TASKS, **TEXT_TASKS, **ENCODINGS}
+    words: dict[str, Any] = {**SCALINGS, **MASKS, **TASKS, **TEXT_TASKS, **ENCODINGS}
     methods = {method.name: method for family in CATALOGUE.values() for method in family}
     asked = arguments[0] if arguments else ""
     if asked in words and len(arguments) == 1:
         print(_details(words[asked], methods))
         return 0
+    if ".py:" in asked and len(arguments) == 1:
+        return guarded(lambda: _own(asked))
     method = next((m for name, m in methods.items() if name.lower() == asked.lower()), None)
     if method is not None and len(arguments) == 1:
         print(_method_details(method, words))
@@ -70,6 +74,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
         print("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
         print("\nand the values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
+        print("\nMasks from the structure of documents, for model.mask:\n" + _wrap(", ".join(sorted(MASKS)), "  "))
     if not asked:
         print()
     if asked != "encodings":
@@ -77,6 +82,22 @@ def main(arguments: list[str]) -> int:
         print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
         print("\nTasks on text, whose corpora `posenc data list` shows.\n")
         print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
+    return 0
+
+
+def _own(text: str) -> int:
+    """All about a class in a file of the user's."""
+    from posenc_jax.cli.own_files import own_class
+    from posenc_jax.encodings import Value
+
+    file, _, name = text.rpartition(":")
+    cls: Any = own_class(file, name)
+    if not (dataclasses.is_dataclass(cls) and issubclass(cls, Value)):
+        raise UsageError(
+            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base class "
+            "of posenc_jax"
+        )
+    print(_details(cls, {}))
     return 0
 
 
@@ -113,13 +134,22 @@ def _entry(cls: Any, facts: str) -> str:
 
 def _details(cls: Any, methods: dict[str, Any]) -> str:
     """Fields, docstring, places, citation; the rows of the catalogue that use it."""
-    lines = [_wrap(f"{cls.name}({_fields(cls)})", "", "    "), "", _narrowed(inspect.getdoc(cls) or ""), ""]
+    lines = [
+        _wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "),
+        "",
+        _narrowed(inspect.getdoc(cls) or ""),
+        "",
+    ]
     hints = typing.get_type_hints(cls)
     fields = [_wrap(f"{field.name}: {_type(hints[field.name])}", "  ", "      ") for field in dataclasses.fields(cls)]
     lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
     lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
-    lines.append(_wrap(cls.citation, ""))
-    using = [f"{method.name}: {method.spec}" for method in methods.values() if cls.name in _words_of(method.spec)]
+    lines += [_wrap(cls.citation, "")] if getattr(cls, "citation", "") else []
+    using = [
+        f"{method.name}: {method.spec}"
+        for method in methods.values()
+        if getattr(cls, "name", "") in _words_of(method.spec)
+    ]
     lines += ["", "In the catalogue:", *(_wrap(line, "  ", "      ") for line in using)] if using else []
     return "\n".join(lines)
 

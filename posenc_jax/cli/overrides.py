@@ -21,13 +21,14 @@ from tyro.constructors import (
 )
 
 from posenc_jax.cli.errors import UsageError, place
-from posenc_jax.cli.own_files import read_metrics, read_slot, read_task
+from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
 from posenc_jax.config import Run
 from posenc_jax.data.metric import Metric
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value
 from posenc_jax.runs.trackers import TrackerName
 
@@ -151,12 +152,14 @@ def _value_rule(
     def field_of(field: dataclasses.Field[Any]) -> StructFieldSpec:
         default = names.get(field.name, getattr(info.default, field.name))
         default = replaced.get(field.name, default) if cls is Run else default
-        if isinstance(default, Value):
+        kind = hints[field.name]
+        if isinstance(default, Value) and kind != StructureMask | None:
             # Of several classes, that of the config file: another one is chosen there.
             return StructFieldSpec(field.name, type(default), default, _summary(type(default)))
-        kind = hints[field.name]
         if kind in (Slot, Slot | None):
             kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]
+        elif kind == StructureMask | None:
+            kind = Annotated[Any, _MASK]
         elif kind == tuple[Metric, ...]:
             kind = Annotated[Any, _METRICS]
         return StructFieldSpec(field.name, kind, default, texts.get(field.name))
@@ -195,6 +198,15 @@ _METRICS: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
     instance_from_str=lambda words: read_metrics(words[0]),
     is_instance=lambda value: isinstance(value, tuple),
     str_from_instance=lambda value: ["|".join(map(spec, value))],
+)
+
+
+_MASK: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="MASK",
+    instance_from_str=lambda words: read_mask(words[0]),
+    is_instance=lambda value: value is None or isinstance(value, StructureMask),
+    str_from_instance=lambda value: ["None" if value is None else spec(value)],
 )
 
 

@@ -21,6 +21,7 @@ from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
 
 
@@ -46,6 +47,19 @@ def read_metrics(text: str) -> tuple[Metric, ...]:
         return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
     except ValueError as error:
         raise UsageError(f"--metrics: {error}") from None
+
+
+def read_mask(text: str) -> StructureMask | None:
+    """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``, or None; UsageError for what is none."""
+    if text == "None":
+        return None
+    try:
+        found = parse_values(text, "mask", MASKS, StructureMask, own_class)
+    except ValueError as error:
+        raise UsageError(f"--model.mask: {error}") from None
+    if len(found) != 1:
+        raise UsageError(f"--model.mask {short(text)}: a model has one mask, and here are {len(found)}")
+    return found[0]
 
 
 def own_class(file: str, name: str) -> type:

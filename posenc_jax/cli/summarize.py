@@ -42,6 +42,7 @@ def _summarize(options: argparse.Namespace, reporter: Any) -> None:
         loaded,
         [document],
         decoding,
+        max_new_tokens=options.max_new_tokens,
         too_long=options.too_long,
         random_seed=options.random_seed,
         reporter=reporter,

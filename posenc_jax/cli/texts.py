@@ -51,6 +51,7 @@ def add_run_options(parser: Parser, too_long: str) -> None:
 def add_decoding_options(parser: Parser) -> None:
     """How outputs are found; greedily by default."""
     add = parser.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
+    add("--max-new-tokens", type=int, metavar="N", help="cut outputs off after N tokens (default: as measured)")
     add("--beam", type=int, metavar="SIZE", help="beam search")
     add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="of --beam (default: gnmt)")
     add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")

@@ -47,6 +47,7 @@ def _translate(options: argparse.Namespace, reporter: Any) -> None:
             loaded,
             wanted,
             decoding,
+            max_new_tokens=options.max_new_tokens,
             too_long=options.too_long,
             random_seed=options.random_seed,
             reporter=reporter,

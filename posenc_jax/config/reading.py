@@ -12,6 +12,7 @@ from posenc_jax.config.stored import type_name
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS, Data
 from posenc_jax.encodings import ENCODINGS, SCALINGS
+from posenc_jax.encodings.structure import MASKS
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.decoding_config import Beam, Greedy, Sampling
@@ -20,7 +21,7 @@ KNOWN: dict[str, type[Value]] = {
     type_name(cls): cls
     for cls in (
         *(Run, Ablation, Published, Optimizer, Training, Evaluation, Execution),
-        *(Slots, Transformer, Greedy, Beam, Sampling, Data),
+        *(Slots, Transformer, Greedy, Beam, Sampling, Data, *MASKS.values()),
         *(*TASKS.values(), *TEXT_TASKS.values(), *ENCODINGS.values(), *SCALINGS.values()),
     )
 }

@@ -11,7 +11,7 @@ from typing import Any
 from posenc_jax.config.settings import FLOAT32, Evaluation, Execution, Optimizer, Training, is_positive
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
-from posenc_jax.encodings import spec
+from posenc_jax.encodings import SectionIndex, spec
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot, elements
 from posenc_jax.encodings.value import Value
@@ -84,6 +84,11 @@ class Run(Value):
                         f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
         self._check_token_types()
+        if self.model.tie_embeddings and not self.task.one_vocabulary:
+            raise ValueError(
+                f"model.tie_embeddings = True gives source and target one table, and task {self.task.name!r} has two "
+                "vocabularies: set model.tie_embeddings to False"
+            )
         self.task.check_strata(self.training.length_strata)
         self.task.check_curriculum(self.training.curriculum_every, self.training.steps)
         rows = self.training.batch_size // self.training.microbatches
@@ -100,13 +105,29 @@ class Run(Value):
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
 
     def _check_token_types(self) -> None:
-        """Refuses what reads token types where the task has none."""
-        if self.task.has_token_types:
-            return
+        """Refuses what reads token types, or where tokens stand in a document, where the task has none, or has more."""
+        mask = self.model.mask
+        if mask is not None and mask.needs_outline and not self.task.has_outline:
+            raise ValueError(
+                f"model.mask = {mask!r} reads where tokens stand in a document, and task {self.task.name!r} does not "
+                "say: set task.structure of a classification, or choose a mask that reads token types"
+            )
         slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
+        if self.task.has_token_types:
+            sizes = {"model.token_types": self.model.token_types or None}
+            sizes |= {repr(e): e.token_types for slot in slots for e in elements(slot) if isinstance(e, SectionIndex)}
+            for name, size in sizes.items():
+                if size is not None and size < self.task.num_token_types:
+                    raise ValueError(
+                        f"{name} has {size} token types, and task {self.task.name!r} makes {self.task.num_token_types} "
+                        f"of its sections and padding: set token_types to {self.task.num_token_types}"
+                    )
+            return
         reading = [repr(e) for slot in slots for e in elements(slot) if e.needs_token_types]
         if self.model.token_types:
             reading.append(f"model.token_types = {self.model.token_types}")
+        if mask is not None:
+            reading.append(f"model.mask = {mask!r}")
         if reading:
             raise ValueError(
                 f"{reading[0]} reads token types (header, body, footer), and task {self.task.name!r} has none: leave "

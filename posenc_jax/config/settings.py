@@ -33,8 +33,9 @@ class Optimizer(Value):
     """AdamW with global-norm clipping and a schedule whose peak is 1; a replica's learning rate multiplies it.
 
     schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
-      "inverse_sqrt" as 1/sqrt(step). warmup_steps: steps of the linear rise to 1. final_fraction: where "linear" and
-      "cosine" end.
+      "inverse_sqrt" as 1/sqrt(step), which is also called "noam" (Vaswani et al. 2017, section 5.3; their peak is
+      ``(d_model warmup_steps)^-0.5``, 7.0e-4 for the base model). warmup_steps: steps of the linear rise to 1.
+      final_fraction: where "linear" and "cosine" end.
     weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
     b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
     mu_dtype: what Adam's mean of gradients is stored in; the mean of squares, which changes by less than bfloat16 can
@@ -43,7 +44,7 @@ class Optimizer(Value):
     All are computed with in float32, whose numbers go from 1.2e-38 to 3.4e38.
     """
 
-    schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "cosine"
+    schedule: Literal["constant", "linear", "cosine", "inverse_sqrt", "noam"] = "cosine"
     warmup_steps: int = 0
     final_fraction: float = 0.0
     weight_decay: float = 0.0
@@ -54,7 +55,9 @@ class Optimizer(Value):
     mu_dtype: Literal["float32", "bfloat16"] = "float32"
 
     def check_fields(self) -> None:
-        """Refuses impossible settings."""
+        """Refuses impossible settings, and gives a schedule of two names the one that is stored."""
+        if self.schedule == "noam":
+            object.__setattr__(self, "schedule", "inverse_sqrt")
         if self.warmup_steps < 0:
             raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
         rules = {
@@ -82,6 +85,9 @@ class Optimizer(Value):
 class Training(Value):
     """How long, on how much, and how often something is written.
 
+    label_smoothing: the part of every target that is spread over all classes, from 0 to below 1 (Vaswani et al. 2017,
+      section 5.4: 0.1). Only the gradient is of the smoothed loss: losses that are written and measured are plain.
+
     All cadences count steps. Every number is at most 2147483647; what else bounds a batch is memory.
 
     steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
@@ -97,6 +103,8 @@ class Training(Value):
     log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
       checkpoints (0: only at the end). validate_every: steps between validations in range (0: only at the end).
       validation_batches: batches of a validation, up to 1000000.
+    averaged_checkpoints: what is measured, and what a finished run is used with, is the mean of the parameters over the
+      last so many checkpoints, that of the last step among them (1: that alone); Vaswani et al. 2017, section 6.1.
     """
 
     steps: int = 1000
@@ -109,11 +117,13 @@ class Training(Value):
     checkpoint_every: int = 0
     validate_every: int = 0
     validation_batches: int = 16
+    label_smoothing: float = 0.0
+    averaged_checkpoints: int = 1
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
         positive = ("steps", "batch_size", "microbatches", "length_strata", "steps_per_call", "log_every")
-        for field in (*positive, "validation_batches"):
+        for field in (*positive, "validation_batches", "averaged_checkpoints"):
             if getattr(self, field) < 1:
                 raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
         check_at_most(self, dict.fromkeys(("steps_per_call", "validation_batches"), 10**6), "training.")
@@ -139,6 +149,28 @@ class Training(Value):
             value = getattr(self, field)
             if value < 0:
                 raise ValueError(f"training.{field} = {value} must not be negative: 0 means only at the end")
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(
+                f"training.label_smoothing = {self.label_smoothing} must be from 0 to below 1: it is taken from every "
+                "target"
+            )
+        self._check_averaging()
+
+    def _check_averaging(self) -> None:
+        """Refuses an average over checkpoints that training does not make."""
+        count, every = self.averaged_checkpoints, self.checkpoint_every
+        if count == 1:
+            return
+        if every == 0 or self.steps % every:
+            raise ValueError(
+                f"training.averaged_checkpoints = {count} takes the checkpoints of every training.checkpoint_every = "
+                f"{every} steps up to the last, training.steps = {self.steps}: set checkpoint_every to a divisor of it"
+            )
+        if count * every > self.steps:
+            raise ValueError(
+                f"training.averaged_checkpoints = {count} is more than the {self.steps // every} checkpoints of "
+                f"training.steps = {self.steps} with training.checkpoint_every = {every}: lower one of them"
+            )
 
     @property
     def steps_at_once(self) -> int:

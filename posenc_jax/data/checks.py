@@ -28,8 +28,9 @@ def check_task(task: Task) -> None:
     if isinstance(task, TextTask):
         check_packages(task)
         check_source(task)
-        if task.data.tokenizer_file is not None:
-            tokenizer_of_file(task.data)
+        for data in (task.data, task.target_data):
+            if data is not None and data.tokenizer_file is not None:
+                tokenizer_of_file(data)
     else:
         check_vocabulary(task)
 

@@ -1,4 +1,4 @@
-"""Tokenizers of others: a ``tokenizer.json``, read by the package tokenizers."""
+"""Tokenizers of others, a ``tokenizer.json`` read by the package tokenizers; two tokenizers as one; all from bytes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from posenc_jax.data.tokenizer import NUM_SPECIAL, ByteTokenizer, SentencePieceT
 from posenc_jax.extras import needed
 
 JSON = "a tokenizer.json (data.tokenizer)"
+
+_TWO = b"two tokenizers 1\n"  # no other tokenizer is stored as bytes that begin so
 
 
 class JsonTokenizer(Tokenizer):
@@ -57,8 +59,50 @@ class JsonTokenizer(Tokenizer):
         return self._data
 
 
+class TwoTokenizers(Tokenizer):
+    """A tokenizer for the sources of pairs, which this is, and another one for their targets (`Tokenizer.target`)."""
+
+    def __init__(self, source: Tokenizer, target: Tokenizer):
+        self._source, self._target = source, target
+
+    @property
+    def target(self) -> Tokenizer:
+        """The other one."""
+        return self._target
+
+    @property
+    def source(self) -> Tokenizer:
+        """The one of the sources, alone."""
+        return self._source
+
+    @property
+    def vocab_size(self) -> int:
+        """Of the sources."""
+        return self._source.vocab_size
+
+    def encode(self, text: str) -> list[int]:
+        """A source."""
+        return self._source.encode(text)
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """Sources."""
+        return self._source.encode_all(texts)
+
+    def _text(self, ids: list[int]) -> str:
+        return self._source._text(ids)
+
+    def to_bytes(self) -> bytes:
+        """Both, the length of the first before them."""
+        source = self._source.to_bytes()
+        return _TWO + len(source).to_bytes(8, "big") + source + self._target.to_bytes()
+
+
 def tokenizer_from_bytes(data: bytes) -> Tokenizer:
     """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError or DataError: other bytes."""
+    if data.startswith(_TWO):
+        begin = len(_TWO) + 8
+        end = begin + int.from_bytes(data[len(_TWO) : begin], "big")
+        return TwoTokenizers(tokenizer_from_bytes(data[begin:end]), tokenizer_from_bytes(data[end:]))
     if data == ByteTokenizer().to_bytes():
         return ByteTokenizer()
     return JsonTokenizer(data) if data.lstrip()[:1] == b"{" else SentencePieceTokenizer(data)

@@ -16,7 +16,9 @@ from posenc_jax.encodings.base import Array
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass, data_fields=["inputs", "targets", "given", "types", "labels"], meta_fields=[]
+    jax.tree_util.register_dataclass,
+    data_fields=["inputs", "targets", "given", "types", "labels", "outline"],
+    meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
 class Records:
@@ -27,7 +29,8 @@ class Records:
         next token is a target.
       targets: ``BOS .. EOS`` of an encoder-decoder's decoder, else None.
       given: ``[n]`` for sequences: how many of their first tokens are given and no target, else None.
-      types: token types of ``inputs.tokens``, else None. labels: ``[n]`` classes, else None.
+      types: token types of ``inputs.tokens``, else None. labels: ``[n]`` classes, else None. outline: ``[N, 4]`` where
+        the ``inputs.tokens`` stand in their documents (`structure.Place`), else None.
     """
 
     inputs: Ragged
@@ -35,6 +38,7 @@ class Records:
     given: Array | None = None
     types: Array | None = None
     labels: Array | None = None
+    outline: Array | None = None
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -72,6 +76,9 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
         segment_ids=side.segment_ids,
         positions=side.positions if many else None,
         token_types=None if records.types is None else jnp.where(side.real, records.types[side.index], 0),
+        grid_positions=(
+            None if records.outline is None else jnp.where(side.real[:, None], records.outline[side.index], 0)
+        ),
     )
     if records.labels is not None:
         there = members[:1] >= 0

@@ -22,6 +22,23 @@ def token_losses(logits: Array, targets: Array) -> Array:
     return jnp.log(jnp.sum(jnp.exp(shifted), axis=-1)) - jnp.sum(jnp.where(chosen, shifted, 0), axis=-1)
 
 
+def smoothed_loss(logits: Array, example: Example, smoothing: float) -> Array:
+    """``[]`` the weighted sum of cross-entropies against targets that are smoothed::
+
+        loss = -sum_c q_c log p_c,     q_c = (1 - smoothing) [c is the target] + smoothing / C
+
+    over all C classes, in nats and in at least float32. What `scores` sums up is not smoothed, so a loss compares with
+    that of another training.
+
+    Reference: Szegedy, C. et al. (2016). Rethinking the Inception Architecture for Computer Vision. arXiv:1512.00567,
+    section 7.
+    """
+    weights = example.weights.astype(at_least_float32(logits.dtype))
+    uniform = -jnp.mean(jax.nn.log_softmax(logits.astype(weights.dtype), axis=-1), axis=-1)
+    losses = (1 - smoothing) * token_losses(logits, example.targets) + smoothing * uniform
+    return jnp.sum(jnp.where(weights != 0, losses, 0) * weights)
+
+
 def correct_tokens(logits: Array, targets: Array) -> Array:
     """``[..., S]`` True where the largest logit (the first of equals) is the target's; never where a logit is NaN.
 

@@ -63,6 +63,11 @@ class Tokenizer(abc.ABC):
         """All of the tokenizer; `tokenizer_from_bytes` reads it."""
 
     @property
+    def target(self) -> Tokenizer:
+        """What reads and writes the targets of pairs: itself, unless they have a vocabulary of their own."""
+        return self
+
+    @property
     def sha256(self) -> str:
         """Hash of `to_bytes`, hexadecimal: equal hashes encode alike."""
         return hashlib.sha256(self.to_bytes()).hexdigest()

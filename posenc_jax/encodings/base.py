@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
 from posenc_jax.encodings.value import Value
 
 Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
@@ -31,7 +32,10 @@ Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"],
+    data_fields=[
+        *("positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"),
+        "outline",
+    ],
     meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Sequence:
         takes of it what it would take alone in a row of that number.
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
         whole. places: ``[#B, S]``, their places in it.
+      outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Place`), or None.
     """
 
     positions: Array
@@ -63,6 +68,7 @@ class Sequence:
     example_ids: Array | None = None
     context: Sequence | None = None
     places: Array | None = None
+    outline: Array | None = None
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
@@ -99,13 +105,15 @@ _GEOMETRY_ARRAYS = [
     "k_types",
     "q_length",
     "k_length",
+    "q_outline",
+    "k_outline",
 ]
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=_GEOMETRY_ARRAYS,
-    meta_fields=["causal", "num_heads", "contiguous", "window"],
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -122,6 +130,8 @@ class Geometry:
       causal: a query sees only places up to its own. num_heads: query heads H.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
+      q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
+        decides, by token types and outlines, or None.
     """
 
     q_positions: Array
@@ -138,6 +148,9 @@ class Geometry:
     num_heads: int = 1
     contiguous: bool = False
     window: int | None = None
+    q_outline: Array | None = None
+    k_outline: Array | None = None
+    structure: StructureMask | None = None
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -155,6 +168,7 @@ class Geometry:
         k_places: Array | None = None,
         contiguous: bool = False,
         window: int | None = None,
+        structure: StructureMask | None = None,
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
 
@@ -176,6 +190,9 @@ class Geometry:
             num_heads,
             contiguous,
             window,
+            queries.outline,
+            keys.outline,
+            structure,
         )
 
     @classmethod
@@ -193,8 +210,8 @@ class Geometry:
 
     @property
     def mask(self) -> Array | None:
-        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From places and segments, never from mapped
-        positions.
+        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From places, segments and structure, never
+        from mapped positions.
         """
         mask = None
         if self.causal:
@@ -208,6 +225,11 @@ class Geometry:
             if self.q_segments is not None:
                 visible = visible & (self.k_segments[:, None, :] == self.q_segments[:, :, None])
             mask = visible if mask is None else mask & visible
+        if self.structure is not None:
+            sides = Place(self.q_types, self.q_outline), Place(self.k_types, self.k_outline)
+            itself = self.k_places[:, None, :] == self.q_places[:, :, None]
+            seen = seen_by_structure(self.structure, *sides) | itself
+            mask = seen if mask is None else mask & seen
         return None if mask is None else mask[:, None]
 
     def block(self, q: slice, k: slice) -> Geometry:
@@ -226,6 +248,8 @@ class Geometry:
             k_segments=cut(self.k_segments, k),
             q_types=cut(self.q_types, q),
             k_types=cut(self.k_types, k),
+            q_outline=cut(self.q_outline, q),
+            k_outline=cut(self.k_outline, k),
             q_length=self.q_length if len(self.q_length.shape) == 1 else cut(self.q_length, q),
             k_length=self.k_length if len(self.k_length.shape) == 1 else cut(self.k_length, k),
             contiguous=self.contiguous and {q.step, k.step} <= {None, 1},

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
+from posenc_jax.encodings.structure import StructureMask
 
 SlotParams = tuple[Any, ...]  # by element of a slot: its `Params`, or a tuple of them, one for each layer
 Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ...]
@@ -184,6 +185,7 @@ def geometries(
     k_places: Array | None = None,
     contiguous: bool = False,
     window: int | None = None,
+    structure: StructureMask | None = None,
     key: Key | None = None,
     train: bool = False,
     layer: int = 0,
@@ -201,6 +203,7 @@ def geometries(
             k_places=k_places,
             contiguous=contiguous,
             window=window,
+            structure=structure,
         )
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
@@ -214,6 +217,7 @@ def geometries(
             k_places=k_places,
             contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
             window=window,
+            structure=structure,
         )
         for q, k in zip(q_seen, k_seen, strict=True)
     )

@@ -124,10 +124,10 @@ _KEPT = {
 
 
 class Stack(nnx.Module):
-    """The layers of an encoder or a decoder, unrolled, and the final norm if the config has one."""
+    """The ``num_layers`` of an encoder or a decoder, unrolled, and the final norm if the config has one."""
 
-    def __init__(self, config: Transformer, *, cross: bool = False, rngs: nnx.Rngs):
-        self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(config.num_layers)])
+    def __init__(self, config: Transformer, num_layers: int, *, cross: bool = False, rngs: nnx.Rngs):
+        self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(num_layers)])
         self.final_norm = norm_layer(config, rngs=rngs) if config.has_final_norm else None
         self.remat = config.remat
 

@@ -12,7 +12,7 @@ from posenc_jax.encodings.base import Dims, Key
 from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
-from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims
+from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims, stack_dims
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder
 from posenc_jax.models.encoder_only import EncoderOnly
@@ -26,10 +26,13 @@ _MODELS: dict[str, type[Model]] = {
 }
 
 
-def init_posenc(key: Key, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
+def init_posenc(key: Key, config: Transformer, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
     """Float32 parameters of all encodings of a model: the result of `init_slot` for each stack that the kind has."""
-    check_slots(kind, slots, dims)
-    return {stack: init_slot(stack_key(key, stack), getattr(slots, stack), dims) for stack in STACKS[kind]}
+    check_slots(kind, config, slots, dims)
+    return {
+        stack: init_slot(stack_key(key, stack), getattr(slots, stack), stack_dims(config, dims, stack))
+        for stack in STACKS[kind]
+    }
 
 
 def build(
@@ -50,7 +53,7 @@ def build(
 
     Args:
       kind: "decoder_only", "encoder_only" or "encoder_decoder".
-      vocab_size: number of tokens (of source and target together).
+      vocab_size: number of tokens (of source and target together; with ``tie_embeddings=False`` of the source).
       num_classes: number of values that a target can take.
       max_len: positions ``0 .. max_len-1`` occur.
 
@@ -59,9 +62,10 @@ def build(
     """
     dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)
     check_model(kind, config, slots, dims, num_classes=num_classes)
-    posenc = init_posenc(posenc_key, slots, dims, kind)
-    # Types have a stream of their own, far from the numbers of the others: with and without, all else is the same.
-    rngs = nnx.Rngs(params=key, token_types=jax.random.fold_in(key, 2**30))
+    posenc = init_posenc(posenc_key, config, slots, dims, kind)
+    # Streams of their own, far from the numbers of the others: with and without these tables all else is the same.
+    own = {name: jax.random.fold_in(key, 2**30 + i) for i, name in enumerate(("token_types", "target_embedding"))}
+    rngs = nnx.Rngs(params=key, **own)
     model = _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)
     if config.param_dtype == "bfloat16":
         nnx.update(model, jax.tree_util.tree_map_with_path(_rounded, nnx.state(model)))

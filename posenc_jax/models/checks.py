@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import Slot, check_slot, elements, for_layer
-from posenc_jax.models.config import STACKS, Slots, Transformer
+from posenc_jax.models.config import STACKS, Slots, Transformer, stack_dims
 
 
 def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num_classes: int) -> None:
     """Refuses what `posenc_jax.models.build` could not make; ``dims`` are those of `model_dims`.
 
     Raises:
-      ValueError: for an unknown kind, pooling outside an encoder-only model, token types in an encoder-decoder, a tied
-        output with another number of classes than of tokens, and encodings that cannot serve the model.
+      ValueError: for an unknown kind, pooling outside an encoder-only model, token types in an encoder-decoder, depths
+        or a table of one stack outside it, a tied output with another number of classes than of tokens, and encodings
+        that cannot serve the model.
     """
     if kind not in STACKS:
         raise ValueError(f"kind = {kind!r} is not one of {', '.join(map(repr, STACKS))}")
@@ -25,19 +26,38 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
             f"token_types = {config.token_types} serves encoder_only and decoder_only; an encoder_decoder takes none: "
             "set token_types to 0"
         )
-    if config.tie_output and num_classes != dims.vocab_size:
+    if config.mask is not None and kind != "encoder_only":
+        raise ValueError(f"mask = {config.mask!r} serves encoder_only, not {kind}: set mask to None")
+    _check_one_stack(kind, config)
+    if config.tie_output and config.tie_embeddings and num_classes != dims.vocab_size:
         raise ValueError(
             f"tie_output needs one class per token, got num_classes = {num_classes} and vocab_size = "
             f"{dims.vocab_size}: set tie_output to False"
         )
-    check_slots(kind, slots, dims)
+    check_slots(kind, config, slots, dims)
 
 
-def check_slots(kind: str, slots: Slots, dims: Dims) -> None:
+def _check_one_stack(kind: str, config: Transformer) -> None:
+    """Refuses what is said of the encoder or the decoder alone where there is one stack."""
+    if kind == "encoder_decoder":
+        return
+    for name in ("num_encoder_layers", "num_decoder_layers"):
+        if getattr(config, name) is not None:
+            raise ValueError(
+                f"{name} = {getattr(config, name)} serves encoder_decoder; {kind} has one stack: set num_layers"
+            )
+    if not config.tie_embeddings:
+        raise ValueError(
+            f"tie_embeddings = False serves encoder_decoder; {kind} has one input: set it to True (tie_output is about "
+            "the output layer)"
+        )
+
+
+def check_slots(kind: str, config: Transformer, slots: Slots, dims: Dims) -> None:
     """Refuses encodings that cannot serve the stack that they stand in."""
     for stack in STACKS[kind]:
         slot = getattr(slots, stack)
-        check_slot(slot, dims)
+        check_slot(slot, stack_dims(config, dims, stack))
         for element in elements(slot):
             if element.causal_only and stack != "decoder":
                 raise ValueError(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from posenc_jax.attention.choice import Asked
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value, check_at_most
 
 # The stacks whose slots a model of each kind reads.
@@ -24,7 +25,7 @@ STACKS: dict[str, tuple[str, ...]] = {
 _LIMITS = {
     **dict.fromkeys(("d_model", "head_dim"), 2**20),
     "mlp_dim": 2**24,
-    "num_layers": 1024,
+    **dict.fromkeys(("num_layers", "num_encoder_layers", "num_decoder_layers"), 1024),
     **dict.fromkeys(("num_heads", "token_types"), 2**16),
 }
 
@@ -50,6 +51,9 @@ class Transformer(Value):
     Attributes:
       d_model: width M of the residual stream, up to 1048576. num_layers: layers of each stack, up to 1024: each is
         compiled. num_heads: query heads H, up to 65536.
+      mask: encoder-only: which tokens of a document see which, by their types or their outline, as ``own_section`` or a
+        class of your own (`posenc_jax.encodings.structure`); None: all see all.
+      num_encoder_layers, num_decoder_layers: encoder-decoder: layers of the one stack (None: num_layers).
       num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
       head_dim: D (None: ``d_model // num_heads``), up to 1048576.
       mlp_dim: hidden width of the feed-forward layer (None: ``4 * d_model``), up to 16777216.
@@ -60,7 +64,10 @@ class Transformer(Value):
       dropout: rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al. 2017,
         section 5.4); there is none on attention weights and none inside the feed-forward layer.
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
-      tie_output: the output layer is the embedding table transposed, without bias; needs one class per token.
+      tie_output: the output layer is the embedding table (of the decoder) transposed, without bias; needs one class per
+        token.
+      tie_embeddings: encoder-decoder: both inputs have one table (Vaswani et al. 2017, section 3.4). False: the decoder
+        has a table of its own with a row for each class, as a target vocabulary of its own needs.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
         that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
@@ -104,6 +111,10 @@ class Transformer(Value):
     param_dtype: Literal["float32", "bfloat16"] = "float32"
     matmul_precision: Literal["auto", "default", "high", "highest"] = "auto"
     remat: Literal["none", "dots", "layers"] = "none"
+    num_encoder_layers: int | None = None
+    num_decoder_layers: int | None = None
+    tie_embeddings: bool = True
+    mask: StructureMask | None = None
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
@@ -125,7 +136,8 @@ class Transformer(Value):
 
     def check_fields(self) -> None:
         """Refuses sizes that do not fit together."""
-        for name in ("d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "mlp_dim"):
+        depths = ("num_layers", "num_encoder_layers", "num_decoder_layers")
+        for name in ("d_model", *depths, "num_heads", "num_kv_heads", "head_dim", "mlp_dim"):
             size = getattr(self, name)
             if size is not None and size < 1:
                 raise ValueError(f"{name} = {size} is not positive: a Transformer needs at least 1")
@@ -154,6 +166,10 @@ class Transformer(Value):
                 "token_types = 1 leaves no section to pooling = 'attention', which pools types 1 .. token_types-1: "
                 "set token_types to 0 to pool all tokens together, or to at least 2"
             )
+
+    def depth(self, stack: str) -> int:
+        """Layers of a stack ("encoder", "decoder"; "cross" is a part of the decoder's)."""
+        return (self.num_encoder_layers if stack == "encoder" else self.num_decoder_layers) or self.num_layers
 
     @property
     def kv_heads(self) -> int:
@@ -188,7 +204,7 @@ class Transformer(Value):
 
 
 def model_dims(config: Transformer, *, vocab_size: int, max_len: int) -> Dims:
-    """The sizes that encodings see."""
+    """The sizes that encodings see; of one stack `stack_dims`."""
     return Dims(
         d_model=config.d_model,
         num_heads=config.num_heads,
@@ -198,3 +214,8 @@ def model_dims(config: Transformer, *, vocab_size: int, max_len: int) -> Dims:
         max_len=max_len,
         vocab_size=vocab_size,
     )
+
+
+def stack_dims(config: Transformer, dims: Dims, stack: str) -> Dims:
+    """The sizes that the encodings of one stack see."""
+    return dataclasses.replace(dims, num_layers=config.depth(stack))

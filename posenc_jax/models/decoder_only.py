@@ -20,7 +20,7 @@ class DecoderOnly(Model):
 
     def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
         super().__init__(config, slots, rngs=rngs, **sizes)
-        self.decoder = Stack(config, rngs=rngs)
+        self.decoder = Stack(config, config.num_layers, rngs=rngs)
 
     def __call__(
         self,

@@ -31,15 +31,15 @@ class Memory:
 class EncoderDecoder(Model):
     """A bidirectional encoder and a causal decoder that attends to its output.
 
-    Source and target share one vocabulary and one embedding table (Vaswani et al. 2017, section 3.4). With
-    ``final_norm=True`` the two stacks are those of torch.nn.Transformer, which normalises after both, in post-norm form
-    too.
+    Source and target share one vocabulary and one embedding table (Vaswani et al. 2017, section 3.4), unless the config
+    says ``tie_embeddings=False``. With ``final_norm=True`` the two stacks are those of torch.nn.Transformer, which
+    normalises after both, in post-norm form too.
     """
 
     def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
         super().__init__(config, slots, rngs=rngs, **sizes)
-        self.encoder = Stack(config, rngs=rngs)
-        self.decoder = Stack(config, cross=True, rngs=rngs)
+        self.encoder = Stack(config, config.depth("encoder"), rngs=rngs)
+        self.decoder = Stack(config, config.depth("decoder"), cross=True, rngs=rngs)
 
     def __call__(
         self,

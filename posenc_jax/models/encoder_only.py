@@ -20,7 +20,7 @@ class EncoderOnly(Model):
 
     def __init__(self, config: Transformer, slots: Slots, *, rngs: nnx.Rngs, **sizes: Any):
         super().__init__(config, slots, rngs=rngs, **sizes)
-        self.encoder = Stack(config, rngs=rngs)
+        self.encoder = Stack(config, config.num_layers, rngs=rngs)
         # Drawn last: all other parameters are the same with any pooling.
         self.pooling = AttentionPooling(config, rngs=rngs) if config.pooling == "attention" else None
 
@@ -33,11 +33,15 @@ class EncoderOnly(Model):
         token_types: Array | None = None,
         length: Array | None = None,
         example_ids: Array | None = None,
+        outline: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
         capture: bool = False,
     ) -> Any:
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
+
+        ``outline [#B, S, 4]`` says where each token stands in a document (`encodings.structure.Place`), for the mask of
+        the config; ValueError where that needs it, and it is not there.
 
         Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
@@ -50,9 +54,17 @@ class EncoderOnly(Model):
             token_types=token_types,
             length=length,
             example_ids=example_ids,
+            outline=outline,
         )
+        mask = self.config.mask
+        if mask is not None and mask.needs_outline and outline is None:
+            raise ValueError(
+                f"{mask!r} reads where tokens stand in a document: pass outline=, as tasks on structured documents do"
+            )
         call: dict[str, Any] = {"streams": streams, "train": train}
-        layers = self.layer_encodings("encoder", sequence, sequence, contiguous=positions is None, **call)
+        layers = self.layer_encodings(
+            "encoder", sequence, sequence, contiguous=positions is None, structure=mask, **call
+        )
         x, dropout = self.embed("encoder", sequence, **call)
         x, _, captured = self.encoder(x, layers, dropout=dropout, capture=capture)
         if self.config.pooling == "first":

@@ -24,6 +24,7 @@ def sequence_of(
     token_types: Array | None = None,
     length: Array | None = None,
     example_ids: Array | None = None,
+    outline: Array | None = None,
 ) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
@@ -35,7 +36,7 @@ def sequence_of(
         positions = np.arange(size, dtype=np.int32)[None]
     if length is None:
         length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
-    return Sequence(positions, length, tokens, segment_ids, token_types, example_ids)
+    return Sequence(positions, length, tokens, segment_ids, token_types, example_ids, outline=outline)
 
 
 def segment_lengths(segment_ids: Array) -> Array:
@@ -67,6 +68,7 @@ def layer_encodings(
     keys: Sequence,
     *,
     config: Transformer,
+    num_layers: int,
     dtype: Any,
     key: Key | None,
     train: bool,
@@ -81,7 +83,7 @@ def layer_encodings(
     """
     known: dict[tuple[PositionalEncoding, ...], LayerEncodings] = {}
     layers = []
-    for layer in range(config.num_layers):
+    for layer in range(num_layers):
         encodings = slots.for_layer(slot, layer)
         layer_params = slots.layer_params(slot, params, layer)
         if encodings in known:

@@ -38,6 +38,11 @@ class Model(nnx.Module):
         self.slots = slots
         self.embedding = Embedding(config, vocab_size, rngs=rngs)
         self.output = None if config.tie_output else Output(config, num_classes, rngs=rngs)
+        self.target_embedding = (
+            None
+            if config.tie_embeddings
+            else Embedding(config, num_classes, rngs=nnx.Rngs(params=rngs.target_embedding()))
+        )
         self.posenc = nnx.data(jax.tree.map(nnx.Param, posenc))
 
     def posenc_params(self, stack: str) -> tuple[Params, ...]:
@@ -49,7 +54,7 @@ class Model(nnx.Module):
         slot, params = getattr(self.slots, stack), self.posenc_params(stack)
         return tuple(
             (slot_functions.for_layer(slot, layer), slot_functions.layer_params(slot, params, layer))
-            for layer in range(self.config.num_layers)
+            for layer in range(self.config.depth(stack))
         )
 
     def layer_encodings(
@@ -62,6 +67,7 @@ class Model(nnx.Module):
             queries,
             keys,
             config=self.config,
+            num_layers=self.config.depth(stack),
             dtype=self.config.compute_dtype or self.embedding.table.dtype,
             key=streams.positions_of(stack),
             train=train,
@@ -80,7 +86,7 @@ class Model(nnx.Module):
         x = slot_functions.embed(
             slot_functions.for_layer(slot, 0),
             slot_functions.layer_params(slot, self.posenc_params(stack), 0),
-            self.embedding(sequence.tokens, sequence.token_types),
+            self._embedding_of(stack)(sequence.tokens, sequence.token_types),
             sequence,
             key=streams.positions_of(stack),
             train=train,
@@ -88,9 +94,12 @@ class Model(nnx.Module):
         dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
         return dropout(self.config.cast(jnp.asarray(x)), EMBEDDINGS), dropout
 
+    def _embedding_of(self, stack: str) -> Embedding:
+        return self.embedding if stack == "encoder" or self.target_embedding is None else self.target_embedding
+
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""
-        return self.embedding.logits(x) if self.output is None else self.output(x)
+        return self._embedding_of("decoder").logits(x) if self.output is None else self.output(x)
 
     def new_cache(
         self,
@@ -115,7 +124,7 @@ class Model(nnx.Module):
         return Cache.empty(
             batch_size,
             capacity,
-            num_layers=config.num_layers,
+            num_layers=config.depth("decoder"),
             num_kv_heads=config.kv_heads,
             head_dim=config.width_of_head,
             dtype=dtype,

@@ -9,12 +9,12 @@ from posenc_jax.models.config import STACKS, Transformer
 def num_parameters(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes: int) -> int:
     """Parameters of `posenc_jax.models.build`, those of the encodings apart; every one takes four bytes."""
     width = config.d_model
-    total = (vocab_size + config.token_types) * width
+    total = (vocab_size + config.token_types + (0 if config.tie_embeddings else num_classes)) * width
     total += 0 if config.tie_output else _linear(width, num_classes, bias=True)
     for stack in STACKS[kind]:
         if stack != "cross":  # part of the decoder's blocks
             cross = kind == "encoder_decoder" and stack == "decoder"
-            total += config.num_layers * _block(config, cross=cross) + config.has_final_norm * _norm(config)
+            total += config.depth(stack) * _block(config, cross=cross) + config.has_final_norm * _norm(config)
     return total + (_pooling(config) if config.pooling == "attention" else 0)
 
 

@@ -30,9 +30,10 @@ torch has the stacks only. What stands around them is called ``embedding.weight`
             )
             return self.generator(x)
 
-Its settings follow from a `Transformer`: ``nhead=num_heads, num_encoder_layers=num_decoder_layers=num_layers,
-dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre"``. The other kinds of model are one
-`torch.nn.TransformerEncoder` called ``encoder``, a decoder-only one called with a causal mask.
+Its settings follow from a `Transformer`: ``nhead=num_heads, num_encoder_layers, num_decoder_layers`` (or num_layers for
+both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre"``. A table of the target's own is
+``target_embedding.weight``. The other kinds of model are one `torch.nn.TransformerEncoder` called ``encoder``, a
+decoder-only one called with a causal mask.
 """
 
 from __future__ import annotations
@@ -155,15 +156,18 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
     _check(config)
     width = config.d_model
     for stack, theirs in _STACKS[kind].items():
-        for layer in range(config.num_layers):
+        for layer in range(config.depth(stack)):
             ours: Path = (stack, "blocks", layer)
             prefix = f"{theirs}.layers.{layer}"
             yield from _block(config, ours, prefix, cross=kind == "encoder_decoder" and stack == "decoder")
         if config.has_final_norm:
             yield from _norm((stack, "final_norm"), f"{theirs}.norm", width)
     yield _Tensor("embedding.weight", (("embedding", "table"),), (None, width), optional=True)
+    target: Path = ("embedding" if config.tie_embeddings else "target_embedding", "table")
+    if not config.tie_embeddings:
+        yield _Tensor("target_embedding.weight", (target,), (None, width), optional=True)
     if config.tie_output:
-        yield _Tensor("generator.weight", (("embedding", "table"),), (None, width), optional=True)
+        yield _Tensor("generator.weight", (target,), (None, width), optional=True)
     else:
         yield _Tensor("generator.weight", (("output", "kernel"),), (None, width), transposed=True, optional=True)
         yield _Tensor("generator.bias", (("output", "bias"),), (None,), optional=True)

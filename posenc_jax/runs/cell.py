@@ -49,6 +49,7 @@ from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
+from posenc_jax.training.averaging import measured
 from posenc_jax.training.generation import CHUNK, decode_chunk
 from posenc_jax.training.layout import in_one_memory, layout_of
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
@@ -206,7 +207,7 @@ class Engine:
 
     def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
-        host = jax.tree.map(np.asarray, state)
+        host = measured(config.training, jax.tree.map(np.asarray, state))
         state = place(host, make_mesh(config.execution, group.size))
         validation = self._validation(group, state)
         evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
@@ -303,7 +304,7 @@ class Engine:
                 tokens = np.asarray(program(replicas, shared))
             for i, lines in enumerate(written):
                 for row, number in enumerate(there[start : start + CHUNK]):
-                    output = self.data.tokenizer.decode(tokens[i, row].tolist())
+                    output = self.data.tokenizer.target.decode(tokens[i, row].tolist())
                     lines.append({**self.data.test_rows[number], "output": output})
         return written
 

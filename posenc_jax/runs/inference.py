@@ -26,7 +26,7 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
-from posenc_jax.data.text.classification import SECTIONS
+from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
@@ -109,6 +109,7 @@ def translate(
     texts: Sequence[str],
     decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
     *,
+    max_new_tokens: int | None = None,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     reporter: Reporter | None = None,
@@ -117,6 +118,8 @@ def translate(
 
     Args:
       loaded: a run of task "translation".
+      max_new_tokens: the longest output, eos included, cut off there (default: the room that outputs of a text of this
+        length were measured with, which is always the most).
       too_long: texts of more than `Loaded.limit` tokens are refused, lose their end ("truncate"), or are cut into
         pieces, between sentences where possible, whose outputs are joined by a space ("window").
       random_seed: of samples, and of the positions of encodings that draw them. The draws for a text depend on its
@@ -124,7 +127,8 @@ def translate(
       reporter: hears what was cut, and progress.
 
     Raises:
-      RefusedError: the run is of another task. DataError: a text is empty or too long.
+      RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``. DataError: a text is empty
+        or too long.
     """
     task = _task(loaded, Translation)
     reporter = reporter or Reporter()
@@ -135,7 +139,7 @@ def translate(
         source = _ragged([inputs[i] for i in batch], len(batch) * task.width(length))
         return Records(source, targets=Ragged.of([[BOS, EOS]] * len(batch)))
 
-    outputs = _outputs(loaded, _joined(pieces), records, decoding, random_seed, reporter, "translate")
+    outputs = _outputs(loaded, _joined(pieces), records, decoding, max_new_tokens, random_seed, reporter, "translate")
     return [_together(own) for own in _parted(outputs, pieces)]
 
 
@@ -144,6 +148,7 @@ def summarize(
     documents: Sequence[str],
     decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
     *,
+    max_new_tokens: int | None = None,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     reporter: Reporter | None = None,
@@ -166,18 +171,19 @@ def summarize(
         given = np.array([len(inputs[i]) - 1 for i in batch], np.int32)
         return Records(_ragged([inputs[i] for i in batch], len(batch) * (task.width(length) + 1)), given=given)
 
-    return _outputs(loaded, _joined(pieces), records, decoding, random_seed, reporter, "summarize")
+    return _outputs(loaded, _joined(pieces), records, decoding, max_new_tokens, random_seed, reporter, "summarize")
 
 
 def classify(
     loaded: Loaded,
-    documents: Sequence[Mapping[str, str]],
+    documents: Sequence[Mapping[str, str] | str],
     *,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     reporter: Reporter | None = None,
 ) -> list[dict[str, float]]:
-    """The probability of every class for each document ``{"header": ..., "body": ..., "footer": ...}``.
+    """The probability of every class for each document: its sections, as ``{"header": ..., "body": ..., "footer":
+    ...}``, or one text for a run that reads the structure of whole documents (``task.structure``).
 
     Args:
       loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
@@ -191,21 +197,25 @@ def classify(
     """
     task = _task(loaded, Classification)
     reporter = reporter or Reporter()
-    given: dict[str, Any] = dict(
-        sections=task.sections, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note
-    )
+    given: dict[str, Any] = dict(task=task, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
     pieces = [
         document_pieces(document, f"document {number}", too_long, **given)
         for number, document in enumerate(documents, 1)
     ]
-    inputs = [[token for part in shown.values() for token in part] for shown in _joined(pieces)]
-    types = [[SECTIONS[name] for name, part in shown.items() for _ in part] for shown in _joined(pieces)]
+    shown: list[Tokens] = _joined(pieces)
+    inputs = [document.tokens for document in shown]
 
     def records(batch: list[int], length: int) -> Records:
-        size = len(batch) * task.width(length)
+        found = records_of([shown[i] for i in batch])
+        more = len(batch) * task.width(length) - len(found.inputs.tokens)
+
+        def padded(values: Array | None) -> Array | None:
+            return None if values is None else np.pad(values, ((0, more), *[(0, 0)] * (np.ndim(values) - 1)))
+
         return Records(
-            _ragged([inputs[i] for i in batch], size),
-            types=_ragged([types[i] for i in batch], size).tokens,
+            dataclasses.replace(found.inputs, tokens=np.pad(found.inputs.tokens, (0, more))),
+            types=padded(found.types),
+            outline=padded(found.outline),
             labels=np.zeros(len(batch), np.int32),
         )
 
@@ -285,9 +295,7 @@ def batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str
     """
     task = config.task
     assert isinstance(task, TextTask)
-    lengths = config.evaluation.lengths
-    if task.max_length > max(lengths, default=0):
-        lengths += (task.max_length,)
+    lengths = _lengths(config)
     members: dict[int, list[int]] = {}
     for number, tokens in enumerate(inputs):
         own = next(length for length in lengths if length >= len(tokens))
@@ -307,6 +315,22 @@ def batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str
                 reporter.advance(len(batch))
 
 
+def _lengths(config: Run) -> tuple[int, ...]:
+    """Those that inputs are padded to: the evaluated ones, and the longest of training where that is longer."""
+    lengths, longest = config.evaluation.lengths, config.task.train_lengths[-1]
+    return (*lengths, longest) if longest > max(lengths, default=0) else lengths
+
+
+def _check_new_tokens(config: Run, asked: int) -> None:
+    """Refuses outputs of no token, or longer than any that the run has a measure of."""
+    most = max(new_tokens(config, length) for length in _lengths(config))
+    if not 1 <= asked <= most:
+        raise RefusedError(
+            f"max_new_tokens = {asked} must be from 1 to {most}, the longest output that this run was trained or "
+            "evaluated with"
+        )
+
+
 def _draws(inputs: list[list[int]], batch: list[int]) -> np.ndarray:
     """``[B]`` what random draws for each input depend on: its tokens."""
     return np.array([zlib.crc32(np.array(inputs[i], np.int32).tobytes()) >> 1 for i in batch], np.int32)
@@ -323,11 +347,14 @@ def _outputs(
     inputs: list[list[int]],
     records: Callable[[list[int], int], Records],
     decoding: Decoding,
+    max_new_tokens: int | None,
     random_seed: int,
     reporter: Reporter,
     title: str,
 ) -> list[Output]:
     """The first output for each input."""
+    if max_new_tokens is not None:
+        _check_new_tokens(loaded.config, max_new_tokens)
     found: dict[int, Output] = {}
     for length, batch in batches(loaded.config, inputs, reporter, title):
         best = jax.tree.map(
@@ -340,15 +367,16 @@ def _outputs(
                 run=loaded.config,
                 decoding=decoding,
                 max_length=length,
+                max_new_tokens=max_new_tokens,
             ),
         )
         for row, number in enumerate(batch):
             tokens = best.tokens[row].tolist()
-            found[number] = Output(loaded.tokenizer.decode(tokens), float(best.log_probs[row]), EOS in tokens)
+            found[number] = Output(loaded.tokenizer.target.decode(tokens), float(best.log_probs[row]), EOS in tokens)
     return [found[number] for number in range(len(inputs))]
 
 
-@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length"))
+@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens"))
 def _decode(
     params: Params,
     records: Records,
@@ -358,10 +386,13 @@ def _decode(
     run: Run,
     decoding: Decoding,
     max_length: int,
+    max_new_tokens: int | None,
 ) -> Decoded:
+    room = new_tokens(run, max_length)
+    most = room if max_new_tokens is None else min(max_new_tokens, room)
     key, streams = stream(random_seed, "evaluation"), _streams(random_seed)
     example = _examples(run, records, max_length)
-    return decoded(run, params, example, decoding, new_tokens(run, max_length), streams, key, draws)
+    return decoded(run, params, example, decoding, most, streams, key, draws, room)
 
 
 @functools.partial(jax.jit, static_argnames=("run", "max_length"))

@@ -90,14 +90,15 @@ def trust(
     """Runs the Python files that a run brought, from the copy that it keeps. From then on this process has its classes,
     and `load` finds them. The files can do whatever the user can.
 
-    Modules of the files' names that this process has are replaced.
+    A module that this process has from a file with the same content stays: its classes are the run's.
 
     Args:
       note: hears the names and the digests of the files before they run.
       here: whether the files of the current folder are run that the run's were copied from, as far as they are there.
 
     Raises:
-      RefusedError: a copy is missing, is not what the run was made with, or fails to run.
+      RefusedError: a copy is missing, is not what the run was made with, or fails to run; or this process has another
+        module of its name, which is in use and cannot be replaced.
     """
     if not wanted:
         note(f"{directory} brought no code along")
@@ -108,12 +109,24 @@ def trust(
     if here:
         now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
         files |= {module: path for module, path in now.items() if path.is_file()}
+    for module, path in files.items():
+        _refuse_another_module(directory, module, path)
     note(f"running what {directory} brought along: {_listed(files)}")
-    for module in files:
-        sys.modules.pop(module, None)
     for module, word in copies:
         if not isinstance(getattr(_imported(module, files), word, None), type):
             raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
+
+
+def _refuse_another_module(directory: Path, module: str, path: Path) -> None:
+    """Refuses a file whose module this process has from elsewhere: what holds classes of that one would lose them."""
+    present = getattr(sys.modules.get(module), "__file__", None)
+    if module not in sys.modules or is_installed(module.partition(".")[0]):  # those are never taken from a run
+        return
+    if present is None or not Path(present).is_file() or Path(present).read_bytes() != path.read_bytes():
+        raise RefusedError(
+            f"this process has another module {module}, from {present}, than {path}, which {directory} brought along: "
+            "work with that run in a process of its own, or rename the other file"
+        )
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:

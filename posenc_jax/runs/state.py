@@ -14,6 +14,7 @@ from posenc_jax.config import Run
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, finished, group_directories, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.training.averaging import measured
 from posenc_jax.training.step import init_params, init_state
 
 
@@ -44,7 +45,7 @@ def load_group_state(
     restored = Checkpoints(directory / "checkpoints", note).restore(abstract_state(config, group.size), set_aside=False)
     if restored is None:
         raise RefusedError(f"{directory} has no checkpoint: restore it from where the run was made")
-    step, state = restored
+    step, state = restored[0], measured(config.training, restored[1])
     for index, replica in enumerate(result["replicas"]):
         params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
         if digest(params) != replica.get("parameters_sha256"):

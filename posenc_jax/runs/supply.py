@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
-from posenc_jax.data.json_tokenizer import tokenizer_from_bytes
+from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
 from posenc_jax.data.text.base import Data, TextData, TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.text.on_demand import Feed
@@ -42,7 +42,10 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     record, model = directory / "data.json", directory / "tokenizer.model"
     tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
     if tokenizer is not None:
-        _refuse_another_file(config.task.data, tokenizer)
+        source = tokenizer.source if isinstance(tokenizer, TwoTokenizers) else tokenizer
+        for sided, of_side in ((config.task.data, source), (config.task.target_data, tokenizer.target)):
+            if sided is not None:
+                _refuse_another_file(sided, of_side)
     data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, data.tokenizer, note)
     if not record.exists():
@@ -74,10 +77,15 @@ def _tokenizer_of_the_start(config: Run, note: Callable[[str], None]) -> Tokeniz
     if source is None or not (home_of(source) / "data.json").is_file():
         return None
     tokenizer = read_tokenizer(source)
-    if tokenizer.vocab_size != config.task.vocab_size:
+    task = config.task
+    assert isinstance(task, TextTask)
+    sides = [tokenizer] if tokenizer.target is tokenizer else [tokenizer, tokenizer.target]
+    found = " and ".join(str(side.vocab_size) for side in sides)
+    wanted = " and ".join(str(data.num_tokens) for data in (task.data, task.target_data) if data is not None)
+    if found != wanted:
         raise RefusedError(
-            f"init_from = {config.init_from!r} has a tokenizer of {tokenizer.vocab_size} pieces, and this run asks for "
-            f"{config.task.vocab_size}: use the same data.tokenizer and data.vocab_size"
+            f"init_from = {config.init_from!r} has a tokenizer of {found} pieces, and this run asks for {wanted}: use "
+            "the same data.tokenizer and data.vocab_size"
         )
     note(f"init_from {source}: the text is read with its tokenizer")
     return tokenizer

@@ -13,9 +13,10 @@ import numpy as np
 from posenc_jax.analysis.views import attention_maps
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.data.text.classification import SECTIONS
-from posenc_jax.data.tokenizer import BOS, EOS, SEP
+from posenc_jax.data.text.classification import Classification
+from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
+from posenc_jax.encodings.slots import position_axes
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -43,12 +44,16 @@ class TrainedReplica:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tokens:
-    """What a model is given: ids of one input (and of what its decoder has written), and their names."""
+    """What a model is given: ids of one input (and of what its decoder has written), and their names; those of what is
+    written where it has a vocabulary of its own.
+    """
 
     inputs: list[int]
     decoder_inputs: list[int] | None
     names: Callable[[list[int]], Names]
     types: list[int] | None = None
+    target_names: Callable[[list[int]], Names] | None = None
+    outline: list[tuple[int, ...]] | None = None
 
 
 def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> TrainedReplica:
@@ -129,19 +134,27 @@ def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
 
 def _of_text(replica: TrainedReplica, text: str) -> Tokens:
     tokenizer = read_tokenizer(replica.directory)
-    ids, kind = tokenizer.encode(text), replica.config.task.name
+    task, ids = replica.config.task, tokenizer.encode(text)
+    kind = task.name
     special = {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}
 
-    def names(tokens: list[int]) -> Names:
-        return tuple(special.get(token) or tokenizer.decode([token]) or "·" for token in tokens)
+    def names_by(tokenizer: Tokenizer) -> Callable[[list[int]], Names]:
+        return lambda tokens: tuple(special.get(token) or tokenizer.decode([token]) or "·" for token in tokens)
+
+    names = names_by(tokenizer)
 
     if kind == "translation":
         written = translate(load_run(replica.directory, replica.seed), [text])[0].text
-        return Tokens([*ids, EOS], [BOS, *tokenizer.encode(written)], names)
+        target = tokenizer.target
+        return Tokens([*ids, EOS], [BOS, *target.encode(written)], names, target_names=names_by(target))
     if kind == "summarization":
         return Tokens([BOS, *ids, SEP], None, names)
-    if kind == "classification":
-        return Tokens(ids, None, names, [SECTIONS["body"]] * len(ids))
+    if isinstance(task, Classification):
+        if task.has_outline:
+            shown = task.read(tokenizer, text, "the input")
+            return Tokens(shown.tokens, None, names, shown.types, outline=shown.outline)
+        section = "body" if "body" in task.types else task.sections[0]
+        return Tokens(ids, None, names, [task.types[section]] * len(ids))
     return Tokens([BOS, *ids], None, names)
 
 
@@ -159,8 +172,13 @@ def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, N
         call["decoder_segment_ids"] = np.ones_like(given[1])
     if tokens.types is not None:
         call["token_types"] = np.array([tokens.types], np.int32)
+    if tokens.outline is not None:
+        call["outline"] = np.array([tokens.outline], np.int32)
+        if position_axes(replica.config.posenc) is not None:
+            call["positions"] = call["outline"]
     with jax.default_matmul_precision(replica.config.model.product_precision):
         _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
-    inputs, written = tokens.names(tokens.inputs), tokens.names(tokens.decoder_inputs or [])
+    inputs = tokens.names(tokens.inputs)
+    written = (tokens.target_names or tokens.names)(tokens.decoder_inputs or [])
     sides = {"encoder": (inputs, inputs), "decoder": (written or inputs, written or inputs), "cross": (written, inputs)}
     return {stack: (weights[:, 0], *sides[stack]) for stack, weights in attention_maps(captured).items()}

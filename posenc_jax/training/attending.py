@@ -31,8 +31,9 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         dtype=jnp.dtype(model.dtype),
         backend=backend,
         causal=stack == "decoder",
+        structured=model.mask is not None,
         segments=kind != "decoder_only" or packed,
         contiguous=not packed,
     )
     slot = getattr(run.slots, stack)
-    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.num_layers))
+    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.depth(stack)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
@@ -59,10 +60,15 @@ def decoded(
     streams: Streams,
     key: Array,
     example_ids: Array,
+    room: int | None = None,
 ) -> Decoded:
     """Outputs for the inputs of each example: an encoder-decoder's source, or a decoder's tokens before its first
     target.
+
+    room: the largest number of new tokens as encodings see it, at least ``max_new_tokens`` (None: that): so an output
+    that is cut off earlier begins as the whole one does.
     """
+    room = max_new_tokens if room is None else room
     model = model_of(run, params)
     call: dict[str, Any] = dict(
         max_new_tokens=max_new_tokens, example_ids=example_ids, eos=EOS, pad=PAD, streams=streams, key=key
@@ -77,9 +83,11 @@ def decoded(
             streams=streams,
         )
         prompt = jnp.full((batch, 1), BOS, jnp.int32)
-        return decode(model, prompt, decoding, memory=memory, **call)
+        return decode(model, prompt, decoding, memory=memory, length=np.full((1,), 1 + room, np.int32), **call)
     given = jnp.argmax(example.weights > 0, axis=1) + 1
-    width = example.inputs.shape[1] - max_new_tokens + 1
+    width = example.inputs.shape[1] - room + 1
     shown = jnp.arange(width)[None] < given[:, None]
     prompt = jnp.where(shown, example.inputs[:, :width], PAD)
-    return decode(model, prompt, decoding, segment_ids=shown.astype(jnp.int32), **call)
+    segment_ids = shown.astype(jnp.int32)
+    count = jnp.sum(segment_ids, axis=1, dtype=jnp.int32)
+    return decode(model, prompt, decoding, segment_ids=segment_ids, length=count + room, **call)

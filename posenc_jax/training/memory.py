@@ -4,7 +4,8 @@ A step of one replica keeps, of each layer, what its gradient needs. For N token
 the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K places, in
 numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
 
-    held          3 P of each replica: parameters, and both moments of the optimizer (of bfloat16 two bytes each)
+    held          3 P of each replica: parameters, and both moments of the optimizer (of bfloat16 two bytes each); one P
+                  more with an average
     gradients     4 P: gradients, their vector, the direction and the new parameters
     activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
@@ -38,9 +39,10 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
-from posenc_jax.models.config import STACKS
+from posenc_jax.models.config import STACKS, stack_dims
 from posenc_jax.models.sizes import hidden_width, key_width, num_parameters
 from posenc_jax.training.attending import choices
+from posenc_jax.training.averaging import averages
 from posenc_jax.training.batches import Batch, batch_of_length, decoder_width, training_batch
 from posenc_jax.training.generation import CHUNK, new_tokens
 from posenc_jax.training.step import buckets
@@ -112,6 +114,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
       backend: "cpu", "gpu" or "tpu", by which it is chosen how attention is computed.
     """
     parameters, training = parameters_of(run), run.training
+    kept = 1 + averages(training)
     rows = -(-training.batch_size // (training.microbatches * data))
     batch = training_batch(run, rows)
     tokens = training.batch_size * (batch.tokens // rows)
@@ -119,8 +122,8 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     of_state = state_size(run) // parameters
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return Memory(
-        parameters=of_parameter * held * own,
-        optimizer=(of_state - of_parameter) * held * own,
+        parameters=of_parameter * kept * held * own,
+        optimizer=(of_state - of_parameter * kept) * held * own,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
         activations=of_activation * at_once * _activations(run, batch),
@@ -136,8 +139,9 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
 
 
 def state_size(run: Run) -> int:
-    """Bytes of the state of one replica: parameters and both moments of the optimizer."""
-    return (size_of(run.model.param_dtype) + size_of(run.optimizer.mu_dtype) + _BYTES) * parameters_of(run)
+    """Bytes of the state of one replica: parameters, their average if the run has one, both moments of the optimizer."""
+    of_parameters = (1 + averages(run.training)) * size_of(run.model.param_dtype)
+    return (of_parameters + size_of(run.optimizer.mu_dtype) + _BYTES) * parameters_of(run)
 
 
 def size_of(dtype: str) -> int:
@@ -154,8 +158,9 @@ def parameters_of(run: Run) -> int:
 
 def encoding_parameters_of(run: Run) -> int:
     """Of them, those of the encodings."""
-    total, dims = 0, run.dims
+    total = 0
     for stack in STACKS[run.task.model_kind]:
+        dims = stack_dims(run.model, run.dims, stack)
         for element, seen in dims_seen(getattr(run.slots, stack), dims).items():
             total += _own_parameters(element, seen) * (dims.num_layers if element.per_layer else 1)
     return total
@@ -170,13 +175,23 @@ def _own_parameters(element: PositionalEncoding, dims: Dims) -> int:
 def _activations(run: Run, batch: Batch) -> int:
     model = run.model
     hidden = (4 if model.activation == "gelu" else 2) * hidden_width(model)
-    layer = batch.tokens * (11 * model.d_model + hidden) + 5 * batch.rows * batch.decoder_width * model.d_model
-    kept = {
-        "none": layer,
-        "dots": batch.tokens * (5 * model.d_model + hidden_width(model)),
-        "layers": batch.tokens * model.d_model,
-    }[model.remat]
-    return layer + (model.num_layers - 1) * kept + 2 * batch.tokens * model.d_model
+    of_token, width = 11 * model.d_model + hidden, model.d_model
+    if batch.decoder_width:
+        encoder, decoder = batch.rows * batch.width, batch.rows * batch.decoder_width
+        stacks = [("encoder", encoder, 0), ("decoder", decoder, width)]
+    else:
+        stacks = [("encoder", batch.tokens, 0)]
+    total, largest = 2 * batch.tokens * width, 0
+    for stack, tokens, cross in stacks:
+        whole = tokens * (of_token + 5 * cross)
+        kept = {
+            "none": whole,
+            "dots": tokens * (5 * width + 4 * cross + hidden_width(model)),
+            "layers": tokens * width,
+        }[model.remat]
+        total += model.depth(stack) * kept
+        largest = max(largest, whole - kept)
+    return total + largest
 
 
 def _attention(run: Run, batch: Batch, backend: str) -> int:
@@ -192,7 +207,7 @@ def _attention(run: Run, batch: Batch, backend: str) -> int:
 def _more_arrays(run: Run, stack: str) -> list[int]:
     """In each layer, the hooks of its encodings that need an array of the size of the logits."""
     slot = getattr(run.slots, stack)
-    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.num_layers)]
+    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.depth(stack))]
 
 
 def _drawn(run: Run, rows: int) -> int:
@@ -255,4 +270,4 @@ def _decoding(run: Run) -> int:
     model, longest = run.model, max(run.evaluation.lengths, default=1)
     followed = CHUNK * run.evaluation.decoding.num_outputs
     places = run.task.width(longest) + new_tokens(run, longest)
-    return followed * (2 * model.num_layers * key_width(model) * places + 3 * run.task.num_classes)
+    return followed * (2 * model.depth("decoder") * key_width(model) * places + 3 * run.task.num_classes)

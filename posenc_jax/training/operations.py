@@ -74,7 +74,7 @@ def of_chunk(run: Run, length: int) -> Work:
     followed = CHUNK * new * run.evaluation.decoding.num_outputs
     weights = _queries(run) * (2 if crossed else 1) + _keys(run) + _mlp(run)
     of_token = 2 * weights + 4 * _width(run) * (new + given.width)
-    written = followed * (model.num_layers * of_token + 2 * model.d_model * task.num_classes)
+    written = followed * (model.depth("decoder") * of_token + 2 * model.d_model * task.num_classes)
     read = _stack(run, given, "encoder" if crossed else "decoder")
     return Work(read + written, given.tokens + followed)
 
@@ -101,7 +101,7 @@ def _stack(run: Run, batch: Batch, stack: str) -> int:
     else:
         places = encoder if stack == "encoder" else decoder
         products = places * (_queries(run) + _keys(run) + _mlp(run))
-    return run.model.num_layers * (2 * products + 4 * _width(run) * batch.attended[stack])
+    return run.model.depth(stack) * (2 * products + 4 * _width(run) * batch.attended[stack])
 
 
 def _width(run: Run) -> int:

@@ -19,19 +19,22 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Run
 from posenc_jax.data.metric import metric_sums
-from posenc_jax.data.scoring import scores
+from posenc_jax.data.scoring import scores, smoothed_loss
 from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
+from posenc_jax.training.averaging import averaged, averages
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.paths import names
 from posenc_jax.training.precision import at_precision, in_float32
 from posenc_jax.training.streams import at_step, stream
 
 State = dict[str, Any]
-"""params, opt (optimizer state), step, seed, learning_rate, diverged_at (-1 while alive)."""
+"""params, opt (optimizer state), step, seed, learning_rate, diverged_at (-1 while alive); average, where the run has
+one (`averaging`).
+"""
 
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "vocab_size", "num_classes"))
@@ -53,7 +56,8 @@ def init_encodings(
     seed: Array, *, kind: ModelKind, model: Transformer, slots: Slots, vocab_size: int, max_len: int
 ) -> Params:
     """The encodings' parameters, from a stream of their own."""
-    return init_posenc(stream(seed, "posenc"), slots, model_dims(model, vocab_size=vocab_size, max_len=max_len), kind)
+    dims = model_dims(model, vocab_size=vocab_size, max_len=max_len)
+    return init_posenc(stream(seed, "posenc"), model, slots, dims, kind)
 
 
 def init_params(run: Run, seed: int) -> Params:
@@ -67,8 +71,10 @@ def init_params(run: Run, seed: int) -> Params:
 
 def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> State:
     """The state of one replica before its first step."""
+    average = {"average": jax.tree.map(jnp.zeros_like, params)} if averages(run.training) else {}
     return {
         "params": params,
+        **average,
         "opt": transformation(run.optimizer).init(optimized(run, params)),
         "step": np.int32(0),
         "seed": np.int32(seed),
@@ -133,6 +139,8 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
         return logits
     if example.token_types is not None:
         common |= dict(token_types=example.token_types)
+    if task.has_outline:
+        common |= dict(outline=example.grid_positions)
     if task.model_kind == "encoder_only" or packed:
         common |= dict(segment_ids=example.segment_ids)  # causal: padding on the right alone needs no mask
     logits = model(example.inputs, **common)
@@ -162,8 +170,11 @@ def train_step(
     streams = Streams(dropout=at_step(seed, "dropout", step), positions=at_step(seed, "positions", step))
 
     def loss(params: Params, example: Example, ids: Array) -> tuple[Array, dict[str, Array]]:
-        sums = scores(forward(run, params, example, streams=streams, example_ids=ids, train=True), example)
-        return sums["loss_sum"], sums
+        logits = forward(run, params, example, streams=streams, example_ids=ids, train=True)
+        sums = scores(logits, example)
+        if not training.label_smoothing:
+            return sums["loss_sum"], sums
+        return smoothed_loss(logits, example, training.label_smoothing), sums
 
     def gradients_of(example: Example, ids: Array) -> tuple[Params, dict[str, Array]]:
         (_, sums), gradients = jax.value_and_grad(loss, has_aux=True)(params, example, ids)
@@ -213,12 +224,17 @@ def train_step(
         "step": step + 1,
         "diverged_at": jnp.where(alive & ~finite, step, state["diverged_at"]),
     }
-    tokens = [x for batch in batches for x in (batch.inputs, batch.decoder_inputs) if x is not None]
+    if averages(training):
+        new_state["average"] = averaged(training, state["average"], new_state["params"], step + 1)
+    own_table = not run.model.tie_embeddings  # whose rows are the classes
+    read = [batch.decoder_inputs for batch in batches if batch.decoder_inputs is not None]
+    tokens = [batch.inputs for batch in batches] + (read if not own_table else [])
+    targets = [batch.targets for batch in batches] + (read if own_table else [])
     metrics = {
         "sums": sums,
         "gradient_norm": norm,
         "largest_token": functools.reduce(jnp.maximum, map(jnp.max, tokens)),
-        "largest_target": functools.reduce(jnp.maximum, [jnp.max(batch.targets) for batch in batches]),
+        "largest_target": functools.reduce(jnp.maximum, map(jnp.max, targets)),
     }
     return new_state, metrics
 

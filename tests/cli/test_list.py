@@ -1,5 +1,7 @@
 """``posenc list`` and ``posenc --help``."""
 
+import sys
+
 import pytest
 
 from posenc_jax.cli import COMMANDS, main
@@ -109,6 +111,55 @@ def test_unknown_names(capsys, words, wrong, near):
     assert captured.out == ""
     assert captured.err.startswith(f"posenc: there is no encoding or task {wrong}")
     assert f"did you mean {near}?" in captured.err or not near
+
+
+OWN = '''import dataclasses
+
+from posenc_jax.encodings import PositionalEncoding
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed(PositionalEncoding):
+    """Nearer is larger."""
+
+    width: float = 2.0
+    name = "listed"
+    paper = citation = ""
+
+    def bias(self, params, geometry):
+        return -abs(geometry.relative)[:, None] / self.width
+
+
+PLAIN = 3
+
+
+class Nothing:
+    pass
+'''
+
+
+def test_a_class_in_a_file(capsys, monkeypatch, tmp_path):
+    (tmp_path / "listed_here.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    assert main(["list", "listed_here.py:Listed"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("listed(width=2.0)\n\nNearer is larger.\n")
+    assert "Fields and their types:\n  width: float\n" in text
+    assert "Acts on logits (by position)" in text
+    for words, message in {
+        "listed_here.py:Liste": "listed_here.py has no class Liste: did you mean listed_here.py:Listed?",
+        "listed_here.py:PLAIN": "listed_here.py has no class PLAIN",
+        "listed_here.py:Nothing": "listed_here.py:Nothing is no class of settings: an encoding, task, metric or mask",
+        "gone.py:A": "gone.py:A: there is no file gone.py",
+    }.items():
+        assert main(["list", words]) == 2
+        assert message in capsys.readouterr().err
+    sys.modules.pop("listed_here", None)
+
+
+def test_masks(capsys):
+    assert main(["list", "own_section"]) == 0
+    assert capsys.readouterr().out.startswith("own_section(parents=True, headings=True)\n")
 
 
 def test_help(capsys):

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.text import Classification
 from posenc_jax.data.text.pieces import document_pieces, text_pieces
 from posenc_jax.data.text.windows import windows
 from posenc_jax.data.tokenizer import ByteTokenizer
@@ -63,11 +64,17 @@ def pieces(text, too_long="refuse", limit=10):
 
 def document(parts, too_long="refuse", limit=10, sections=("header", "body", "footer")):
     notes = []
+    task = Classification(sections=sections)
     found = document_pieces(
-        parts, "document 1", too_long, sections=sections, tokenizer=ByteTokenizer(), limit=limit, note=notes.append
+        parts, "document 1", too_long, task=task, tokenizer=ByteTokenizer(), limit=limit, note=notes.append
     )
-    texts = [{name: bytes(i - 5 for i in part).decode() for name, part in piece.items()} for piece in found]
-    return texts, notes
+    return [
+        {
+            name: bytes(token - 5 for token, own in zip(piece.tokens, piece.types, strict=True) if own == kind).decode()
+            for name, kind in task.types.items()
+        }
+        for piece in found
+    ], notes
 
 
 def test_a_text_whole_cut_or_in_windows():

@@ -227,9 +227,8 @@ def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
     config = Transformer(num_layers=3)
 
     def layers(slot, params, key=None, config=config):
-        return layer_encodings(
-            slot, params, sequence, sequence, config=config, dtype=jnp.float32, causal=True, key=key, train=True
-        )
+        call = dict(num_layers=config.num_layers, dtype=jnp.float32, causal=True, key=key, train=True)
+        return layer_encodings(slot, params, sequence, sequence, config=config, **call)
 
     pattern = layers(((LengthBias(),), ()), (shared,))
     assert len(calls) == 1

@@ -37,6 +37,8 @@ def same(a, b):
     [
         ("encoder_decoder", {}),
         ("encoder_decoder", {"norm": "post"}),
+        ("encoder_decoder", {"num_encoder_layers": 3, "num_decoder_layers": 1, "tie_embeddings": False}),
+        ("encoder_decoder", {"tie_embeddings": False, "tie_output": True}),
         ("encoder_only", {"norm": "post", "final_norm": True, "tie_output": True}),
         ("decoder_only", {"num_layers": 11, "d_model": 4, "tie_output": True}),
     ],

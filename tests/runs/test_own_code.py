@@ -199,6 +199,28 @@ def test_what_is_trusted_is_the_source_in_the_copy_and_nothing_beside_it(brought
     assert not (brought.folder / "ran").exists()
 
 
+def test_a_module_of_the_same_name_that_is_in_use_is_not_replaced(brought):
+    directory = brought.folder / "run"
+    config = brought.config()
+    claim(directory, config)
+    wanted = code_in(directory / "config.json")
+    module = sys.modules[type(config.posenc[0]).__module__]
+    own_code.trust(directory, wanted)  # the same source: what is there stays
+    assert sys.modules[module.__name__] is module
+    assert load_config(directory) == config
+    brought.change(brought.helper, "2 * width**2", "4 * width**2")
+    shapes = sys.modules[f"{brought.package}.shapes"]
+    notes = Notes()
+    with pytest.raises(RefusedError) as error:
+        own_code.trust(directory, wanted, note=notes.note)
+    assert f"this process has another module {shapes.__name__}, from {brought.helper}, than {directory}" in str(
+        error.value
+    )
+    assert "work with that run in a process of its own, or rename the other file" in str(error.value)
+    assert sys.modules[shapes.__name__] is shapes
+    assert notes.notes == []
+
+
 @pytest.mark.parametrize("name", ["window.py", "shapes.py"])
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_no_flipped_bit_in_the_copy_is_silent(brought, name):

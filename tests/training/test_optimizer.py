@@ -25,6 +25,10 @@ from posenc_jax.training.optimizer import decays, schedule, trainable, transform
             lambda t: (t + 1) / 10 if t < 10 else 0.5 * (1 + math.cos(math.pi * (t - 9) / 90)),
         ),
         (
+            Optimizer(schedule="noam", warmup_steps=10),
+            lambda t: min((t + 1) ** -0.5, (t + 1) * 10**-1.5) * 10**0.5,
+        ),
+        (
             Optimizer(schedule="inverse_sqrt", warmup_steps=10),
             lambda t: (t + 1) / 10 if t < 10 else math.sqrt(10 / (t + 1)),
         ),
@@ -36,6 +40,10 @@ def test_schedules(config, expected):
     got = [float(factor(t)) for t in range(100)]
     np.testing.assert_allclose(got, [expected(t) for t in range(100)], atol=2e-6)
     assert max(got) <= 1.0
+
+
+def test_a_schedule_of_two_names_is_one():
+    assert Optimizer(schedule="noam", warmup_steps=4) == Optimizer(schedule="inverse_sqrt", warmup_steps=4)
 
 
 @pytest.mark.parametrize("kind", ["linear", "cosine"])

@@ -32,7 +32,8 @@ _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), 
 class Fields:
     """Which fields of a row are read, by their names in the file.
 
-    text: the text itself, of a class where ``label`` is given too. source, target: the two sides of a pair, which keep
+    text: the text itself, of a class where ``label`` is given too. sections: in its place the sections of a document
+    with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
     their names as columns. document: what says which rows belong together, so that no document is in two splits.
     """
 
@@ -41,23 +42,35 @@ class Fields:
     source: str | None = None
     target: str | None = None
     document: str | None = None
+    sections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.sections:
+            self._check_sections()
+            return
         pair, text = (self.source, self.target), (self.text, self.label)
         if any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
             raise DataError(
                 "name the fields to read: --source F --target F for pairs, --field F for texts, --field F --label F "
-                "for texts with classes"
+                "for texts with classes, --field F F ... --label F for documents in sections"
             )
         if len(set(self.read)) < len(self.read):
             raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
         if taken := {"doc"} & set(pair):
             raise DataError(f"a side of a pair cannot be called {taken.pop()!r}, which is the document's: rename it")
 
+    def _check_sections(self) -> None:
+        if not self.label or self.text or self.source or self.target:
+            raise DataError("documents in sections are for classification: name their class with --label F")
+        if len(set(self.read)) < len(self.read):
+            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
+        if taken := {"doc", "label"} & set(self.sections):
+            raise DataError(f"a section cannot be called {taken.pop()!r}, which is a column of its own: rename it")
+
     @property
     def read(self) -> tuple[str, ...]:
         """The fields that are there, in a fixed order."""
-        return tuple(filter(None, (self.source, self.target, self.text, self.label, self.document)))
+        return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
 
     @property
     def kind(self) -> Kind:
@@ -69,23 +82,27 @@ class Fields:
         """Those of the corpus."""
         if self.source and self.target:
             return (self.source, self.target, "doc")
+        if self.sections:
+            return (*self.sections, "label", "doc")
         return ("header", "body", "footer", "label", "doc") if self.label else ("text", "doc")
 
-    @property
-    def input(self) -> str:
-        """The column that a model reads."""
-        return self.columns[1] if self.kind == "classification" else self.columns[0]
+    def input_of(self, row: Row) -> str:
+        """What a model reads of a row, all of it."""
+        if self.sections:
+            return "\n".join(row[name] for name in self.sections)
+        return row[self.columns[1] if self.kind == "classification" else self.columns[0]]
 
     def row(self, record: Mapping[str, str], place: str) -> Row:
         """A row of the corpus."""
         if self.source and self.target:
             row = {name: record[name] for name in (self.source, self.target)}
+        elif self.sections:
+            row = {name: record[name] for name in self.sections} | {"label": record[str(self.label)]}
         elif self.label:
             row = {"header": "", "body": record[str(self.text)], "footer": "", "label": record[self.label]}
         else:
             row = {"text": record[str(self.text)]}
-        text = row[self.input]
-        return row | {"doc": record[self.document] if self.document else _digest(text)}
+        return row | {"doc": record[self.document] if self.document else _digest(self.input_of(row))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,12 +271,12 @@ def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[st
 
 def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> None:
     """DataError where two of the given splits have a text, or a document, in common."""
-    column, key = ("doc", str) if fields.document else (fields.input, _words)
     places: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:
         for place, row in kept.get(split, ()):
-            before = places.setdefault(key(row[column]), (split, place))
+            key = row["doc"] if fields.document else _words(fields.input_of(row))
+            before = places.setdefault(key, (split, place))
             if before[0] != split:
                 shared.append((place, before[1]))
     if shared:
@@ -300,8 +317,8 @@ def _without_leaks(
     seen: set[str] = set()
     kept: dict[str, list[tuple[str, Row]]] = {}
     for split in reversed(SPLITS):
-        kept[split] = [(place, row) for place, row in found[split] if _words(row[fields.input]) not in seen]
-        seen |= {_words(row[fields.input]) for _, row in found[split]}
+        kept[split] = [(place, row) for place, row in found[split] if _words(fields.input_of(row)) not in seen]
+        seen |= {_words(fields.input_of(row)) for _, row in found[split]}
         if not kept[split]:
             raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
     leaking = sum(len(part) for part in found.values()) - sum(len(part) for part in kept.values())

@@ -113,13 +113,30 @@ class Task(Value):
 
     @property
     def vocab_size(self) -> int:
-        """Number of input tokens, special ones included (for an encoder-decoder: of source and target together)."""
+        """Number of input tokens, special ones included (for an encoder-decoder of source and target together, or,
+        where they have two vocabularies, of the source).
+        """
         raise NotImplementedError
 
     @property
     def num_classes(self) -> int:
         """Number of values that a target can take."""
         raise NotImplementedError
+
+    @property
+    def has_outline(self) -> bool:
+        """Whether ``grid_positions`` of an example say where each token stands in a document, see `structure.Place`."""
+        return False
+
+    @property
+    def num_token_types(self) -> int:
+        """Token types that examples have, padding (0) among them, where `has_token_types`."""
+        return 4
+
+    @property
+    def one_vocabulary(self) -> bool:
+        """Whether the tokens that the decoder of an encoder-decoder reads are numbered as those of the source."""
+        return True
 
     @property
     def validation_metric(self) -> str:

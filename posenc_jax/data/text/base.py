@@ -151,6 +151,16 @@ class TextTask(Task):
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")
 
     @property
+    def target_data(self) -> Data | None:
+        """The tokens of the targets of pairs, where they have a vocabulary of their own."""
+        return None
+
+    @property
+    def one_vocabulary(self) -> bool:
+        """Unless there is `target_data`."""
+        return self.target_data is None
+
+    @property
     def train_widths(self) -> tuple[int, ...]:
         """Slots of the longest training example, on each side of the model."""
         sides = [self.width(self.max_length)]
@@ -166,7 +176,7 @@ class TextTask(Task):
     @property
     def num_classes(self) -> int:
         """Number of values that a target can take."""
-        return self.vocab_size
+        return (self.target_data or self.data).num_tokens
 
     @property
     def train_lengths(self) -> tuple[int, ...]:
@@ -258,6 +268,13 @@ class TextTask(Task):
         ids = test_ids(data["test_lengths"], length, indices)
         decoder_width = self.decoder_width(max_length) if self.model_kind == "encoder_decoder" else None
         return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
+
+
+def named_as_target(message: str) -> str:
+    """A message about `TextTask.target_data` with the names that its fields have in the task."""
+    return message.replace("data.vocab_size", "task.target_vocab_size").replace(
+        "data.tokenizer", "task.target_tokenizer"
+    )
 
 
 def test_ids(lengths: Array, length: Array | np.integer, indices: Array) -> Array:

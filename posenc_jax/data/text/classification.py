@@ -1,4 +1,4 @@
-"""Classification of documents with header, body and footer by an encoder."""
+"""Classification of documents by an encoder: of named sections, or of a text whose structure is read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.documents import document_parts
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
@@ -19,7 +20,7 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.model_kind import ModelKind
 
 HEADER, BODY, FOOTER = 1, 2, 3
-"""Token types; 0 is padding."""
+"""Token types of these three; 0 is padding."""
 
 HELP_MODULES = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
 """The classes of help/modules."""
@@ -32,15 +33,28 @@ PACKAGE_SECTIONS = (
 
 SECTIONS = {"header": HEADER, "body": BODY, "footer": FOOTER}
 
+DOCUMENT = "body"
+"""The column with a whole document."""
+
+MOST_SECTIONS = 2**16 - 2
+"""With padding, and one type for all others, as many as a model has token types."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Classification(TextTask):
-    """Name the class of a document: header, body and footer, one after the other, told apart by token types.
+    """Name the class of a document: its sections, one after the other, told apart by token types.
 
-    labels: the classes, in the order of their numbers. sections: which parts of a document are shown.
+    labels: the classes, in the order of their numbers. sections: which parts of a document are shown, up to 65534:
+    columns of the corpus, of any names. Their token types are 1 = header, 2 = body, 3 = footer; of other names their
+    places in this list, from 1 on.
+    structure: "sections" reads those columns. "markdown", "html" and "spans" (`posenc_jax.data.documents`) read a whole
+    document from the column body, and where each sentence stands, as (section, subsection, paragraph, sentence): for
+    encodings that read four axes of positions, and for ``model.mask``. Its outermost headings are the names of
+    sections; one that ``sections`` does not name is of one more type, the last.
 
-    Length is the number of tokens. In training a longer document loses the end of its body, then of its header, and is
-    counted; a test document is never cut, it belongs to its own length.
+    Length is the number of tokens. In training a longer document loses the end of its body, then of its header, of
+    other sections the end of the longest, and of a whole document its end, and is counted; a test document is never
+    cut, it belongs to its own length.
     """
 
     data: Data = Data(name="help/modules")  # noqa: RUF009  (frozen)
@@ -49,6 +63,7 @@ class Classification(TextTask):
     batching: Literal["packed", "buckets", "fitted", "plain"] = "buckets"
     labels: tuple[str, ...] = HELP_MODULES
     sections: tuple[str, ...] = ("header", "body", "footer")
+    structure: Literal["sections", "markdown", "html", "spans"] = "sections"
 
     name = "classification"
     citation = "Devlin et al. 2019"
@@ -56,8 +71,6 @@ class Classification(TextTask):
     metric = "accuracy"
     length_unit = "tokens"
     has_token_types = True
-    columns = ("header", "body", "footer", "label")
-    input_columns = ("header", "body", "footer")
 
     def check_fields(self) -> None:
         """Refuses packing, and classes or sections that cannot be."""
@@ -68,9 +81,47 @@ class Classification(TextTask):
             )
         if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
             raise ValueError(f"task.labels = {self.labels} must name at least two classes, each once")
-        unknown = [section for section in self.sections if section not in SECTIONS]
-        if unknown or not self.sections:
-            raise ValueError(f"task.sections = {self.sections} must be some of {', '.join(SECTIONS)}")
+        if not self.sections or len(set(self.sections)) < len(self.sections) or len(self.sections) > MOST_SECTIONS:
+            raise ValueError(
+                f"task.sections = {self.sections} must name sections, each once: some of {', '.join(SECTIONS)}, or "
+                f"up to {MOST_SECTIONS} names of your own"
+            )
+        if "label" in self.sections:
+            raise ValueError("task.sections: 'label' is the column of the classes: give the section another name")
+        if self.structure != "sections" and not self.data.in_memory:
+            raise ValueError(
+                f"task.structure = {self.structure!r} is read into memory: set data.in_memory to True, or read sections"
+            )
+
+    @property
+    def has_outline(self) -> bool:
+        """With a whole document."""
+        return self.structure != "sections"
+
+    @property
+    def types(self) -> dict[str, int]:
+        """Section -> its token type; "" -> that of all others, of a whole document."""
+        known = SECTIONS if SECTIONS.keys() >= set(self.sections) else {s: i for i, s in enumerate(self.sections, 1)}
+        found = {section: known[section] for section in self.sections}
+        return found | ({"": max(found.values()) + 1} if self.has_outline else {})
+
+    @property
+    def num_token_types(self) -> int:
+        """Those of the sections, and padding."""
+        return 1 + max(self.types.values())
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The sections, or the column with the whole document."""
+        if self.has_outline:
+            return (DOCUMENT,)
+        # The tokenizer is made of all three, whichever are shown.
+        return tuple(SECTIONS) if SECTIONS.keys() >= set(self.sections) else self.sections
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns that are read."""
+        return (*self.input_columns, "label")
 
     @property
     def model_kind(self) -> ModelKind:
@@ -92,38 +143,57 @@ class Classification(TextTask):
         return max_length
 
     def tokenizer_lines(self, row: Row) -> list[str]:
-        """All sections."""
-        return [row[section] for section in SECTIONS]
+        """All sections, or all parts of a document."""
+        if self.has_outline:
+            return [part.text for part in document_parts(row[DOCUMENT], self.structure, self.data.name)]
+        return [row[section] for section in self.input_columns]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Documents that are not empty."""
-        parts = {name: tokenizer.encode_all([row[name] for row in split]) for name in self.sections}
+        documents = self._whole(tokenizer, split) if self.has_outline else self._of_sections(tokenizer, split)
         numbers = {label: i for i, label in enumerate(self.labels)}
-        tokens, types, labels, kept, truncated = [], [], [], [], 0
+        found, labels, kept, truncated = [], [], [], 0
         for i, row in enumerate(split):
             if row["label"] not in numbers:
                 raise DataError(
                     f"{self.data.name} has a document of class {row['label']!r}, and task.labels has "
                     f"{', '.join(self.labels)}: name every class of the corpus"
                 )
-            document = {name: parts[name][i] for name in self.sections}
-            if training:
-                shown = shortened(document, self.max_length)
-                truncated += sum(map(len, shown.values())) < sum(map(len, document.values()))
-                document = shown
-            if not any(document.values()):
+            document = documents[i].cut(self.max_length) if training else documents[i].whole()
+            truncated += len(document.tokens) < documents[i].size
+            if not document.tokens:
                 continue
             kept.append(i)
-            tokens.append([token for part in document.values() for token in part])
-            types.append([SECTIONS[name] for name, part in document.items() for _ in part])
+            found.append(document)
             labels.append(numbers[row["label"]])
         return Encoded(
-            Records(Ragged.of(tokens), types=Ragged.of(types).tokens, labels=np.array(labels, np.int32)),
+            dataclasses.replace(records_of(found), labels=np.array(labels, np.int32)),
             np.array(kept, np.int64),
-            np.array([len(document) for document in tokens], np.int32),
+            np.array([len(document.tokens) for document in found], np.int32),
             left_out=len(split) - len(kept),
             truncated=truncated,
         )
+
+    def _of_sections(self, tokenizer: Tokenizer, split: list[Row]) -> list[InSections]:
+        parts = {name: tokenizer.encode_all([row[name] for row in split]) for name in self.sections}
+        return [InSections({name: part[i] for name, part in parts.items()}, self.types) for i in range(len(split))]
+
+    def _whole(self, tokenizer: Tokenizer, split: list[Row]) -> list[Tokens]:
+        return [
+            self.read(tokenizer, row[DOCUMENT], f"{self.data.name}, document {row.get('doc', i)}")
+            for i, row in enumerate(split)
+        ]
+
+    def read(self, tokenizer: Tokenizer, text: str, what: str) -> Tokens:
+        """A whole document, ``what`` in messages; DataError when its structure does not nest."""
+        parts, types = document_parts(text, self.structure, what), self.types
+        found = Tokens([], [], [])
+        for part, tokens in zip(parts, tokenizer.encode_all([part.text for part in parts]), strict=True):
+            found.tokens.extend(tokens)
+            found.types.extend([types.get(part.section, types[""])] * len(tokens))
+            assert found.outline is not None
+            found.outline.extend([part.place] * len(tokens))
+        return found
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """``confusion [C, C]``: how often class ``i`` was called ``j``."""
@@ -140,11 +210,86 @@ class Classification(TextTask):
         return {**rest, "macro_f1": f1, "confusion": confusion.astype(int).tolist()}
 
 
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """A document as a model reads it: ids, token types and, of a whole document, places (`structure.Place`)."""
+
+    tokens: list[int]
+    types: list[int]
+    outline: list[tuple[int, ...]] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return len(self.tokens)
+
+    def whole(self) -> Tokens:
+        """As it is."""
+        return self
+
+    def cut(self, max_length: int) -> Tokens:
+        """Its first tokens."""
+        outline = None if self.outline is None else self.outline[:max_length]
+        return Tokens(self.tokens[:max_length], self.types[:max_length], outline)
+
+
+@dataclasses.dataclass(frozen=True)
+class InSections:
+    """A document as the tokens of its sections, and the types that these have."""
+
+    sections: dict[str, list[int]]
+    types: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return sum(map(len, self.sections.values()))
+
+    def whole(self) -> Tokens:
+        """One section after the other."""
+        tokens = [token for part in self.sections.values() for token in part]
+        return Tokens(tokens, [self.types[name] for name, part in self.sections.items() for _ in part])
+
+    def cut(self, max_length: int) -> Tokens:
+        """As `shortened`."""
+        return InSections(shortened(self.sections, max_length), self.types).whole()
+
+
+def records_of(documents: list[Tokens]) -> Records:
+    """Records without labels."""
+    outline = None
+    if documents and documents[0].outline is not None:
+        places = [place for document in documents for place in document.outline or ()]
+        outline = np.array(places, np.int32).reshape(-1, 4)
+    return Records(
+        Ragged.of([document.tokens for document in documents]),
+        types=Ragged.of([document.types for document in documents]).tokens,
+        outline=outline,
+    )
+
+
 def shortened(document: dict[str, list[int]], max_length: int) -> dict[str, list[int]]:
-    """The sections within ``max_length`` tokens: the body gives way first, then the header, then the footer."""
+    """The sections within ``max_length`` tokens.
+
+    Of header, body and footer the body gives way first, then the header, then the footer; of other sections the longest
+    ones lose their ends, so that none is longer than what each could have.
+
+    >>> {name: len(part) for name, part in shortened({"a": [1] * 9, "b": [2], "c": [3] * 5}, 9).items()}
+    {'a': 4, 'b': 1, 'c': 4}
+    """
     shown = dict(document)
+    if not SECTIONS.keys() >= shown.keys():
+        return _levelled(shown, max_length)
     for name in ("body", "header", "footer"):
         excess = sum(map(len, shown.values())) - max_length
         if excess > 0 and name in shown:
             shown[name] = shown[name][: max(len(shown[name]) - excess, 0)]
+    return shown
+
+
+def _levelled(document: dict[str, list[int]], max_length: int) -> dict[str, list[int]]:
+    room, shown = max_length, dict(document)
+    for number, name in enumerate(sorted(document, key=lambda name: len(document[name]))):
+        shown[name] = document[name][: room // (len(document) - number)]
+        room -= len(shown[name])
     return shown

@@ -14,8 +14,8 @@ from posenc_jax.data.corpora.corpus import DataError, content_of
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
-from posenc_jax.data.json_tokenizer import JsonTokenizer
-from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask
+from posenc_jax.data.json_tokenizer import JsonTokenizer, TwoTokenizers
+from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask, named_as_target
 from posenc_jax.data.text.on_demand import OnDemand
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
 
@@ -163,16 +163,27 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
 
 
 def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
-    """The tokenizer that the task's data asks for, trained on the training split only."""
-    if task.data.tokenizer == "bytes":
-        return ByteTokenizer()
-    if task.data.tokenizer_file is not None:
-        return tokenizer_of_file(task.data)
-    lines = [line for row in train for line in task.tokenizer_lines(row) if line]
+    """The tokenizer that the task's data asks for, or the two, trained on the training split only."""
+    if task.target_data is None:
+        return _tokenizer(task.data, (line for row in train for line in task.tokenizer_lines(row)))
+    rows, (source, target) = list(train), task.columns
+    of_sources = _tokenizer(task.data, (row[source] for row in rows))
     try:
-        return train_sentencepiece(lines, task.data.vocab_size)
+        return TwoTokenizers(of_sources, _tokenizer(task.target_data, (row[target] for row in rows)))
+    except DataError as error:
+        raise DataError(named_as_target(str(error))) from None
+
+
+def _tokenizer(data: Data, lines: Iterable[str]) -> Tokenizer:
+    """One tokenizer; of pieces, trained on the lines."""
+    if data.tokenizer == "bytes":
+        return ByteTokenizer()
+    if data.tokenizer_file is not None:
+        return tokenizer_of_file(data)
+    try:
+        return train_sentencepiece([line for line in lines if line], data.vocab_size)
     except ValueError as error:
-        raise DataError(f"data.vocab_size = {task.data.vocab_size}: {error}") from None
+        raise DataError(f"data.vocab_size = {data.vocab_size}: {error}") from None
 
 
 def tokenizer_of_file(data: Data) -> Tokenizer:
@@ -197,15 +208,19 @@ def _sorted(part: Encoded) -> Encoded:
     """The examples by length, equal ones as they were."""
     order = np.argsort(part.measure, kind="stable")
     records = part.records
-    types = None
-    if records.types is not None:
-        types = dataclasses.replace(records.inputs, tokens=records.types).take(order).tokens
+    along = {}  # what lies beside the tokens
+    for name in ("types", "outline"):
+        values = getattr(records, name)
+        if values is not None:
+            columns = np.asarray(values).reshape(len(records.inputs.tokens), -1).T
+            moved = [dataclasses.replace(records.inputs, tokens=column).take(order).tokens for column in columns]
+            along[name] = moved[0] if values.ndim == 1 else np.stack(moved, axis=1)
     taken = dataclasses.replace(
         records,
         inputs=records.inputs.take(order),
         targets=None if records.targets is None else records.targets.take(order),
         given=None if records.given is None else records.given[order],
-        types=types,
+        **along,
         labels=None if records.labels is None else records.labels[order],
     )
     return dataclasses.replace(part, records=taken, kept=part.kept[order], measure=part.measure[order])

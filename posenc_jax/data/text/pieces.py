@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.text.classification import SECTIONS, shortened
+from posenc_jax.data.text.classification import Classification, InSections, Tokens, shortened
 from posenc_jax.data.text.windows import windows
 from posenc_jax.data.tokenizer import Tokenizer
 
@@ -36,24 +36,29 @@ def text_pieces(
 
 
 def document_pieces(
-    document: Mapping[str, str],
+    document: Mapping[str, str] | str,
     what: str,
     too_long: TooLong,
     *,
-    sections: tuple[str, ...],
+    task: Classification,
     tokenizer: Tokenizer,
     limit: int,
     note: Note,
-) -> list[dict[str, list[int]]]:
-    """The tokens of a document's ``sections``, as one piece or several of at most ``limit`` tokens; DataError when that
-    cannot be.
+) -> list[Tokens]:
+    """The tokens of a document as the task reads it, as one piece or several of at most ``limit`` tokens; DataError
+    when that cannot be.
 
     "truncate" cuts as in training. With "window" each piece has a part of the body, and header and footer, which take
-    at most half of the room.
+    at most half of the room; only documents with a body have windows.
     """
-    unknown = [name for name in document if name not in SECTIONS]
+    if task.has_outline:
+        return [_whole(document, what, too_long, task=task, tokenizer=tokenizer, limit=limit, note=note)]
+    if isinstance(document, str):
+        raise DataError(f"{what} is one text, and this run reads the sections {', '.join(task.sections)}: give those")
+    known, sections = tuple(task.input_columns), task.sections
+    unknown = [name for name in document if name not in known]
     if unknown:
-        raise DataError(f"{what} has the section {unknown[0]!r}: the sections are {', '.join(SECTIONS)}")
+        raise DataError(f"{what} has the section {unknown[0]!r}: the sections are {', '.join(known)}")
     texts = {name: _checked(document.get(name, ""), f"{what}, {name},") for name in sections}
     if not any(text.strip() for text in texts.values()):
         raise DataError(f"{what} is empty: this run reads its {', '.join(sections)}")
@@ -61,14 +66,39 @@ def document_pieces(
     total = sum(map(len, shown.values()))
     _check_length(total, limit, what, too_long)
     if total <= limit:
-        return [shown]
+        return [InSections(shown, task.types).whole()]
     if too_long == "truncate" or not texts.get("body", "").strip():
         _note_cut(total, limit, what, note)
-        return [shortened(shown, limit)]
+        return [InSections(shown, task.types).cut(limit)]
     around = shortened({name: part for name, part in shown.items() if name != "body"}, limit // 2)
     room = limit - sum(map(len, around.values()))
     pieces = _windows(texts["body"], room, f"the body of {what}", tokenizer, note)
-    return [{name: piece if name == "body" else around[name] for name in shown} for piece in pieces]
+    parts = ({name: piece if name == "body" else around[name] for name in shown} for piece in pieces)
+    return [InSections(part, task.types).whole() for part in parts]
+
+
+def _whole(
+    document: Mapping[str, str] | str,
+    what: str,
+    too_long: TooLong,
+    *,
+    task: Classification,
+    tokenizer: Tokenizer,
+    limit: int,
+    note: Note,
+) -> Tokens:
+    """A document whose structure is read."""
+    if not isinstance(document, str):
+        raise DataError(f"{what} is in sections, and this run reads whole documents ({task.structure}): give one text")
+    found = task.read(tokenizer, _checked(document, what), what)
+    if not found.tokens:
+        raise DataError(f"{what} is empty: give it at least one word, or leave it out")
+    _check_length(found.size, limit, what, too_long)
+    if found.size > limit:
+        if too_long == "window":
+            raise DataError(f"{what}: a part of a whole document has another structure: choose too_long = 'truncate'")
+        _note_cut(found.size, limit, what, note)
+    return found.cut(limit)
 
 
 def _checked(text: str, what: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text.base import Encoded, Row, TextTask
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, named_as_target
 from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
 from posenc_jax.model_kind import ModelKind
 
@@ -21,6 +21,9 @@ class Translation(TextTask):
 
     source, target: columns of the corpus, language codes. target_ratio: room for the target, in tokens for each token
     of the source, up to 1000; pairs with a longer target are left out, in training and in testing alike.
+    target_vocab_size: None: source and target share the vocabulary that ``data`` says. A number: targets have one of
+    their own, of so many pieces, made of them alone, and that of ``data`` is made of the sources; the model needs
+    ``tie_embeddings=False``. target_tokenizer: its kind, as ``data.tokenizer``.
 
     Length is the number of the source's tokens without EOS. Longer pairs are left out of training and counted.
     """
@@ -28,6 +31,8 @@ class Translation(TextTask):
     source: str = "en"
     target: str = "de"
     target_ratio: float = 1.5
+    target_vocab_size: int | None = None
+    target_tokenizer: str = "bpe"
 
     name = "translation"
     citation = "Vaswani et al. 2017"
@@ -38,10 +43,26 @@ class Translation(TextTask):
     scored_with = "sacrebleu"
 
     def check_fields(self) -> None:
-        """Refuses a room for targets that is none, or has no end."""
+        """Refuses a room for targets that is none, or has no end, and a vocabulary of theirs that cannot be."""
         if not 0 < self.target_ratio <= 1000:
             raise ValueError(f"task.target_ratio = {self.target_ratio} must be positive, and at most 1000")
         super().check_fields()
+        if self.target_vocab_size is None and self.target_tokenizer != "bpe":
+            raise ValueError(
+                f"task.target_tokenizer = {self.target_tokenizer!r} is read with a vocabulary of the targets' own: set "
+                "task.target_vocab_size too"
+            )
+        try:
+            _ = self.target_data
+        except ValueError as error:
+            raise ValueError(named_as_target(str(error))) from None
+
+    @property
+    def target_data(self) -> Data | None:
+        """The data with the targets' own tokens, or None."""
+        if self.target_vocab_size is None:
+            return None
+        return dataclasses.replace(self.data, tokenizer=self.target_tokenizer, vocab_size=self.target_vocab_size)
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -92,13 +113,13 @@ class Translation(TextTask):
         return scores
 
     def tokenizer_lines(self, row: Row) -> list[str]:
-        """Both sides share one vocabulary."""
+        """Both sides."""
         return [row[self.source], row[self.target]]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Pairs that are not empty and fit."""
         sources = tokenizer.encode_all([row[self.source] for row in split])
-        targets = tokenizer.encode_all([row[self.target] for row in split])
+        targets = tokenizer.target.encode_all([row[self.target] for row in split])
         kept = [
             i
             for i, (source, target) in enumerate(zip(sources, targets, strict=True))

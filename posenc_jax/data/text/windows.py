@@ -6,7 +6,8 @@ import bisect
 import re
 from collections.abc import Callable, Sequence
 
-_SENTENCE = re.compile(r"[.!?…][\"'”’»)\]]*\s+|[。！？][」』）]*|\n+")
+from posenc_jax.data.documents.sentences import END
+
 _WORD = re.compile(r"\s+")
 
 
@@ -20,7 +21,7 @@ def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
     ['One two.', 'Three four five.', 'Six.']
     """
     ends: tuple[Sequence[int], ...] = (
-        [*(match.end() for match in _SENTENCE.finditer(text)), len(text)],
+        [*(match.end() for match in END.finditer(text)), len(text)],
         [*(match.end() for match in _WORD.finditer(text)), len(text)],
         range(1, len(text) + 1),
     )

@@ -1,0 +1,58 @@
+"""Markdown as headings and paragraphs."""
+
+from __future__ import annotations
+
+import re
+
+from posenc_jax.data.documents.outline import Block
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LIST_OR_QUOTE = re.compile(r" {0,3}(?:[-*+>]|\d{1,9}[.)])(?:[ \t]|$)")
+
+
+def markdown_blocks(text: str) -> list[Block]:
+    """Headings (``# ...`` and underlined ones), and between them paragraphs: lines up to an empty one, a list item, or
+    a fenced block, whose lines are one paragraph and never headings. Marks within a text stay as they are.
+
+    Reference: CommonMark 0.31.2, sections 4.2 to 4.5 and 4.8.
+    """
+    blocks: list[Block] = []
+    lines: list[str] = []
+    begun, fence = 1, ""
+
+    def end() -> None:
+        joined = " ".join(line.strip() for line in lines).strip()
+        if joined:
+            blocks.append(Block(joined, 0, begun))
+        lines.clear()
+
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+                end()
+            else:
+                lines.append(line)
+        elif mark:
+            end()
+            begun, fence = number, mark[1]
+        elif heading := _HEADING.match(line):
+            end()
+            if heading[2]:
+                blocks.append(Block(heading[2].strip(), len(heading[1]), number))
+        elif (under := _UNDERLINE.match(line)) and lines and not _LIST_OR_QUOTE.match(lines[0]):
+            blocks.append(Block(" ".join(part.strip() for part in lines), 1 if under[1][0] == "=" else 2, begun))
+            lines.clear()
+        elif not line.strip():
+            end()
+        else:
+            if _LIST_OR_QUOTE.match(line):
+                end()
+            if not lines:
+                begun = number
+            lines.append(line)
+    end()
+    return blocks

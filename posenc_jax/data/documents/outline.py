@@ -1,0 +1,80 @@
+"""From blocks in order to nested numbers: section, subsection, paragraph, sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.documents.sentences import sentences
+
+LEVELS = 2
+"""Levels of headings that are axes of their own; a deeper heading begins a paragraph."""
+
+
+class Block(NamedTuple):
+    """A heading (``level`` 1, 2, ... from the top) or a paragraph (0) with its text, and the line where it begins."""
+
+    text: str
+    level: int
+    line: int
+
+
+class Part(NamedTuple):
+    """A sentence, or a heading, and where it stands.
+
+    Attributes:
+      section: the name of its section, its outermost heading as `name_of` writes it; "" before the first.
+      place: (section, subsection, paragraph, sentence), each counted from 1 within the one around it; 0 for what stands
+        above it: text between a section's heading and its first subsection has subsection 0, a heading paragraph 0.
+    """
+
+    text: str
+    section: str
+    place: tuple[int, int, int, int]
+
+
+def name_of(heading: str) -> str:
+    """A heading as the name of a section: lower case, without numbers before it, words joined by ``_``.
+
+    >>> [name_of(heading) for heading in ("Introduction", "2.1 Related work", "Q & A")]
+    ['introduction', 'related_work', 'q_a']
+    """
+    words = re.sub(r"^[\W\d_]+", "", heading.lower()) or heading.lower()
+    return "_".join(re.findall(r"\w+", words))
+
+
+def numbered(blocks: list[Block], what: str) -> list[Part]:
+    """The parts of a document, ``what`` in messages.
+
+    The first heading says which level is the outermost. DataError: a heading more than one level below the one before
+    it, or above the first one.
+    """
+    parts: list[Part] = []
+    top, before, section = 0, 0, ""
+    place = [0, 0, 0]
+    for block in blocks:
+        if block.level:
+            top = top or block.level
+            level = block.level - top + 1
+            _check(block, level, before, top, what)
+            before = level
+            if level <= LEVELS:
+                place = [*place[: level - 1], place[level - 1] + 1, *[0] * (LEVELS - level), 0]
+                section = name_of(block.text) if level == 1 else section
+                parts.append(Part(block.text, section, (place[0], place[1], 0, 1)))
+                continue
+        place[LEVELS] += 1
+        for number, sentence in enumerate(sentences(block.text), 1):
+            parts.append(Part(sentence, section, (place[0], place[1], place[2], number)))
+    return parts
+
+
+def _check(block: Block, level: int, before: int, top: int, what: str) -> None:
+    named = f"{what}, line {block.line}: the heading {block.text[:40]!r} of level {block.level}"
+    if level < 1:
+        raise DataError(f"{named} stands above the first one, of level {top}: begin with the outermost level")
+    if level > before + 1:
+        raise DataError(
+            f"{named} does not nest: the one before it is of level {before + top - 1}; go down one level at a time"
+        )

@@ -1,0 +1,121 @@
+"""A text with spans that say what its parts are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.documents.outline import Part
+from posenc_jax.data.documents.sentences import sentences
+
+KINDS = ("section", "subsection", "paragraph", "sentence")
+"""What a span can be, from the outside in; also "heading", which stands where a paragraph can."""
+
+_FORM = (
+    '{"text": ..., "spans": [[start, end, kind, name], ...]}, kinds section, subsection, paragraph, sentence, heading'
+)
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    kind: str
+    name: str
+
+    @property
+    def rank(self) -> int:
+        return KINDS.index("paragraph" if self.kind == "heading" else self.kind)
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.start}..{self.end}"
+
+
+def spans_parts(text: str, what: str) -> list[Part]:
+    """The parts of ``{"text": ..., "spans": [[start, end, kind, name], ...]}`` (JSON), by characters of the text.
+
+    A kind is one of `KINDS` or "heading"; the name, which sections may have, may be missing. Text outside of all
+    paragraphs belongs to what is around it. DataError: no such JSON, a span outside the text, spans that overlap
+    without one holding the other, or a kind within one of its own or of a smaller kind.
+    """
+    whole, spans = _read(text, what)
+    numbers: Counter[tuple[int, ...]] = Counter()  # of the parts that are directly within what has this path
+    open_spans: list[tuple[_Span, int]] = []
+    parts: list[Part] = []
+    at = 0
+
+    def path(rank: int) -> tuple[int, ...]:
+        """The numbers of the open spans of the kinds above, 0 where none is open."""
+        held = {span.rank: number for span, number in open_spans if span.kind != "heading"}
+        return tuple(held.get(above, 0) for above in range(rank))
+
+    def next_in(path: tuple[int, ...]) -> tuple[int, ...]:
+        numbers[path] += 1
+        return (*path, numbers[path])
+
+    def take(until: int) -> None:
+        """The text up to there, where it stands now."""
+        nonlocal at
+        piece, at = whole[at:until].strip(), max(at, until)
+        kinds = {span.kind: span for span, _ in open_spans}
+        section = kinds["section"].name if "section" in kinds else ""
+        places: Any
+        if "heading" in kinds:
+            pieces, places = [piece] * bool(piece), [next_in((*path(2), 0))]
+        elif "sentence" in kinds:
+            pieces, places = [piece] * bool(piece), [path(4)]
+        else:
+            pieces = sentences(piece)
+            around = path(3) if "paragraph" in kinds or not pieces else next_in(path(2))
+            places = [next_in(around) for _ in pieces]
+        parts.extend(Part(text, section, place) for text, place in zip(pieces, places, strict=False))
+
+    for span in spans:
+        while open_spans and open_spans[-1][0].end <= span.start:
+            take(open_spans[-1][0].end)
+            open_spans.pop()
+        _check(span, [around for around, _ in open_spans], what)
+        take(span.start)
+        number = 0 if span.kind == "heading" else next_in(path(span.rank))[-1]
+        open_spans.append((span, number))
+    while open_spans:
+        take(open_spans[-1][0].end)
+        open_spans.pop()
+    take(len(whole))
+    return parts
+
+
+def _check(span: _Span, open_spans: list[_Span], what: str) -> None:
+    if open_spans and span.end > open_spans[-1].end:
+        raise DataError(f"{what}: {span} and {open_spans[-1]} overlap: one has to hold the other, or none")
+    if open_spans and span.rank <= open_spans[-1].rank:
+        raise DataError(f"{what}: {span} stands in {open_spans[-1]}: from the outside in they are {', '.join(KINDS)}")
+    needed = {"subsection": ("section",), "sentence": ("paragraph", "heading")}.get(span.kind)
+    if needed and not (open_spans and open_spans[-1].kind in needed):
+        raise DataError(f"{what}: {span} stands in no {needed[0]}: give a span for that too")
+
+
+def _read(text: str, what: str) -> tuple[str, list[_Span]]:
+    """The text and its spans, from the first to the last, outer ones first."""
+    try:
+        found = json.loads(text)
+        whole, given = found["text"], found["spans"]
+        spans = [_span(one) for one in given]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{what} is no text with spans ({type(error).__name__}: {error}): write {_FORM}") from None
+    if not isinstance(whole, str):
+        raise DataError(f"{what}: text is no string: write {_FORM}")
+    for span in spans:
+        if not 0 <= span.start < span.end <= len(whole):
+            raise DataError(f"{what}: {span} is not within the {len(whole)} characters of the text")
+    return whole, sorted(spans, key=lambda span: (span.start, -span.end, span.rank))
+
+
+def _span(one: Any) -> _Span:
+    start, end, kind, name = (*one, "") if len(one) == 3 else one
+    if not (type(start) is int and type(end) is int and isinstance(kind, str) and isinstance(name, str)):
+        raise ValueError(f"{one!r} is no span")
+    if kind not in (*KINDS, "heading"):
+        raise ValueError(f"{kind!r} is no kind of span")
+    return _Span(start, end, kind, name)

@@ -1,0 +1,129 @@
+"""Documents with structure: what is read of Markdown, HTML and spans, and what does not nest."""
+
+import json
+
+import pytest
+
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.documents import document_parts
+
+MARKDOWN = """Before. All headings.
+
+# 1 Introduction
+First paragraph. Its second sentence
+goes on.
+
+- an item
+- another
+
+## Details ##
+Text of a subsection.
+### Deeper
+Still there.
+
+Methods
+=======
+
+~~~
+# no heading
+~~~
+"""
+WANTED = [
+    ("Before.", "", (0, 0, 1, 1)),
+    ("All headings.", "", (0, 0, 1, 2)),
+    ("1 Introduction", "introduction", (1, 0, 0, 1)),
+    ("First paragraph.", "introduction", (1, 0, 1, 1)),
+    ("Its second sentence goes on.", "introduction", (1, 0, 1, 2)),
+    ("- an item", "introduction", (1, 0, 2, 1)),
+    ("- another", "introduction", (1, 0, 3, 1)),
+    ("Details", "introduction", (1, 1, 0, 1)),
+    ("Text of a subsection.", "introduction", (1, 1, 1, 1)),
+    ("Deeper", "introduction", (1, 1, 2, 1)),
+    ("Still there.", "introduction", (1, 1, 3, 1)),
+    ("Methods", "methods", (2, 0, 0, 1)),
+    ("# no heading", "methods", (2, 0, 1, 1)),
+]
+HTML = """<html><head><title>Window</title><style>p {}</style></head><body>
+<p>Before. All headings.</p><h2>1 Introduction</h2>
+<div>First paragraph. Its second sentence<br>goes   <b>on</b>.<ul><li>- an item<li>- another</ul></div>
+<h3>Details</h3>Text of a subsection.<h4>Deeper</h4><p>Still there.</p>
+<script>var a = "<h2>no</h2>";</script>
+<h2>Methods</h2><pre># no heading</pre></body></html>"""
+
+
+def test_markdown():
+    assert document_parts(MARKDOWN, "markdown", "a.md") == WANTED
+
+
+def test_html_of_the_same_structure():
+    assert document_parts(HTML, "html", "a.html") == WANTED
+
+
+def spans(text, *given):
+    return json.dumps({"text": text, "spans": given})
+
+
+def test_spans():
+    text = "Title Intro one. Intro two. Sub text. Rest"
+    given = [[28, 37, "subsection"], [0, 37, "section", "intro"], [0, 5, "heading"], [6, 27, "paragraph"]]
+    assert document_parts(spans(text, *given), "spans", "a") == [
+        ("Title", "intro", (1, 0, 0, 1)),
+        ("Intro one.", "intro", (1, 0, 1, 1)),
+        ("Intro two.", "intro", (1, 0, 1, 2)),
+        ("Sub text.", "intro", (1, 1, 1, 1)),
+        ("Rest", "", (0, 0, 1, 1)),
+    ]
+    cut = [[0, 5, "section", "a"], [6, 16, "section", "b"], [6, 16, "paragraph"], [6, 11, "sentence"]]
+    assert [part[1:] for part in document_parts(spans(text[:16], *cut), "spans", "a")] == [
+        ("a", (1, 0, 1, 1)),
+        ("b", (2, 0, 1, 1)),
+        ("b", (2, 0, 1, 2)),
+    ]
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_nothing_has_no_parts(form):
+    assert document_parts(" \n", form, "a") == []
+
+
+TEXT = "one two three four"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "message"),
+    [
+        (
+            "markdown",
+            "# A\n\n### B",
+            "a, line 3: the heading 'B' of level 3 does not nest: the one before it is of level 1; go down one",
+        ),
+        (
+            "markdown",
+            "## A\n# B",
+            "a, line 2: the heading 'B' of level 1 stands above the first one, of level 2",
+        ),
+        ("html", "<h1>A</h1>\n<h4>B</h4>", "a, line 2: the heading 'B' of level 4 does not nest"),
+        (
+            "spans",
+            spans(TEXT, [0, 7, "section"], [4, 12, "section"]),
+            "a: the section 4..12 and the section 0..7 overlap: one has to hold the other, or none",
+        ),
+        (
+            "spans",
+            spans(TEXT, [0, 12, "paragraph"], [4, 7, "section"]),
+            "a: the section 4..7 stands in the paragraph 0..12: from the outside in they are section, subsection,",
+        ),
+        ("spans", spans(TEXT, [0, 12, "section"], [4, 7, "section"]), "the section 4..7 stands in the section 0..12"),
+        ("spans", spans(TEXT, [0, 3, "subsection"]), "the subsection 0..3 stands in no section: give a span for that"),
+        ("spans", spans(TEXT, [0, 3, "sentence"]), "the sentence 0..3 stands in no paragraph"),
+        ("spans", spans(TEXT, [0, 30, "section"]), "the section 0..30 is not within the 18 characters of the text"),
+        ("spans", spans(TEXT, [0, 3, "chapter"]), "'chapter' is no kind of span"),
+        ("spans", spans(TEXT, [0, 3.5, "section"]), "is no span"),
+        ("spans", "# A", "a is no text with spans (JSONDecodeError"),
+    ],
+)
+def test_what_does_not_nest_is_refused_in_one_line(form, text, message):
+    with pytest.raises(DataError) as error:
+        document_parts(text, form, "a")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
