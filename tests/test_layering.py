@@ -69,7 +69,7 @@ ORDER = {
             "timing",
             "tuning",
         ),
-        *("cell", "ablation", "evaluation", "inference"),
+        *("cell", "ablation", "merge", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),

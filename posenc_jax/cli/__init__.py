@@ -30,6 +30,7 @@ COMMANDS = {
         "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
     ),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
+    "merge": ("posenc_jax.cli.merge", "join ablations that were run apart: posenc merge A B -o C"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
     "classify": ("posenc_jax.cli.classify", "the classes of a document by a trained run: posenc classify RUN FILE"),
