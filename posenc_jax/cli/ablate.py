@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.spread import HELP, read_spread, runner
 from posenc_jax.config import Ablation
 from posenc_jax.file_names import file_name
 
@@ -19,10 +20,12 @@ DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
     "report.html. The same command again resumes. An override applies to every cell."
 )
-USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [overrides]
+USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [--local N | --slurm ...] [overrides]
 
 {DESCRIPTION}
-`posenc ablate --help` lists the overrides."""
+`posenc ablate --help` lists the overrides.
+
+{HELP}"""
 
 
 def main(arguments: list[str]) -> int:
@@ -31,13 +34,14 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
-        return guarded(lambda: print_options("ablate", DESCRIPTION))
+        return guarded(lambda: print_options("ablate", DESCRIPTION, HELP))
     return guarded(lambda: _ablate(arguments[0], arguments[1:]))
 
 
-def _ablate(config_file: str, overrides: list[str]) -> int:
+def _ablate(config_file: str, arguments: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    chosen = None
+    chosen, spread = None, read_spread(arguments)
+    overrides = spread.overrides
     if overrides:
         config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
@@ -47,11 +51,16 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.runs.ablation import ablate
     from posenc_jax.runs.errors import FailedCellsError
+    from posenc_jax.runs.spread import run_task
 
+    if spread.group is not None:
+        with TerminalReporter() as reporter, stoppable() as stop:
+            run_task(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
+        return 0
     failed, report = None, FinalReport(directory)
     with TerminalReporter() as reporter, stoppable() as stop:
+        ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:
             ablate(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
         except FailedCellsError as error:

@@ -262,7 +262,7 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
 def _remove_half_made(directory: Path) -> None:
     """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
     for path in directory.glob("group-*"):
-        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink() and not any(path.glob("*.json")):
             remove_unfinished(path)
             with contextlib.suppress(OSError):  # it has files
                 path.rmdir()
