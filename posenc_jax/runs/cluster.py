@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.checksums import read_lines
-from posenc_jax.files import read_regular
+from posenc_jax.files import make_directory, read_regular
 from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.local import last_words, log_of, start
@@ -110,6 +110,7 @@ def run_on_slurm(
       RefusedError: SLURM does not take the job. StoppedError: ``stop`` asked for it.
     """
     logs, record = directory / "logs", directory / "slurm" / "jobs.jsonl"
+    make_directory(record.parent)
     there = _jobs_there() or set()
     jobs = {name: job for name, job in _recorded(record).items() if name in commands and job in there}
     if jobs:
@@ -121,9 +122,7 @@ def run_on_slurm(
         new = dict(zip(names, _submitted(tasks, allocation, record.parent), strict=True))
         append_rows(record, ({"task": name, "job": job} for name, job in new.items()))
         jobs |= new
-    note(
-        f"waiting for {len(jobs)} tasks in SLURM: {', '.join(sorted({job.partition('_')[0] for job in jobs.values()}))}"
-    )
+    note(f"waiting for {len(jobs)} tasks in SLURM (jobs: {_listed(jobs)})")
     failed: dict[str, str] = {}
     while jobs:
         alive = _jobs_there()  # asked before results are looked for: a task that is gone has written its own
