@@ -20,7 +20,7 @@ from fault_battery.scene import outcome
 
 pytestmark = pytest.mark.slow
 
-# CELLS is their number. A file BROKEN breaks one of them, in the processes of SLURM.
+# CELLS is their number, STEPS those of each. A file BROKEN breaks one of them, in the processes of SLURM.
 CONFIG = """
 import dataclasses
 import os
@@ -31,6 +31,8 @@ from posenc_jax.encodings import PositionalEncoding, RoPE
 
 @dataclasses.dataclass(frozen=True)
 class Breaking(PositionalEncoding):
+    name, paper, citation = "breaking", "", ""
+
     def embed(self, params, x, sequence):
         if Path(BROKEN).exists() and "SLURM_JOB_ID" in os.environ:
             raise ValueError("this cell is broken")
@@ -42,8 +44,8 @@ def cell(posenc, label, seeds):
         model=Transformer(d_model=8, num_layers=1, num_heads=1, dropout=0.1),
         posenc=(posenc,),
         training=Training(
-            steps=400, batch_size=4, steps_per_call=4, log_every=4,
-            checkpoint_every=40, validate_every=200, validation_batches=2,
+            steps=STEPS, batch_size=4, steps_per_call=4, log_every=4,
+            checkpoint_every=40, validate_every=STEPS // 2, validation_batches=2,
         ),
         evaluation=Evaluation(lengths=(2, 3), num_examples=8, draws=2),
         seeds=seeds, learning_rates=(1e-2,), label=label,
@@ -52,6 +54,11 @@ def cell(posenc, label, seeds):
 cells = [cell(RoPE(base=100.0 + n), f"rope {n}", (0,)) for n in range(CELLS - 1)]
 config = Ablation(name="tiny", runs=(cell(Breaking(), "breaking", (0, 1)), *cells))
 """
+
+
+def config(cells: int, steps: int, broken: Path) -> str:
+    """The file."""
+    return CONFIG.replace("CELLS", str(cells)).replace("STEPS", str(steps)).replace("BROKEN", repr(str(broken)))
 
 
 def available() -> Path:
@@ -67,10 +74,10 @@ def available() -> Path:
 class Cluster:
     """A SLURM, a config, and the undisturbed outcome of it, which one process made on one core."""
 
-    def __init__(self, folder: Path, slurm: Slurm, cells: int) -> None:
+    def __init__(self, folder: Path, slurm: Slurm, cells: int, steps: int) -> None:
         self.folder, self.slurm, self.log = folder, slurm, folder / "log"
         self.broken = folder / "broken"
-        (folder / "tiny.py").write_text(CONFIG.replace("CELLS", str(cells)).replace("BROKEN", repr(str(self.broken))))
+        (folder / "tiny.py").write_text(config(cells, steps, self.broken))
         self.environment = processes.environment() | {"SLURM_CONF": str(slurm.conf)}
         del self.environment["NPROC"]  # each task has the cores that it asks for
         whole = self.start("undisturbed", variables={"NPROC": "1"})
@@ -128,7 +135,7 @@ class Cluster:
 def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
     available()
     with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=6)
+        cluster = Cluster(tmp_path, slurm, cells=6, steps=1000)
         cluster.broken.touch()
         process = cluster.spread("disturbed")
         cluster.wait(process, lambda: len(slurm.tasks("PENDING")) == 7)  # two groups of the first cell, one of the rest
@@ -154,7 +161,7 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
 def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
     available()
     with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=3)
+        cluster = Cluster(tmp_path, slurm, cells=3, steps=1000)
         slurm.start_node()
         first = cluster.spread("disturbed", "--parallel", "1")
         cluster.wait(first, lambda: any(map(cluster.trained, slurm.tasks("RUNNING"))))
@@ -178,7 +185,7 @@ def test_sixty_cells_with_random_kills(tmp_path):
         ("scontrol", "requeue"),
     ]
     with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=60)
+        cluster = Cluster(tmp_path, slurm, cells=60, steps=400)
         slurm.start_node()
         kills = 0
         for _ in range(20):
@@ -201,8 +208,7 @@ def test_sixty_cells_with_random_kills(tmp_path):
 def test_what_slurm_does_not_take_is_said_in_one_line(tmp_path):
     available()
     with Slurm(tmp_path / "slurm") as slurm:
-        config = CONFIG.replace("CELLS", "2").replace("BROKEN", repr(str(tmp_path / "broken")))
-        (tmp_path / "tiny.py").write_text(config)
+        (tmp_path / "tiny.py").write_text(config(2, 400, tmp_path / "broken"))
         found = subprocess.run(
             [sys.executable, "-m", "posenc_jax", "ablate", "tiny.py", "--slurm", "--partition", "none"],
             env=processes.environment() | {"SLURM_CONF": str(slurm.conf)},
