@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
 import secrets
 import shutil
 import stat
@@ -195,10 +196,13 @@ def remove_unfinished(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Iterator[None]:
+def held(
+    directory: Path, *, wait: Callable[[str], None] | None = None, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Makes a directory and holds it for this process; the lock dies with the process, whatever kills it.
 
     wait: hears who holds it, and then it is waited for; without, somebody else's hold is a `HeldError`.
+    meanwhile: called every second of waiting; what it raises ends the waiting.
     """
     from filelock import FileLock, Timeout
 
@@ -211,14 +215,17 @@ def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Itera
         if wait is None:
             raise HeldError(who) from None
         wait(who)
-        lock.acquire()
+        while not lock.is_locked:
+            meanwhile()
+            with contextlib.suppress(Timeout):
+                lock.acquire(timeout=1)
     except OSError as error:
         link = f"{directory / 'lock'} is a link, which is not followed" if (directory / "lock").is_symlink() else ""
         raise LockingError(link or error.strerror or str(error)) from None
     try:
         remove_unfinished(directory)
         with contextlib.suppress(OSError):  # it only informs others
-            write_atomically(holder, f"{os.getpid()}\n")
+            write_atomically(holder, f"{os.getpid()} {platform.node()}\n")
         yield
     finally:
         holder.unlink(missing_ok=True)
@@ -227,6 +234,7 @@ def held(directory: Path, *, wait: Callable[[str], None] | None = None) -> Itera
 
 def _holder(file: Path) -> str:
     try:
-        return f"process {int(read_regular(file, 100))}"
+        number, _, host = read_regular(file, 400).decode().strip().partition(" ")
+        return f"process {int(number)}" + (f" of {host}" if host not in ("", platform.node()) else "")
     except (OSError, ValueError):
         return "another process"

@@ -36,7 +36,7 @@ LAYERS = {
     "runs": (
         _MODELS_AND_DATA | {"extras", "training", "results"},
         {"jax", "numpy", "flax"},
-        {"orbax", "safetensors", "tensorboardX", "wandb"},
+        {"orbax", "safetensors", "submitit", "tensorboardX", "wandb"},
     ),
     "drawing": ({"data", "extras", "statistics"}, {"numpy"}, OPTIONAL),
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
@@ -90,7 +90,7 @@ ORDER = {
             "calls",
             "tuning",
         ),
-        *("cell", "ablation", "evaluation", "inference"),
+        *("groups", "cell", "ablation", "merge", "spread", "local", "cluster", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),

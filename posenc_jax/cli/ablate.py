@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.spread import HELP, read_spread, runner
 from posenc_jax.config import Ablation
 from posenc_jax.file_names import file_name
 
 if TYPE_CHECKING:
     from posenc_jax.cli.overrides import RunArguments
-    from posenc_jax.runs.reporter import Reporter
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
     "report.html. The same command again resumes. An override applies to every cell."
 )
-USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [overrides]
+USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [--local N | --slurm ...] [overrides]
 
 {DESCRIPTION}
-`posenc ablate --help` lists the overrides."""
+`posenc ablate --help` lists the overrides.
+
+{HELP}"""
 
 
 def main(arguments: list[str]) -> int:
@@ -33,13 +34,14 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
-        return guarded(lambda: print_options("ablate", DESCRIPTION))
+        return guarded(lambda: print_options("ablate", DESCRIPTION, HELP))
     return guarded(lambda: _ablate(arguments[0], arguments[1:]))
 
 
-def _ablate(config_file: str, overrides: list[str]) -> int:
+def _ablate(config_file: str, arguments: list[str]) -> int:
     config = load_config(config_file, Ablation, "ablate")
-    chosen = None
+    chosen, spread = None, read_spread(arguments)
+    overrides = spread.overrides
     if overrides:
         config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
@@ -50,61 +52,29 @@ def _ablate(config_file: str, overrides: list[str]) -> int:
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.runs.ablation import ablate
     from posenc_jax.runs.errors import FailedCellsError
+    from posenc_jax.runs.spread import run_task
     from posenc_jax.runs.trackers import Tracked
 
-    failed, problem = None, ""
+    if spread.group is not None:
+        with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
+            run_task(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
+        return 0
+    failed, report = None, FinalReport(directory)
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
+        ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:
             ablate(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
         except FailedCellsError as error:
             failed = error
-        something = bool((directory / "results.jsonl").read_bytes())
-        if something:
-            problem = _problem(lambda: _write_report(directory, reporter))
-    if something:
-        problem = problem or _problem(lambda: _print_tables(directory))
-    if problem:
-        rest = "the results of the other cells are" if failed else "the results are complete"
-        print(
-            f"posenc: the report could not be written: {problem}; {rest} in {directory / 'results.jsonl'}: write it "
-            f"again with `posenc report {directory}`",
-            file=sys.stderr,
-        )
+        report.write(reporter)
+    report.print("the results of the other cells are" if failed else "the results are complete")
     if failed:
         raise failed
-    if problem:
+    if report.problem:
         return 1
     print(f"complete: {directory}")
     return 0
-
-
-def _write_report(directory: Path, reporter: Reporter) -> None:
-    """Unless the one that is there is of these very results."""
-    from posenc_jax import report
-
-    if not report.up_to_date(directory):
-        reporter.phase("write the report")
-        written = report.build(directory)
-        reporter.note(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in written)}")
-
-
-def _print_tables(directory: Path) -> None:
-    from posenc_jax import report
-
-    print(report.text_report(directory))
-
-
-def _problem(work: Callable[[], None]) -> str:
-    """What goes wrong in ``work``, in one line: whatever it is, it must not hide what became of the cells."""
-    try:
-        work()
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    return ""
 
 
 def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, RunArguments]:

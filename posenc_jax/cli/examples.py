@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc evaluate RUN --posenc nope", "the same parameters without positions"),
     ),
     "report": (("posenc report runs/demo", "report.html, figures and tables of what is finished"),),
+    "merge": (("posenc merge runs/here runs/there -o runs/both", "cells or seeds that were run apart"),),
     "verdict": (
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),

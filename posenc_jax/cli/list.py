@@ -92,10 +92,10 @@ def _own(text: str) -> int:
 
     file, _, name = text.rpartition(":")
     cls: Any = own_class(file, name)
-    if not (dataclasses.is_dataclass(cls) and issubclass(cls, Value)):
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls) and issubclass(cls, Value)):
         raise UsageError(
-            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base class "
-            "of posenc_jax"
+            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base "
+            "class of posenc_jax"
         )
     print(_details(cls, {}))
     return 0

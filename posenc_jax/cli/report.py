@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded, place
 from posenc_jax.drawing.plain import short
+
+if TYPE_CHECKING:
+    from posenc_jax.runs.reporter import Reporter
 
 USAGE = """usage: posenc report DIR
 
@@ -36,3 +42,59 @@ def _report(directory: Path) -> int:
     print(report.text_report(directory))
     print(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
     return 0
+
+
+class FinalReport:
+    """The report of an ablation that a command has just made: what goes wrong with it must not hide what became of the
+    cells, so it is only remembered, in ``problem``.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.problem = ""
+
+    def write(self, reporter: Reporter) -> None:
+        """Unless there is nothing to report, or the one that is there is of these very results."""
+        if self._anything():
+            self.problem = _problem(lambda: self._write(reporter))
+
+    def print(self, complete: str) -> None:
+        """The tables on standard output, and what went wrong; ``complete`` says which results are there all the
+        same.
+        """
+        if self._anything():
+            self.problem = self.problem or _problem(self._print)
+        if self.problem:
+            print(
+                f"posenc: the report could not be written: {self.problem}; {complete} in "
+                f"{self._directory / 'results.jsonl'}: write it again with `posenc report {self._directory}`",
+                file=sys.stderr,
+            )
+
+    def _anything(self) -> bool:
+        return bool((self._directory / "results.jsonl").read_bytes())
+
+    def _write(self, reporter: Reporter) -> None:
+        from posenc_jax import report
+
+        if not report.up_to_date(self._directory):
+            reporter.phase("write the report")
+            paths = report.build(self._directory)
+            written = ", ".join(str(path.relative_to(self._directory)) for path in paths)
+            reporter.note(f"wrote in {self._directory}: {written}")
+
+    def _print(self) -> None:
+        from posenc_jax import report
+
+        print(report.text_report(self._directory))
+
+
+def _problem(work: Callable[[], None]) -> str:
+    """What goes wrong in ``work``, in one line."""
+    try:
+        work()
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return ""

@@ -48,8 +48,8 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
     return config
 
 
-def print_options(command: str, description: str) -> int:
-    """Prints the overrides that every config has, with their defaults; gives the exit code."""
+def print_options(command: str, description: str, more: str = "") -> int:
+    """Prints the overrides that every config has, with their defaults, then ``more``; gives the exit code."""
     from posenc_jax.cli.overrides import override_run
     from posenc_jax.config import Run
     from posenc_jax.data.tasks.copying import Copying
@@ -60,7 +60,10 @@ def print_options(command: str, description: str) -> int:
         "Encodings, another task (--task) and scores (--metrics) may be classes of your own files: "
         '--task "mine.py:Mine(max_length=8)".'
     )
-    override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
+    try:
+        override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
+    finally:  # tyro ends the program
+        print(more, end="\n" if more else "")
     return 0
 
 

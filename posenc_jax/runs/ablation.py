@@ -33,6 +33,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.shapes import Json
+from posenc_jax.training.layout import Devices
 
 
 def ablate(
@@ -67,20 +68,7 @@ def ablate(
     reporter = reporter or PrintingReporter()
     directory = Path(directory).expanduser().absolute()
     failures = []
-    check_writable(directory)
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    places = {cell: cell_directory(directory, cell) for cell in config.runs}
-    if not accept_changed_code:
-        for cell, place in places.items():
-            refuse_changed_code(directory, changed_code(place, digests(cell)))
-    to_run = [cell for cell, place in places.items() if not complete(place, cell)]
-    for cell, place in places.items():  # what is damaged beyond repair is told before hours of training, not after
-        found = results_by_group(place, cell, _left_out)
-        _code_of(found)
-        for group, result in found:
-            refuse_damaged_metrics(group, result)
-    for cell in to_run:
-        check_run(cell)
+    to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
@@ -88,24 +76,57 @@ def ablate(
         for number, cell in enumerate(to_run):
             reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
             try:
-                refuse_links(directory, places[cell])
-                run(cell, places[cell], accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
+                place = cell_directory(directory, cell)
+                refuse_links(directory, place)
+                run(cell, place, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
-            write_results(directory, config, _left_out)
-        write_results(directory, config, _left_out)
-    if failures:
-        raise FailedCellsError(
-            f"{len(failures)} of {len(config.runs)} cells failed (run the same command again to repeat only them):\n  "
-            + "\n  ".join(failures)
-        )
+            write_results(directory, config, left_out)
+        write_results(directory, config, left_out)
+    refuse_failures(failures, len(config.runs))
     return read_result(directory)
 
 
-def _left_out(error: DamagedFileError) -> None:
+def cells_to_run(
+    config: Ablation, directory: Path, *, accept_changed_code: bool, on: Devices | None = None
+) -> list[Run]:
+    """The cells that lack a result, when nothing speaks against running them.
+
+    on: the devices that they will run on, where these are not the ones of this process.
+
+    Raises:
+      RefusedError: as `ablate`; nothing has been written then.
+    """
+    check_writable(directory)
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    places = {cell: cell_directory(directory, cell) for cell in config.runs}
+    if not accept_changed_code:
+        for cell, place in places.items():
+            refuse_changed_code(directory, changed_code(place, digests(cell)))
+    for cell, place in places.items():  # what is damaged beyond repair is told before hours of training, not after
+        found = results_by_group(place, cell, left_out)
+        _code_of(found)
+        for group, result in found:
+            refuse_damaged_metrics(group, result)
+    to_run = [cell for cell, place in places.items() if not complete(place, cell)]
+    for cell in to_run:
+        check_run(cell, on)
+    return to_run
+
+
+def refuse_failures(failures: list[str], cells: int) -> None:
+    """FailedCellsError where there are any: a line for each."""
+    if failures:
+        raise FailedCellsError(
+            f"{len(failures)} of {cells} cells failed (run the same command again to repeat only them):\n  "
+            + "\n  ".join(failures)
+        )
+
+
+def left_out(error: DamagedFileError) -> None:
     """A damaged result counts as none: its cell is run, which measures it again or fails."""
 
 
@@ -116,12 +137,14 @@ def write_results(
     report needs) from the finished groups; ``on_damage`` as in `directory.results`.
     """
     rows, cells, decoded = [], [], set()
+    groups: list[tuple[Path, Json]] = []
     for cell, varying in zip(config.runs, varying_fields(config), strict=True):
         place = cell_directory(directory, cell)
         found = results_by_group(place, cell, on_damage)
         if found and cell.evaluation.decoded_examples:
             decoded.add(cell.table)
         cells.append(_cell_record(cell, place, found))
+        groups += found
         for _, result in found:
             rows += _rows(cell, result, varying)
     write_changed(directory / "results.jsonl", "".join(map(sealed_line, rows)))
@@ -154,12 +177,18 @@ def write_results(
         "chance": {cell.table: cell.task.chance for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
         "config": to_json(config),
-        "environment": environment(),
+        "environment": _environment(groups),
         "size_note": config.size_note,
     }
     path = directory / "ablation.json"
     if not path.exists() or not _same(path, record):
         write_json(path, record)
+
+
+def _environment(groups: list[tuple[Path, Json]]) -> Json:
+    """What the first group began on, which may be another machine; that of this process where nobody knows."""
+    began = read_environments(groups[0][0])["began"] if groups else {}
+    return {name: value for name, value in began.items() if name not in ("mode", "own")} or environment()
 
 
 def _same(path: Path, record: Json) -> bool:

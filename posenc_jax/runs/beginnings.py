@@ -37,7 +37,7 @@ def record_environment(group: Group, now: Environment, note: Callable[[str], Non
     if lines and now not in resumed:
         resumed.append(now)
         write_json(path, record)
-    elsewhere = _other_beginnings(group, began)
+    elsewhere = other_beginnings(group, began)
     for what, found in ((f"{group.directory.name} began", lines), elsewhere):
         if found:
             note(f"{what} elsewhere, its result will be marked bit_exact=false: {'; '.join(found)}")
@@ -68,7 +68,7 @@ def _differences(old: Environment, new: Environment) -> list[str]:
     return differences(old, new) + changes(old.get("own", {}), new.get("own", {}))
 
 
-def _other_beginnings(group: Group, began: Environment) -> tuple[str, list[str]]:
+def other_beginnings(group: Group, began: Environment) -> tuple[str, list[str]]:
     """The first group of the run that began on something else, in words, and what differs."""
     for directory in group_directories(group.directory.parent):
         if directory != group.directory and (other := read_environments(directory)["began"]):

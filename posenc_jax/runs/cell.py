@@ -19,25 +19,16 @@ from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
-from posenc_jax.files import refuse_links, remove_unfinished, write_atomically
+from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.damage import put_result_aside, refuse_damaged_metrics, refuse_lost_rows
-from posenc_jax.runs.directory import (
-    Group,
-    check_writable,
-    claim,
-    complete,
-    plan,
-    refuse_other,
-    replicas_of,
-    results,
-    results_by_group,
-)
+from posenc_jax.runs.damage import refuse_lost_rows
+from posenc_jax.runs.directory import Group, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
-from posenc_jax.runs.files import Log, append_rows, locked, sealed_line
+from posenc_jax.runs.files import Log, append_rows, in_turn, locked, sealed_line
+from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import plan_of
@@ -51,7 +42,7 @@ from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.generation import CHUNK, decode_chunk
-from posenc_jax.training.layout import in_one_memory, layout_of
+from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
@@ -88,19 +79,13 @@ def run(
     if not complete(directory, config):
         check_run(config)
     with locked(directory):
-        claim(directory, config, accept_changed_code=accept_changed_code)
-        on_damage = functools.partial(put_result_aside, note=reporter.note)
-        done = {replica for result in results(directory, on_damage=on_damage) for replica in replicas_of(result)}
-        missing = [replica for replica in config.replicas if replica not in done]
-        for group_directory, result in results_by_group(directory):
-            refuse_damaged_metrics(group_directory, result)
+        missing = missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
             return results(directory, config)
         engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
-        for group in plan(directory, config, layout_of(config, len(missing), devices_with_memory()).size):
-            if not (group.directory / "result.json").exists():
-                engine.run_group(group)
+        for group in groups_of_missing(config, directory, len(missing), devices_with_memory()):
+            engine.run_group(group)
     return results(directory, config)
 
 
@@ -119,9 +104,15 @@ class Engine:
         self._programs: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
-        """Trains a group to its last step, measures it and writes its result, from wherever it stopped."""
+        """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
+        another process works on is waited for.
+        """
         refuse_links(group.directory.parent, group.directory / "checkpoints")
-        remove_unfinished(group.directory)
+        with in_turn(group.directory, self.reporter, self.stop):
+            if not (group.directory / "result.json").exists():
+                self._run_group(group)
+
+    def _run_group(self, group: Group) -> None:
         now = environment() | {
             "mode": mode_of(self.config.execution),
             "model_precision": self.config.model.product_precision,

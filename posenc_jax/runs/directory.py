@@ -118,7 +118,7 @@ def _result(group: Group) -> Json:
     record = group.directory / "config.json"
     if replicas != group.replicas:
         raise RefusedError(
-            f"{path} is of other replicas ({_listed(replicas)}) than {record} has ({_listed(group.replicas)}): {away}"
+            f"{path} is of other replicas ({listed(replicas)}) than {record} has ({listed(group.replicas)}): {away}"
         )
     if group.config_hash not in (None, hashed):
         raise RefusedError(f"{path} is of config {hashed}, and {record} of {group.config_hash}: {away}")
@@ -262,7 +262,7 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
 def _remove_half_made(directory: Path) -> None:
     """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
     for path in directory.glob("group-*"):
-        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink() and not any(path.glob("*.json")):
             remove_unfinished(path)
             with contextlib.suppress(OSError):  # it has files
                 path.rmdir()
@@ -284,7 +284,7 @@ def groups_of(directory: Path, config: Run) -> list[Group]:
         group = read_group(path)
         if twice := taken.intersection(group.replicas):
             raise RefusedError(
-                f"{path} has replicas that another group of {directory} has too ({_listed(tuple(twice))}): move one of "
+                f"{path} has replicas that another group of {directory} has too ({listed(tuple(twice))}): move one of "
                 "them away"
             )
         taken.update(group.replicas)
@@ -385,5 +385,6 @@ def cell_directory(directory: Path, cell: Run) -> Path:
     return named
 
 
-def _listed(replicas: tuple[Replica, ...]) -> str:
+def listed(replicas: tuple[Replica, ...]) -> str:
+    """``seed 0 at 0.001, seed 1 at 0.001``."""
     return ", ".join(f"seed {seed} at {rate:g}" for seed, rate in replicas)

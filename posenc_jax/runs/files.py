@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,41 @@ from posenc_jax.files import (
     write_atomically,
     write_changed,
 )
-from posenc_jax.runs.errors import DamagedFileError, RefusedError
+from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 
 
 @contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Makes a run's or an ablation's directory and holds it for this process; RefusedError when it cannot."""
+def locked(
+    directory: Path, *, wait: Callable[[str], None] | None = None, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Makes a run's, a group's or an ablation's directory and holds it for this process; RefusedError when it cannot.
+
+    wait, meanwhile: as in `held`: without ``wait``, one that is in use is refused.
+    """
     try:
-        with held(directory):
+        with held(directory, wait=wait, meanwhile=meanwhile):
             yield
     except HeldError as error:
         raise RefusedError(f"{directory} is in use by {error}: wait for it, or choose another directory") from None
     except LockingError as error:
         raise RefusedError(f"cannot write in {directory} ({error}): choose another directory") from None
+
+
+@contextlib.contextmanager
+def in_turn(directory: Path, reporter: Reporter, stop: Callable[[], int | None]) -> Iterator[None]:
+    """Holds a directory as soon as nobody else does; StoppedError when ``stop`` asks for it before."""
+
+    def give_up_when_stopped() -> None:
+        if (signal := stop()) is not None:
+            raise StoppedError(signal, f"stopped while another process was working in {directory}")
+
+    def say(who: str) -> None:
+        reporter.note(f"{who} works in {directory}: waiting for it")
+
+    with locked(directory, wait=say, meanwhile=give_up_when_stopped):
+        yield
 
 
 def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> Json:

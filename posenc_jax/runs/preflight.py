@@ -16,20 +16,26 @@ from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
-from posenc_jax.training.layout import Devices, layout_of, memory_in_group
+from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory
 from posenc_jax.training.replicas import check_devices
 
 
-def check_run(config: Run) -> None:
+def check_run(config: Run, on: Devices | None = None) -> None:
     """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, or whose
     task leaves its vocabulary.
+
+    on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
     """
     if config.init_from is not None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
-        check_devices(config.execution)
-        check_memory(config)
+        if on is None:
+            check_devices(config.execution)
+            check_memory(config)
+        else:
+            check_mesh(config.execution, on)
+            _refuse_shortage(config, on)
         check_task(config.task)
     except ValueError as error:
         raise RefusedError(str(error)) from None
@@ -41,6 +47,12 @@ def check_memory(config: Run, *, trained: bool = False) -> None:
     """
     found = shortage(config, devices_with_memory(), host=host_memory(), device=device_memory(), trained=trained)
     if found is not None:
+        raise RefusedError(found)
+
+
+def _refuse_shortage(config: Run, on: Devices) -> None:
+    host, device = (on.memory, None) if on.on_cpu else (None, on.memory)
+    if found := shortage(config, on, host=host, device=device):
         raise RefusedError(found)
 
 

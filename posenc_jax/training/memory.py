@@ -139,7 +139,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
 
 
 def state_size(run: Run) -> int:
-    """Bytes of the state of one replica: parameters, their average if the run has one, both moments of the optimizer."""
+    """Bytes of the state of one replica: parameters, their average if the run has one, and both moments."""
     of_parameters = (1 + averages(run.training)) * size_of(run.model.param_dtype)
     return (of_parameters + size_of(run.optimizer.mu_dtype) + _BYTES) * parameters_of(run)
 

@@ -1,0 +1,42 @@
+"""``posenc merge A B -o C``: ablations that were run apart, joined."""
+
+from __future__ import annotations
+
+import argparse
+
+from posenc_jax.cli.errors import Parser, add_trust, guarded, place
+from posenc_jax.cli.report import FinalReport
+from posenc_jax.cli.session import prepare_jax, trust
+
+DESCRIPTION = (
+    "Joins ablations that were run apart: their cells and seeds in a new directory, with results.jsonl and "
+    "report.html. Nothing is computed anew, and what several have must be the same in all."
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser(prog="posenc merge", description=DESCRIPTION)
+    parser.add_argument("sources", type=place, nargs="+", metavar="DIR", help="directories of ablations")
+    parser.add_argument("-o", "--output", type=place, required=True, metavar="NEW", help="the directory to make")
+    add_trust(parser)
+    return guarded(lambda: _merge(parser.parse_args(arguments)))
+
+
+def _merge(options: argparse.Namespace) -> int:
+    prepare_jax()
+    if options.trust is not None:
+        trust(options.trust)
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.runs.merge import merge
+
+    directory = options.output.absolute()
+    report = FinalReport(directory)
+    with TerminalReporter() as reporter:
+        merge(options.sources, directory, note=reporter.note)
+        report.write(reporter)
+    report.print("the results are complete")
+    if report.problem:
+        return 1
+    print(f"merged: {directory}")
+    return 0

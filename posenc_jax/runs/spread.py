@@ -1,0 +1,114 @@
+"""An ablation in tasks: each group of a cell in a process of its own, on this machine or a cluster; one record at last.
+
+Whoever gives out the tasks holds the ablation's directory, and each task the directory of its group, so that distinct
+groups are worked on at once, and none twice. The only truth about a task is the ``result.json`` of its group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from posenc_jax.config import Ablation, Run
+from posenc_jax.files import refuse_links
+from posenc_jax.results import AblationResult, read_result
+from posenc_jax.runs.ablation import cells_to_run, left_out, refuse_failures, write_results
+from posenc_jax.runs.cell import Engine
+from posenc_jax.runs.directory import cell_directory, claim, read_group, refuse_other
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import in_turn, locked
+from posenc_jax.runs.groups import groups_of_missing, missing_replicas
+from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.supply import load_data
+from posenc_jax.training.layout import Devices
+
+Launch = Callable[[Sequence[str], Callable[[str], None]], dict[str, str]]
+"""Runs tasks, each called ``CELL/group-000``, and tells the second argument of each that has ended. Returns, for those
+that came to no end, why.
+"""
+
+
+def ablate_in_tasks(
+    config: Ablation,
+    directory: str | os.PathLike[str],
+    launch: Launch,
+    devices: Devices,
+    *,
+    accept_changed_code: bool = False,
+    reporter: Reporter | None = None,
+    stop: Callable[[], int | None] = lambda: None,
+) -> AblationResult:
+    """`posenc_jax.runs.ablation.ablate`, with the groups of all cells given to ``launch`` at once.
+
+    Args:
+      devices: those of one task, by which replicas are laid out in groups.
+      launch: runs `run_task` for each task.
+
+    Raises:
+      RefusedError, FailedCellsError, StoppedError: as `ablate`.
+    """
+    reporter = reporter or PrintingReporter()
+    directory = Path(directory).expanduser().absolute()
+    to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code, on=devices)
+    with locked(directory):
+        claim(directory, config, accept_changed_code=accept_changed_code)
+        if not to_run:
+            reporter.note(f"{directory} is already complete: nothing to do")
+        tasks: dict[str, Run] = {}
+        failures = []
+        for cell in to_run:
+            try:
+                place = cell_directory(directory, cell)
+                refuse_links(directory, place)
+                with in_turn(place, reporter, stop):
+                    missing = missing_replicas(cell, place, accept_changed_code=accept_changed_code, note=reporter.note)
+                    load_data(cell, place, reporter.note)  # and keep its tokenizer, before tasks ask for it
+                    groups = groups_of_missing(cell, place, len(missing), devices)
+                tasks |= {str(group.directory.relative_to(directory)): cell for group in groups}
+            except ValueError as error:  # one broken cell must not cost the others
+                failures.append(f"{cell.table} {cell.label}: {error}")
+        if tasks:
+            reporter.phase("train and measure", len(tasks), unit="groups")
+        without = launch(list(tasks), lambda name: reporter.advance(1, name)) if tasks else {}
+        failures += [f"{tasks[name].table} {tasks[name].label} ({name}): {why}" for name, why in without.items()]
+        write_results(directory, config, left_out)
+    refuse_failures(failures, len(config.runs))
+    return read_result(directory)
+
+
+def run_task(
+    config: Ablation,
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    accept_changed_code: bool = False,
+    reporter: Reporter | None = None,
+    stop: Callable[[], int | None] = lambda: None,
+) -> None:
+    """Runs one group of an ablation that `ablate_in_tasks` has begun; nothing where it has its result already.
+
+    name: ``CELL/group-000``, below the ablation's directory.
+
+    Raises:
+      RefusedError: the directory holds another ablation, or no such group. CheckpointError, StoppedError: as
+        `posenc_jax.runs.cell.run`.
+    """
+    reporter = reporter or PrintingReporter()
+    directory = Path(directory).expanduser().absolute()
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    places = {str(cell_directory(directory, cell).relative_to(directory)): cell for cell in config.runs}
+    cell, place = places.get(name.rpartition("/")[0]), directory / name
+    if cell is None or not (place / "config.json").is_file():
+        raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")
+    refuse_other(place.parent, cell, accept_changed_code=accept_changed_code)
+    group = read_group(place)
+    if (place / "result.json").exists():
+        reporter.note(f"{place} is already complete: nothing to do")
+        return
+    check_run(dataclasses.replace(cell, execution=dataclasses.replace(cell.execution, group_size=group.size)))
+    with in_turn(place.parent, reporter, stop):
+        data = load_data(cell, place.parent, reporter.note)
+    Engine(cell, reporter, stop, data).run_group(group)

@@ -1,0 +1,27 @@
+"""``posenc merge``: joined, and its report written; refused in one line."""
+
+import shutil
+
+from trained_runs import CONFIG, copy_of_the_run
+
+from posenc_jax.cli import main
+from posenc_jax.config import Ablation
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.reporter import Reporter
+
+
+def test_the_command(tmp_path, capsys):
+    copy_of_the_run(tmp_path / "a" / CONFIG.directory_name)
+    ablate(Ablation("tiny", (CONFIG,)), tmp_path / "a", reporter=Reporter())
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    command = ["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith(f"merged: {tmp_path / 'c'}\n")
+    assert "cmc: " in out
+    assert f"wrote in {tmp_path / 'c'}: report.html" in err
+    assert main(command) == 2
+    message = f"posenc: {tmp_path / 'c'} is not empty, and a merge begins a directory: choose another\n"
+    assert capsys.readouterr() == ("", message)
+    assert main(["merge", str(tmp_path / "a")]) == 2
+    assert "posenc: merge: the following arguments are required: -o/--output" in capsys.readouterr().err

@@ -1,0 +1,221 @@
+"""An ablation on a real SLURM of one machine: disturbed in every way, its tables are those of an undisturbed one."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import processes
+import pytest
+from one_machine_slurm import Slurm, lacking
+
+sys.path.insert(0, str(processes.ROOT / "scripts"))
+from fault_battery.scene import outcome
+
+pytestmark = pytest.mark.slow
+
+# CELLS is their number, STEPS those of each. A file BROKEN breaks one of them, in the processes of SLURM.
+CONFIG = """
+import dataclasses
+import os
+from pathlib import Path
+from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
+from posenc_jax.data.tasks import Copying
+from posenc_jax.encodings import PositionalEncoding, RoPE
+
+@dataclasses.dataclass(frozen=True)
+class Breaking(PositionalEncoding):
+    name, paper, citation = "breaking", "", ""
+
+    def embed(self, params, x, sequence):
+        if Path(BROKEN).exists() and "SLURM_JOB_ID" in os.environ:
+            raise ValueError("this cell is broken")
+        return x
+
+def cell(posenc, label, seeds):
+    return Run(
+        task=Copying(kind="cmc", max_length=3, num_symbols=4),
+        model=Transformer(d_model=8, num_layers=1, num_heads=1, dropout=0.1),
+        posenc=(posenc,),
+        training=Training(
+            steps=STEPS, batch_size=4, steps_per_call=4, log_every=4,
+            checkpoint_every=40, validate_every=STEPS // 2, validation_batches=2,
+        ),
+        evaluation=Evaluation(lengths=(2, 3), num_examples=8, draws=2),
+        seeds=seeds, learning_rates=(1e-2,), label=label,
+    )
+
+cells = [cell(RoPE(base=100.0 + n), f"rope {n}", (0,)) for n in range(CELLS - 1)]
+config = Ablation(name="tiny", runs=(cell(Breaking(), "breaking", (0, 1)), *cells))
+"""
+
+
+def config(cells: int, steps: int, broken: Path) -> str:
+    """The file."""
+    return CONFIG.replace("CELLS", str(cells)).replace("STEPS", str(steps)).replace("BROKEN", repr(str(broken)))
+
+
+def available() -> Path:
+    """The folder of submitit; a skip in words where it, or SLURM, is missing."""
+    if reason := lacking():
+        pytest.skip(reason)
+    found = importlib.util.find_spec("submitit")
+    if found is None or found.origin is None:
+        pytest.skip("there is no submitit here: install posenc-jax[cluster]")
+    return Path(found.origin)
+
+
+class Cluster:
+    """A SLURM, a config, and the undisturbed outcome of it, which one process made on one core."""
+
+    def __init__(self, folder: Path, slurm: Slurm, cells: int, steps: int) -> None:
+        self.folder, self.slurm, self.log = folder, slurm, folder / "log"
+        self.broken = folder / "broken"
+        (folder / "tiny.py").write_text(config(cells, steps, self.broken))
+        self.environment = processes.environment() | {"SLURM_CONF": str(slurm.conf)}
+        del self.environment["NPROC"]  # each task has the cores that it asks for
+        whole = self.start("undisturbed", variables={"NPROC": "1"})
+        assert processes.finish(whole, self.log, 1500) == 0, self.log.read_text()[-4000:]
+        self.expected = outcome(folder / "undisturbed")
+
+    def start(self, name: str, *more: str, variables: dict[str, str] | None = None) -> subprocess.Popen:
+        arguments = ["ablate", "tiny.py", "--directory", str(self.folder / name), *more]
+        with self.log.open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "posenc_jax", *arguments],
+                env=self.environment | (variables or {}),
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+            )
+
+    def spread(self, name: str, *more: str) -> subprocess.Popen:
+        return self.start(name, "--slurm", "--cpus", "1", "--time", "30", *more)
+
+    def check(self, name: str) -> None:
+        found = outcome(self.folder / name)
+        assert found.keys() == self.expected.keys()
+        for path, content in self.expected.items():
+            assert found[path] == content, path
+
+    def wait(self, process: subprocess.Popen, reached, timeout: float = 400) -> None:
+        end = time.monotonic() + timeout
+        while not reached():
+            assert process.poll() is None, self.log.read_text()[-4000:]
+            assert time.monotonic() < end, (self.slurm.ask("squeue"), self.log.read_text()[-4000:])
+            time.sleep(0.2)
+
+    def trained(self, task: str) -> bool:
+        """Whether a task, as ``12_3``, has rows of its group on disk, and no result."""
+        rows = (self.folder / "disturbed" / "slurm" / "jobs.jsonl").read_text().splitlines()
+        names = {row["job"]: row["task"] for row in map(json.loads, rows)}
+        group = self.folder / "disturbed" / names[task]
+        return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
+
+    def disturb(self, process: subprocess.Popen, *command: str) -> str:
+        """Does something to a task in the middle of its training."""
+        chosen = []
+
+        def reached() -> bool:
+            chosen[:] = [task for task in self.slurm.tasks("RUNNING") if self.trained(task)]
+            return bool(chosen)
+
+        self.wait(process, reached)
+        self.slurm.ask(*command, chosen[0])
+        return chosen[0]
+
+
+@pytest.mark.timeout(2400)
+def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
+    available()
+    with Slurm(tmp_path / "slurm") as slurm:
+        cluster = Cluster(tmp_path, slurm, cells=6, steps=1000)
+        cluster.broken.touch()
+        process = cluster.spread("disturbed")
+        cluster.wait(process, lambda: len(slurm.tasks("PENDING")) == 7)  # two groups of the first cell, one of the rest
+        slurm.start_node()
+        requeued = cluster.disturb(process, "scontrol", "requeue")
+        terminated = cluster.disturb(process, "scancel", "--signal=TERM")
+        limited = cluster.disturb(process, "scancel", "--signal=USR2")  # as before a time limit
+        killed = cluster.disturb(process, "scancel", "--signal=KILL")
+        assert len({requeued, terminated, limited, killed}) == 4
+        assert processes.finish(process, cluster.log, 900) == 1
+        said = cluster.log.read_text()
+        assert "3 of 6 cells failed (run the same command again" in said, said[-4000:]
+        assert "ValueError: this cell is broken" in said
+        assert f"job {killed}: it ended: " in said
+        for task in (requeued, terminated, limited):
+            assert f"job {task}: " not in said
+        cluster.broken.unlink()
+        assert processes.finish(cluster.spread("disturbed"), cluster.log, 900) == 0, cluster.log.read_text()[-4000:]
+        cluster.check("disturbed")
+
+
+@pytest.mark.timeout(2400)
+def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
+    available()
+    with Slurm(tmp_path / "slurm") as slurm:
+        cluster = Cluster(tmp_path, slurm, cells=3, steps=1000)
+        slurm.start_node()
+        first = cluster.spread("disturbed", "--parallel", "1")
+        cluster.wait(first, lambda: any(map(cluster.trained, slurm.tasks("RUNNING"))))
+        first.kill()
+        processes.finish(first, cluster.log)
+        submitted = (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes()
+        assert processes.finish(cluster.spread("disturbed"), cluster.log, 900) == 0, cluster.log.read_text()[-4000:]
+        assert "tasks are in SLURM already" in cluster.log.read_text()
+        assert (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes() == submitted
+        cluster.check("disturbed")
+
+
+@pytest.mark.timeout(7200)
+def test_sixty_cells_with_random_kills(tmp_path):
+    available()
+    chance = random.Random(0)
+    kinds = [
+        ("scancel", "--signal=KILL"),
+        ("scancel", "--signal=TERM"),
+        ("scancel", "--signal=USR2"),
+        ("scontrol", "requeue"),
+    ]
+    with Slurm(tmp_path / "slurm") as slurm:
+        cluster = Cluster(tmp_path, slurm, cells=60, steps=400)
+        slurm.start_node()
+        kills = 0
+        for _ in range(20):
+            process = cluster.spread("disturbed")
+            while process.poll() is None:
+                time.sleep(chance.uniform(1, 6))
+                running = slurm.tasks("RUNNING")
+                if running and kills < 30:
+                    slurm.ask(*chance.choice(kinds), chance.choice(running))
+                    kills += 1
+            if process.returncode == 0:
+                break
+        assert kills == 30
+        assert process.returncode == 0, cluster.log.read_text()[-4000:]
+        cluster.check("disturbed")
+        rows = [json.loads(line) for line in (tmp_path / "disturbed" / "results.jsonl").read_text().splitlines()]
+        assert len({(row["label"], row["seed"], row["length"]) for row in rows}) == len(rows) == 2 * 61
+
+
+def test_what_slurm_does_not_take_is_said_in_one_line(tmp_path):
+    available()
+    with Slurm(tmp_path / "slurm") as slurm:
+        (tmp_path / "tiny.py").write_text(config(2, 400, tmp_path / "broken"))
+        found = subprocess.run(
+            [sys.executable, "-m", "posenc_jax", "ablate", "tiny.py", "--slurm", "--partition", "none"],
+            env=processes.environment() | {"SLURM_CONF": str(slurm.conf)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    assert found.returncode == 2, found.stderr
+    assert found.stderr.splitlines()[-1].startswith("posenc: SLURM does not take the job: sbatch: error: ")
+    assert os.path.exists(tmp_path / "runs" / "tiny" / "config.json")

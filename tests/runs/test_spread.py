@@ -1,0 +1,242 @@
+"""Groups of an ablation as tasks: the same bytes as one after the other, nothing lost or done twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import processes
+import pytest
+from trained_runs import CONFIG, Notes, contents, copy_of_the_run
+
+from posenc_jax.config import Ablation
+from posenc_jax.extras import MissingExtraError
+from posenc_jax.files import held
+from posenc_jax.runs import cluster, local
+from posenc_jax.runs.directory import claim
+from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.spread import ablate_in_tasks, run_task
+from posenc_jax.training.layout import Devices
+
+sys.path.insert(0, str(processes.ROOT / "scripts"))
+from fault_battery.scene import outcome
+
+ABLATION = Ablation("tiny", (CONFIG,))
+HERE = Devices(2, "cpu")
+NAME = f"{CONFIG.directory_name}/group-000"
+
+
+def not_measured(place: Path) -> Path:
+    """An ablation whose one group is trained, and lacks its result."""
+    copy_of_the_run(place / CONFIG.directory_name)
+    (place / NAME / "result.json").unlink()
+    return place
+
+
+def never(names, ended):
+    raise AssertionError(f"{names} were launched")
+
+
+def test_tasks_come_to_what_one_process_does(tmp_path):
+    whole = copy_of_the_run(tmp_path / "whole" / CONFIG.directory_name).parent
+    ablate_in_tasks(ABLATION, whole, never, HERE, reporter=Reporter())  # writes the record
+    place, given, heard = not_measured(tmp_path / "tasks"), [], []
+
+    def launch(names, ended):
+        given.extend(names)
+        for name in names:
+            run_task(ABLATION, place, name, reporter=Reporter())
+            ended(name)
+        return {}
+
+    class Hears(Reporter):
+        def advance(self, amount, text=""):
+            heard.append((amount, text))
+
+    result = ablate_in_tasks(ABLATION, place, launch, HERE, reporter=Hears())
+    assert given == [NAME]
+    assert heard == [(1, NAME)]
+    assert result.directory == place
+    assert outcome(place) == outcome(whole)
+    before, notes = contents(place), Notes()
+    ablate_in_tasks(ABLATION, place, never, HERE, reporter=notes)
+    run_task(ABLATION, place, NAME, reporter=notes)
+    assert notes.notes == [
+        f"{place} is already complete: nothing to do",
+        f"{place / NAME} is already complete: nothing to do",
+    ]
+    assert contents(place) == before
+
+
+def test_groups_are_laid_out_for_the_devices_of_a_task(tmp_path):
+    cell = dataclasses.replace(CONFIG, seeds=(0, 1, 2), execution=dataclasses.replace(CONFIG.execution, mode="devices"))
+    config = Ablation("tiny", (cell, dataclasses.replace(cell, label="other")))
+    for cores, groups in ((1, 3), (4, 2)):
+        given = []
+        with pytest.raises(FailedCellsError) as caught:
+            ablate_in_tasks(
+                config,
+                tmp_path / str(cores),
+                lambda names, ended, given=given: given.extend(names) or dict.fromkeys(names, "killed"),
+                Devices(cores, "cpu"),
+                reporter=Reporter(),
+            )
+        first, second = (run.directory_name for run in config.runs)
+        assert given == [f"{name}/group-00{number}" for name in (first, second) for number in range(groups)]
+        line = f"{cell.table} {cell.label} ({first}/group-000): killed"
+        assert f"failed (run the same command again to repeat only them):\n  {line}\n" in str(caught.value)
+
+
+def test_a_task_of_another_ablation_or_of_none_is_refused(tmp_path):
+    place = not_measured(tmp_path / "a")
+    with pytest.raises(RefusedError, match=r"has no group 'x/group-000': it is made by `posenc ablate` with --local"):
+        run_task(ABLATION, place, "x/group-000", reporter=Reporter())
+    with pytest.raises(RefusedError, match=r"has no group '.*/group-007'"):
+        run_task(ABLATION, place, f"{CONFIG.directory_name}/group-007", reporter=Reporter())
+    claim(place, ABLATION)
+    other = dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, batch_size=2))
+    with pytest.raises(RefusedError, match=r"Differences:\n.*training.batch_size: 4 -> 2"):
+        run_task(Ablation("tiny", (other,)), place, NAME, reporter=Reporter())
+
+
+def test_a_group_that_another_process_works_on_is_waited_for_and_not_done_twice(tmp_path):
+    place, notes = not_measured(tmp_path / "a"), Notes()
+    result = copy_of_the_run(tmp_path / "run") / "group-000" / "result.json"
+    holding, release = threading.Event(), threading.Event()
+
+    def other_process():
+        with held(place / NAME):
+            holding.set()
+            release.wait(60)
+            (place / NAME / "result.json").write_bytes(result.read_bytes())
+
+    thread = threading.Thread(target=other_process)
+    thread.start()
+    holding.wait()
+    notes.note = lambda text: (notes.notes.append(text), release.set())
+    run_task(ABLATION, place, NAME, reporter=notes)
+    thread.join()
+    assert notes.notes == [f"process {os.getpid()} works in {place / NAME}: waiting for it"]
+    (place / NAME / "result.json").unlink()
+    with held(place / NAME), pytest.raises(StoppedError, match="stopped while another process was working in"):
+        run_task(ABLATION, place, NAME, reporter=Reporter(), stop=lambda: signal.SIGTERM)
+
+
+def python(arguments, log, variables):
+    """In place of the command line: a program that says what it is told, and ends so."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-c", *arguments], env=os.environ | variables, stdout=output, stderr=output
+        )
+
+
+def test_processes_share_the_machine_and_say_why_they_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "start", python)
+    says = "import os; print(os.environ['PART']); print('posenc: it broke'); raise SystemExit({})"
+    commands = {f"cell/group-00{n}": [says.format(n % 2)] for n in range(4)}
+    ended = []
+    failed = local.run_here(commands, ({"PART": "a"}, {"PART": "b"}), tmp_path / "logs", ended.append, lambda: None)
+    assert sorted(ended) == list(commands)
+    logs = {name: tmp_path / "logs" / f"{name.replace('/', '-')}.log" for name in commands}
+    assert {log.read_text().split()[0] for log in logs.values()} == {"a", "b"}
+    assert failed == {name: f"exit code 1: it broke [all in {logs[name]}]" for name in list(commands)[1::2]}
+
+
+def test_a_signal_ends_all_processes_with_their_state_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "start", python)
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('saved', flush=True), sys.exit(143)))\n"
+        "print('ready', flush=True); time.sleep(100)"
+    )
+    commands = {name: [code] for name in ("a", "b", "c")}
+    logs = [tmp_path / f"{name}.log" for name in ("a", "b")]
+
+    def stop():
+        ready = all(log.exists() and "ready" in log.read_text() for log in logs)
+        return signal.SIGTERM if ready else None
+
+    with pytest.raises(StoppedError, match="stopped, with 3 groups to go"):
+        local.run_here(commands, ({}, {}), tmp_path, lambda name: None, stop)
+    assert [log.read_text() for log in logs] == ["ready\nsaved\n"] * 2
+    assert not (tmp_path / "c.log").exists()
+
+
+def test_shares_of_a_machine(monkeypatch):
+    monkeypatch.setattr(local, "threads", lambda: 8)
+    monkeypatch.delenv("NPROC", raising=False)
+    whole = Devices(8, "cpu", 1600)
+    assert local.shares(3, whole) == local.Shares(Devices(2, "cpu", 533), ({"NPROC": "2"},) * 3)
+    assert local.shares(9, whole).devices.count == 1
+    monkeypatch.setenv("NPROC", "8")
+    assert local.shares(3, whole).devices.count == 8
+    gpus = Devices(5, "gpu", 100)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    parts = ({"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"})
+    assert local.shares(2, gpus) == local.Shares(Devices(2, "gpu", 100), parts)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    assert local.shares(2, Devices(2, "gpu")).variables[1] == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
+    with pytest.raises(RefusedError, match="--local 6: 5 GPUs cannot be shared out among 6 processes"):
+        local.shares(6, gpus)
+    with pytest.raises(RefusedError, match="--local 2: 4 TPUs cannot be shared out"):
+        local.shares(2, Devices(4, "tpu"))
+
+
+def test_what_a_cluster_needs_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(MissingExtraError, match=r"^--slurm needs submitit, .*: pip install 'posenc-jax\[cluster\]'$"):
+        cluster.check_cluster()
+    monkeypatch.setitem(sys.modules, "submitit", cluster)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RefusedError, match=r"^--slurm needs SLURM, and there is no sbatch here: run on a login node"):
+        cluster.check_cluster()
+
+
+def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypatch):
+    """What `squeue` and `sbatch` say is made up here; test_slurm has the real ones."""
+    there, submitted = set(), []
+
+    def submit(tasks, allocation, folder):
+        new = [f"{len(submitted)}_{number}" for number in range(len(tasks))]
+        submitted.append([task.arguments for task in tasks])
+        there.update(new)
+        return new
+
+    monkeypatch.setattr(cluster, "_jobs_there", lambda: set(there))
+    monkeypatch.setattr(cluster, "_submitted", submit)
+    monkeypatch.setattr(cluster, "_POLL", 0.001)
+    commands, notes, begun = {name: [name] for name in ("a", "b", "c")}, [], time.monotonic()
+
+    def call(stop):
+        return cluster.run_on_slurm(commands, cluster.Allocation(), tmp_path, notes.append, stop, notes.append)
+
+    with pytest.raises(StoppedError, match=r"stopped waiting; the tasks go on \(`scancel` ends them; jobs: 0\)"):
+        call(lambda: signal.SIGINT)
+    there.discard("0_1")  # was killed, and has no result
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "c.log").write_text("posenc: no room\n")
+
+    def end(*_):
+        for name in ("a", "b"):
+            (tmp_path / name / "result.json").touch()
+        there.clear()
+        assert time.monotonic() < begun + 60
+
+    assert call(end) == {"c": f"job 0_2: it ended: no room [all in {tmp_path / 'logs' / 'c.log'}]"}
+    assert submitted == [[["a"], ["b"], ["c"]], [["b"]]]
+    assert notes == [
+        "waiting for 3 tasks in SLURM (jobs: 0)",
+        "2 tasks are in SLURM already",
+        "waiting for 3 tasks in SLURM (jobs: 0, 1)",
+        *("a", "c", "b"),
+    ]
