@@ -29,6 +29,7 @@ COMMANDS = {
         "posenc_jax.cli.verdict",
         "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
     ),
+    "tables": ("posenc_jax.cli.tables", "published tables, ours beside theirs: posenc tables [NAME]"),
     "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
     "translate": ("posenc_jax.cli.translate", 'translate with a trained run: posenc translate RUN "A sentence." [...]'),
     "summarize": ("posenc_jax.cli.summarize", "summarise a document with a trained run: posenc summarize RUN FILE"),
