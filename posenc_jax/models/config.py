@@ -61,6 +61,9 @@ class Transformer(Value):
         section 5.4); there is none on attention weights and none inside the feed-forward layer.
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
       tie_output: the output layer is the embedding table transposed, without bias; needs one class per token.
+      divide_logits: whether logits are divided by sqrt(D). False: they are not, and the projection of the queries
+        starts smaller by that factor (T5, Raffel et al. 2020): the same model at first, whose queries learn faster with
+        Adam.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
         that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
@@ -87,6 +90,7 @@ class Transformer(Value):
     dropout: float = 0.0
     scale_embeddings: bool = True
     tie_output: bool = False
+    divide_logits: bool = True
     attention_bias: bool = True
     mlp_bias: bool = True
     token_types: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from posenc_jax.data.score_kinds import Kind, significant
+from posenc_jax.data.score_kinds import Kind
 from posenc_jax.drawing.quantities import NONE, duration
 from posenc_jax.drawing.text_table import TextTable, markdown_table
 from posenc_jax.results.averages import interval_of
@@ -39,12 +39,12 @@ def with_section(readme: str, section: str, path: Path) -> str:
 def _scores(folder: Folder, ours: Ours | None) -> TextTable:
     entries, left_out = [], []
     for column in folder.columns:
-        if ours is None or not any(ours.scores(column.place, label) for label in column.values):
+        if ours is not None and not any(ours.scores(column.place, label) for label in column.values):
             left_out.append(column.name)
         if ours is not None and ours.lengths(column.place):
             others = [cell.label for cell in ours.cells if cell.table == column.place.table]
             entries += [_line(column, label, ours) for label in dict.fromkeys([*column.values, *others])]
-        elif not folder.path.joinpath(RESULTS).exists():
+        elif ours is None:
             entries += [(column.name, label, _theirs(column, label), NONE, NONE, NONE) for label in column.values]
     return TextTable(
         title="Ours beside theirs",
@@ -71,9 +71,7 @@ def _line(column: Column, label: str, ours: Ours) -> tuple[str, ...]:
 
 def _theirs(column: Column, label: str) -> str:
     value = column.values.get(label)
-    if value is None:
-        return ""
-    return f"{value * column.scale:.3f}" if column.scale != 1 or abs(value) <= 1 else significant(value)
+    return "" if value is None else f"{value * column.scale:.4g}"
 
 
 def _interval(found: Interval, kind: Kind) -> str:
@@ -89,14 +87,14 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
         entries.append(
             (
                 _where(direction.place),
-                f"{direction.better} above {direction.worse}",
+                f"{direction.better} better than {direction.worse}",
                 direction.published,
                 *_difference(own, ours),
                 own.outcome,
             )
         )
     return TextTable(
-        title=f"What was expected: {held(judged)} held",
+        title=f"What was expected: {_how_many(judged)}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
         align="lllrrl",
         entries=tuple(entries),
@@ -106,6 +104,11 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "here: both arms at chance, or both near the best score.",
         ),
     )
+
+
+def _how_many(judged: tuple[Judged, ...]) -> str:
+    said = held(judged)
+    return "not run" if said == NONE else f"{said} held"
 
 
 def _where(place: Place) -> str:

@@ -15,7 +15,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys):
     assert main(["tables", "small"]) == 0
     said = capsys.readouterr().out
     assert "complete: " in said
-    assert "nope above rope" in said
+    assert "nope better than rope" in said
 
     data = json.loads((table / "results.json").read_text())
     assert {(own["table"], own["label"]) for own in data["cells"]} == {("rsc", "nope"), ("rsc", "rope")}
