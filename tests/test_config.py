@@ -132,6 +132,7 @@ CHANGES = {
         "dropout": 0.2,
         "scale_embeddings": False,
         "tie_output": True,
+        "divide_logits": False,
         "attention_bias": False,
         "mlp_bias": False,
         "dtype": "float32",

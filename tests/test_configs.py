@@ -21,6 +21,8 @@ def _is_config(path):
 
 FILES = [path for folder in ("configs", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]
 CONFIGS = [str(path.relative_to(ROOT)) for path in FILES if _is_config(path)]
+# Their time and scores stand in a README that is written from their results, see tests/tables/test_committed.py.
+TOLD_ELSEWHERE = "experiments/tables/"
 
 # One process for all: it also shows that no backend starts.
 BUILD = """
@@ -80,7 +82,9 @@ def test_config_builds_and_says_its_command_time_and_score(built, path):
     kind, metrics, backend = built[path]
     assert not backend
     docstring = ast.get_docstring(ast.parse((ROOT / path).read_text()))
-    assert missing(docstring, f"posenc {COMMANDS[kind]} {path}", metrics) == []
+    command = f"posenc {COMMANDS[kind]} {path}"
+    lacking = missing(docstring, command, metrics)
+    assert [what for what in lacking if what == command or not path.startswith(TOLD_ELSEWHERE)] == []
 
 
 @pytest.mark.parametrize("path", CONFIGS)

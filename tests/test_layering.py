@@ -46,9 +46,10 @@ LAYERS = {
         {"numpy"},
         OPTIONAL,
     ),
+    "tables": (_MODELS_AND_DATA | {"results", "runs", "drawing"}, set(), set()),
     "cli": (
         _MODELS_AND_DATA
-        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
+        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict", "tables"},
         {"jax"},
         OPTIONAL,
     ),
@@ -60,6 +61,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
+    "tables": ("folder", "ours", "judging", "beside", "running", "__init__"),
     "verdict": ("tables", "measuring", "judging", "card", "figure", "page", "deciding"),
     "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
     "runs": (
@@ -98,7 +100,19 @@ ORDER = {
 
 CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
-FILES = {"cli", "golden", "report", "show", "verdict", "drawing", "results", "runs", "files.py", "data/corpora"}
+FILES = {
+    "cli",
+    "golden",
+    "report",
+    "show",
+    "verdict",
+    "tables",
+    "drawing",
+    "results",
+    "runs",
+    "files.py",
+    "data/corpora",
+}
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
 }

@@ -29,6 +29,7 @@ GROUPS = {
             "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
         ),
         "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
+        "tables": ("posenc_jax.cli.tables", "published tables, ours beside theirs: posenc tables [NAME]"),
         "merge": ("posenc_jax.cli.merge", "join ablations that were run apart: posenc merge A B -o C"),
     },
     "Look at encodings": {

@@ -33,6 +33,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc evaluate RUN --posenc nope", "the same parameters without positions"),
     ),
     "report": (("posenc report runs/demo", "report.html, figures and tables of what is finished"),),
+    "tables": (
+        ("posenc tables", "all of them, and how far each has been run"),
+        ("posenc tables copying", "the reduced version of one, from a checkout"),
+    ),
     "merge": (("posenc merge runs/here runs/there -o runs/both", "cells or seeds that were run apart"),),
     "verdict": (
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),

@@ -29,6 +29,7 @@ def main(arguments: list[str]) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
     which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
+    parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
     parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
     parser.add_argument("--directory", type=Path, default=Path("runs") / "verdict", metavar="DIR")
     return guarded(lambda: _verdict(parser.parse_args(arguments)))
@@ -43,7 +44,11 @@ def _verdict(arguments: Any) -> int:
         raise UsageError(f"--against {' '.join(arguments.against)} names an encoding twice: name each once")
     if not 2 <= arguments.seeds <= 1000:
         raise UsageError(f"--seeds {arguments.seeds}: an interval needs at least 2 seeds, and at most 1000 are run")
+    if arguments.quick and arguments.full:
+        raise UsageError("--quick and --full are two sizes: choose one of them")
     tables = _tables(arguments.tables, quick=arguments.quick)
+    if arguments.full:
+        tables = {name: table.at_full_size for name, table in tables.items()}
     directory = arguments.directory.expanduser().absolute()
     prepare_jax()
     _check(label, slot)

@@ -23,9 +23,11 @@ class KeysValues(NamedTuple):
     terms: tuple[Params, ...]
 
 
-def linear(config: Transformer, inputs: int, outputs: int, *, use_bias: bool, rngs: nnx.Rngs) -> nnx.Linear:
-    """``x W + b`` with float32 parameters: W from a normal of variance ``1 / inputs`` cut off at two sigma, b zero."""
-    kernel_init = nnx.initializers.lecun_normal()
+def linear(
+    config: Transformer, inputs: int, outputs: int, *, use_bias: bool, rngs: nnx.Rngs, variance: float = 1.0
+) -> nnx.Linear:
+    """``x W + b`` with float32 parameters: W from a normal of ``variance / inputs`` cut off at two sigma, b zero."""
+    kernel_init = nnx.initializers.variance_scaling(variance, "fan_in", "truncated_normal")
     return nnx.Linear(
         inputs, outputs, use_bias=use_bias, dtype=config.compute_dtype, kernel_init=kernel_init, rngs=rngs
     )
@@ -38,7 +40,10 @@ class Attention(nnx.Module):
         self.head_dim = config.width_of_head
         queries, keys = config.num_heads * self.head_dim, config.kv_heads * self.head_dim
         bias = config.attention_bias
-        self.query = linear(config, config.d_model, queries, use_bias=bias, rngs=rngs)
+        # Attention divides by sqrt(D), and encodings rely on that: undivided logits are those of larger queries.
+        self.query_factor = 1.0 if config.divide_logits else self.head_dim**0.5
+        variance = self.query_factor**-2
+        self.query = linear(config, config.d_model, queries, use_bias=bias, rngs=rngs, variance=variance)
         self.key = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.value = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.output = linear(config, queries, config.d_model, use_bias=bias, rngs=rngs)
@@ -57,8 +62,9 @@ class Attention(nnx.Module):
         self, x: jax.Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
     ) -> tuple[Array, Array | None]:
         """``[B, Q, M]`` for queries from ``x [B, Q, M]``, and the weights ``[B, H, Q, K]`` if asked for, else None."""
+        queries = self._heads(self.query(x))
         result: Any = attend(
-            self._heads(self.query(x)),
+            queries if self.query_factor == 1.0 else queries * self.query_factor,
             keys_values.keys,
             keys_values.values,
             layer.encodings,

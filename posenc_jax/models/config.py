@@ -68,6 +68,9 @@ class Transformer(Value):
         token.
       tie_embeddings: encoder-decoder: both inputs have one table (Vaswani et al. 2017, section 3.4). False: the decoder
         has a table of its own with a row for each class, as a target vocabulary of its own needs.
+      divide_logits: whether logits are divided by sqrt(D). False: they are not, and the projection of the queries
+        starts smaller by that factor (T5, Raffel et al. 2020): the same model at first, whose queries learn faster with
+        Adam.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
         that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
@@ -102,6 +105,7 @@ class Transformer(Value):
     dropout: float = 0.0
     scale_embeddings: bool = True
     tie_output: bool = False
+    divide_logits: bool = True
     attention_bias: bool = True
     mlp_bias: bool = True
     token_types: int = 0

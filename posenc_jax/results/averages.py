@@ -7,7 +7,14 @@ import math
 from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.statistics import Interval, PairedDifference, mean_interval, paired_difference
+from posenc_jax.statistics import (
+    Comparison,
+    Interval,
+    PairedDifference,
+    mean_interval,
+    paired_comparison,
+    paired_difference,
+)
 
 
 def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
@@ -28,6 +35,32 @@ def difference_of(
     lower, upper = _bounds(kind, [*ours.values(), *theirs.values()])
     found = paired_difference(ours, theirs, lower=lower, upper=upper)
     return dataclasses.replace(found, interval=_outer(found.interval, kind))
+
+
+def comparison_of(
+    scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: Kind, chance: float | None
+) -> Comparison:
+    """As `posenc_jax.statistics.paired_comparison`, paired by seed; of logarithms where the kind is logarithmic.
+
+    chance: the score of guessing, at which there is no room for a difference; None: the worst score that there is.
+    """
+    seeds = sorted(set(scores) | set(baseline))
+    ours, theirs = (
+        [None if (value := side.get(seed)) is None else kind.inner(value) for seed in seeds]
+        for side in (scores, baseline)
+    )
+    lower, upper = _bounds(kind, [*ours, *theirs])
+    if kind.better == "higher" or math.isinf(upper):
+        return paired_comparison(ours, theirs, lower=lower, upper=upper, chance=chance)
+    # Of errors the floor is above: compared is what is left to the largest.
+    ours, theirs = ([None if value is None else upper - value for value in side] for side in (ours, theirs))
+    left = None if chance is None else upper - chance
+    found = paired_comparison(ours, theirs, lower=lower, upper=upper, chance=left)
+    return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value
 
 
 def _bounds(kind: Kind, values: list[float | None]) -> tuple[float, float]:

@@ -32,7 +32,7 @@ DECIDING = (
 )
 
 # Rooms that no result is computed in: what changes there changes no bits.
-_ELSEWHERE = ("cli", "configs", "drawing", "report", "results", "show")
+_ELSEWHERE = ("cli", "configs", "drawing", "report", "results", "show", "tables")
 # Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
 _VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")
 

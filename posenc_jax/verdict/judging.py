@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import get_args
 
-from posenc_jax.data.score_kinds import Kind
-from posenc_jax.statistics import Comparison, Word, holm, paired_comparison, word
+from posenc_jax.results.averages import comparison_of
+from posenc_jax.statistics import Comparison, Word, holm, word
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import Table
 
@@ -69,26 +68,7 @@ def breaks_at(measured: Measured, table: Table) -> int | None:
 
 
 def _compare(table: Table, ours: Measured, theirs: Measured) -> Comparison:
-    kind, chance = table.kind, table.run.task.chance
-    seeds = sorted(set(ours.scores) | set(theirs.scores))
-    a, b = ([_inner(measured.scores.get(seed), kind) for seed in seeds] for measured in (ours, theirs))
-    best = kind.highest
-    if kind.logarithmic or best is None:
-        return paired_comparison(a, b, lower=-math.inf, upper=math.inf)
-    if kind.better == "higher":
-        return paired_comparison(a, b, lower=0.0, upper=best, chance=chance)
-    # Of errors the floor is above: compared is what is left to the largest.
-    a, b = ([None if score is None else best - score for score in side] for side in (a, b))
-    found = paired_comparison(a, b, lower=0.0, upper=best, chance=None if chance is None else best - chance)
-    return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
-
-
-def _inner(score: float | None, kind: Kind) -> float | None:
-    return None if score is None else kind.inner(score)
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else 0.0 - value
+    return comparison_of(ours.scores, theirs.scores, table.kind, table.run.task.chance)
 
 
 def _names(names: list[str]) -> str:

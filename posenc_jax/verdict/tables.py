@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from posenc_jax.config import Evaluation, Optimizer, Run, Training
+from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
-from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop, Task
+from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop, IndirectIndexing, Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
 
@@ -27,14 +27,20 @@ class Table:
     Attributes:
       question: what the scores answer. source: where the comparison was published.
       run: everything but the encoding, which is NoPE here; its ``learning_rates`` are the grid to choose from.
-      quick: whether ``--quick`` asks it.
+      full: the same at a size for an accelerator, near the published one. quick: whether ``--quick`` asks it.
     """
 
     name: str
     question: str
     source: str
     run: Run
+    full: Run
     quick: bool = False
+
+    @property
+    def at_full_size(self) -> Table:
+        """The table whose ``run`` is the full one."""
+        return dataclasses.replace(self, run=self.full)
 
     @property
     def metric(self) -> str:
@@ -60,6 +66,32 @@ class Table:
 _SMALL = Transformer(d_model=64, num_layers=2, num_heads=4)
 _RATES = (5e-4, 1e-3, 2e-3)
 _STRINGS_SOURCE = "Delétang et al. 2023; Ruoss et al. 2023"
+
+
+_FULL_RATES = (1e-4, 3e-4, 1e-3)
+
+
+def _full(
+    table: str, task: Task, model: Transformer, steps: int, batch_size: int, lengths: tuple[int, ...], **scored: int
+) -> Run:
+    """A run for an accelerator, all of whose replicas are one program if they fit."""
+    return Run(
+        table=table,
+        task=task,
+        model=model,
+        optimizer=Optimizer(schedule="cosine", warmup_steps=steps // 20),
+        training=Training(steps=steps, batch_size=batch_size, steps_per_call=100, log_every=steps // 40),
+        evaluation=Evaluation(lengths=lengths, **scored),
+        execution=Execution(mode="vmap"),
+        seeds=SEEDS,
+        learning_rates=_FULL_RATES,
+    )
+
+
+def _full_strings(task: Task) -> Run:
+    """The model of Delétang et al., lengths to 40, tested to 500; 10,000 steps instead of a million."""
+    model = Transformer(d_model=64, num_layers=5, num_heads=8, mlp_dim=256)
+    return _full(task.name, task, model, 10_000, 128, (10, 20, 40, *range(60, 501, 40)), num_examples=512, draws=16)
 
 
 def _strings(task: Task, steps: int, lengths: tuple[int, ...], num_examples: int) -> Run:
@@ -94,6 +126,15 @@ TABLES = {
                 seeds=SEEDS,
                 learning_rates=_RATES,
             ),
+            full=_full(
+                "copy",
+                Copying(kind="rsc", min_length=1, max_length=20, num_symbols=100),
+                Transformer(d_model=256, num_layers=4, num_heads=4, norm_type="rms"),
+                20_000,
+                64,
+                (5, 10, 15, *range(20, 41)),
+                num_examples=100,
+            ),
         ),
         Table(
             name="flip_flop",
@@ -109,6 +150,15 @@ TABLES = {
                 seeds=SEEDS,
                 learning_rates=_RATES,
             ),
+            full=_full(
+                "flip_flop",
+                FlipFlop(length=512),
+                Transformer(d_model=64, num_layers=1, num_heads=2),
+                20_000,
+                32,
+                (512,),
+                num_examples=30_000,
+            ),
         ),
         Table(
             name="even_pairs",
@@ -116,6 +166,7 @@ TABLES = {
             source=_STRINGS_SOURCE,
             quick=True,
             run=_strings(EvenPairs(max_length=10), 2000, (2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40), 512),
+            full=_full_strings(EvenPairs(max_length=40)),
         ),
         Table(
             name="bucket_sort",
@@ -123,6 +174,31 @@ TABLES = {
             source=_STRINGS_SOURCE,
             quick=True,
             run=_strings(BucketSort(max_length=10), 1000, (2, 4, 6, 8, 10, 12, 15, 20, 30, 40), 256),
+            full=_full_strings(BucketSort(max_length=40)),
+        ),
+        Table(
+            name="indirect_indexing",
+            question="the letter so many places from another one",
+            source="Gopalakrishnan et al. 2025, table 1",
+            run=Run(
+                table="indirect_indexing",
+                task=IndirectIndexing(min_length=6, max_length=12, max_shift=3, num_letters=24),
+                model=dataclasses.replace(_SMALL, norm_type="rms"),
+                optimizer=Optimizer(schedule="cosine", warmup_steps=100, b2=0.99, weight_decay=0.01),
+                training=Training(steps=4000, batch_size=32, microbatches=2, steps_per_call=50, log_every=500),
+                evaluation=Evaluation(lengths=(8, 10, 12), num_examples=1024),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+            full=_full(
+                "indirect_indexing",
+                IndirectIndexing(),
+                Transformer(d_model=512, num_layers=8, num_heads=8, norm_type="rms", dtype="bfloat16"),
+                100_000,
+                64,
+                (20, 30, 40),
+                num_examples=2048,
+            ),
         ),
     )
 }

@@ -117,6 +117,15 @@ def test_initial_scales(changes, embedded):
     np.testing.assert_allclose(np.std(block.mlp.output.kernel[...]), 1024**-0.5, rtol=0.02)
 
 
+def test_undivided_logits_are_the_same_at_first():
+    """T5's: the projection of the queries is smaller by sqrt(D), and its gradient larger."""
+    tokens = random_tokens(2, 6)
+    models = {divided: small("decoder_only", fresh=True, divide_logits=divided) for divided in (True, False)}
+    kernels = [np.asarray(models[d].decoder.blocks[0].self_attention.query.kernel[...]) for d in (True, False)]
+    np.testing.assert_allclose(kernels[1], kernels[0] / 2, rtol=1e-6)  # heads of 4 dimensions
+    np.testing.assert_allclose(models[True](tokens), models[False](tokens), rtol=1e-5, atol=1e-6)
+
+
 def in_training(kind, dtype, **static):
     """A call with dropout of a small model, and its arguments."""
     slots = Slots((Sinusoidal(),), (RoPE(), LayerBias()))

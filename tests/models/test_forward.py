@@ -31,10 +31,11 @@ def norm(x, layer, kind):
     return x + np.asarray(layer.bias[...]) if kind == "layer" else x
 
 
-def plain_attention(layer, x, memory, causal, heads, kv_heads):
+def plain_attention(layer, x, memory, causal, heads, kv_heads, *, divided=True):
     """Loops over heads, queries and keys: Vaswani et al. 2017, equation 1 and section 3.2.2."""
     q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
     size = q.shape[-1] // heads
+    scale = math.sqrt(size) if divided else 1.0
     out = np.zeros_like(q)
     for h in range(heads):
         own = slice(h * size, (h + 1) * size)
@@ -42,7 +43,7 @@ def plain_attention(layer, x, memory, causal, heads, kv_heads):
         shared = slice(g * size, (g + 1) * size)
         for i in range(len(x)):
             visible = range(i + 1) if causal else range(len(memory))
-            scores = np.array([q[i, own] @ k[j, shared] / math.sqrt(size) for j in visible])
+            scores = np.array([q[i, own] @ k[j, shared] / scale for j in visible])
             weights = np.exp(scores) / np.exp(scores).sum()
             out[i, own] = sum(w * v[j, shared] for w, j in zip(weights, visible, strict=True))
     return linear(out, layer.output)
@@ -62,7 +63,8 @@ def plain_forward(model, tokens, causal):
 
         def attention(h, block=block):
             kv_heads = config.num_kv_heads or config.num_heads
-            return plain_attention(block.self_attention, h, h, causal, config.num_heads, kv_heads)
+            heads, divided = config.num_heads, config.divide_logits
+            return plain_attention(block.self_attention, h, h, causal, heads, kv_heads, divided=divided)
 
         for sublayer, layer in ((attention, block.self_attention_norm), (feed_forward, block.mlp_norm)):
             if config.norm == "pre":
@@ -83,6 +85,7 @@ def plain_forward(model, tokens, causal):
         {"norm": "post", "activation": "relu", "num_kv_heads": 2, "attention_bias": False, "num_classes": 5},
         {"norm_type": "rms", "mlp_bias": False, "num_kv_heads": 1, "head_dim": 6, "final_norm": False},
         {"norm": "post", "final_norm": True, "scale_embeddings": False, "tie_output": True},
+        {"divide_logits": False, "num_kv_heads": 2},
     ],
 )
 @pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])

@@ -91,6 +91,7 @@ def test_files(card, tmp_path):
         (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, "),
         (["alibi", "--seeds", "1"], "--seeds 1: an interval needs at least 2 seeds"),
         (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),
+        (["alibi", "--quick", "--full"], "--quick and --full are two sizes: choose one of them"),
     ],
 )
 def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):

@@ -90,11 +90,18 @@ def test_changed_code_of_ones_own_has_another_folder(asked, tmp_path, monkeypatc
 
 def test_every_table_is_ready_to_run():
     for name, table in TABLES.items():
-        assert table.run.table == table.name == name
-        assert table.run.posenc == ()
-        assert table.run.seeds == SEEDS
-        assert len(table.run.learning_rates) == 3
+        full = table.at_full_size
+        assert full.run == table.full != table.run
+        assert (full.metric, type(full.run.task)) == (table.metric, type(table.run.task))
+        for run in (table.run, full.run):
+            assert run.table == table.name == name
+            assert run.posenc == ()
+            assert run.seeds == SEEDS
+            assert len(run.learning_rates) == 3
         assert table.score_lengths
+        assert bool(table.score_lengths == table.run.evaluation.lengths) == bool(
+            full.score_lengths == full.run.evaluation.lengths
+        ), "both sizes ask within the training lengths, or both beyond them"
         assert table.source
         assert table.question
         json.dumps([table.metric, table.kind.title])

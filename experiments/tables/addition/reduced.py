@@ -1,0 +1,40 @@
+"""Addition beyond the digits of training, with one layer: the reduced version, for 2 cores.
+
+    posenc tables addition
+    posenc ablate experiments/tables/addition/reduced.py
+
+What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the
+README.
+
+Trained on 1 to 5 digits, tested on 6 to 10, with one layer of d_model 128.
+"""
+
+import dataclasses
+
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
+from posenc_jax.data.tasks import Addition
+from posenc_jax.encodings import SHAPE, Learned, PositionCoupling
+
+DIGITS = tuple(range(5, 15))
+MAX_POSITION = 20
+base = Run(
+    table="addition",
+    label="nope",
+    task=Addition(max_length=5),
+    model=Transformer(d_model=128, num_layers=1, num_heads=4, norm_type="rms"),
+    optimizer=Optimizer(schedule="cosine", warmup_steps=200),
+    training=Training(steps=3000, batch_size=64, microbatches=8, steps_per_call=50, log_every=250),
+    evaluation=Evaluation(lengths=(2, 4, 5, 6, 7, 8, 10), num_examples=512),
+    seeds=(0, 1, 2, 3),
+    learning_rates=(2e-3,),
+)
+coupling = PositionCoupling(digits=DIGITS, plus=4, equals=2, max_position=MAX_POSITION)
+config = Ablation(
+    name="tables-addition",
+    runs=(
+        base,
+        dataclasses.replace(base, label="random start", posenc=(SHAPE(16, evaluation="none"), Learned())),
+        dataclasses.replace(base, label="position coupling", posenc=(coupling, Learned())),
+    ),
+    baseline="nope",
+)

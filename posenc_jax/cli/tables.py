@@ -1,0 +1,112 @@
+"""``posenc tables``: published tables, ours beside theirs."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.session import load_config, prepare_jax, stoppable
+from posenc_jax.config import Ablation
+from posenc_jax.drawing.quantities import NONE
+from posenc_jax.drawing.text_table import TextTable, text
+
+if TYPE_CHECKING:
+    from posenc_jax.tables.folder import Folder
+
+ROOT = Path("experiments") / "tables"
+DESCRIPTION = f"""Without a name: the published tables in {ROOT}, how far each has been run, and how many of the
+directions that were written down before held. With one: runs its reduced version (reduced.py), and writes ours beside
+theirs into its folder. The same command again goes on where it stopped.
+
+The paper's own setting is full.py: posenc plan {ROOT}/NAME/full.py --target h100 prices it, posenc ablate runs it."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser(prog="posenc tables", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a table to run")
+    parser.add_argument(
+        "--directory", metavar="DIR", help=f"where its runs are kept (default: {Path('runs') / 'tables' / 'NAME'})"
+    )
+    return guarded(lambda: _tables(parser.parse_args(arguments)))
+
+
+def _tables(arguments: Any) -> int:
+    from posenc_jax.tables.folder import folders
+
+    names = folders(ROOT)
+    if not names:
+        raise UsageError(f"there are no tables in {ROOT}: run this command in a clone of the repository")
+    if arguments.name is None:
+        if arguments.directory is not None:
+            raise UsageError("--directory is where the runs of one table are kept: name the table too")
+        print(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
+        return 0
+    directory = Path("runs") / "tables" / arguments.name if arguments.directory is None else place(arguments.directory)
+    return _run(arguments.name, directory.absolute())
+
+
+def _run(name: str, directory: Path) -> int:
+    folder = _folder(name)
+    config = _config(folder)
+    prepare_jax()
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.tables.beside import text_tables
+    from posenc_jax.tables.folder import README
+    from posenc_jax.tables.judging import judge
+    from posenc_jax.tables.running import check, run_table
+
+    try:
+        check(folder, config)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    with TerminalReporter() as reporter, stoppable() as stop:
+        ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
+    width = shutil.get_terminal_size((100, 24)).columns
+    print("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
+    print(f"complete: {directory}; written: {folder.path / README}")
+    return 0
+
+
+def _list(names: list[str]) -> TextTable:
+    from posenc_jax.tables.folder import RESULTS
+    from posenc_jax.tables.judging import held, judge
+    from posenc_jax.tables.ours import read_ours, state
+
+    entries = []
+    for name in names:
+        folder = _folder(name)
+        try:
+            ours = read_ours(folder.path / RESULTS)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        told = state(ours, _config(folder)).word
+        minutes = NONE if ours is None else f"{ours.seconds / 60:.0f}"
+        entries.append((name, folder.title, told, held(judge(folder, ours)), minutes))
+    return TextTable(
+        title=f"Published tables in {ROOT}",
+        columns=("table", "what it is about", "state", "directions held", "minutes"),
+        align="lllrr",
+        entries=tuple(entries),
+        notes=("minutes: of the runs behind the results, compiling apart, on the machine that made them.",),
+    )
+
+
+def _folder(name: str) -> Folder:
+    from posenc_jax.tables.folder import read_folder
+
+    try:
+        return read_folder(ROOT, name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _config(folder: Folder) -> Ablation:
+    from posenc_jax.tables.folder import REDUCED
+
+    config: Ablation = load_config(str(folder.path / REDUCED), Ablation, "tables")
+    return dataclasses.replace(config, title=config.title or folder.title)

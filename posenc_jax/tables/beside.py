@@ -1,0 +1,145 @@
+"""Ours beside theirs, as text: for a terminal, and as the marked section of a table's README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.drawing.quantities import NONE, duration
+from posenc_jax.drawing.text_table import TextTable, markdown_table
+from posenc_jax.results.averages import interval_of
+from posenc_jax.results.provenance import code_words
+from posenc_jax.statistics import Interval
+from posenc_jax.tables.folder import RESULTS, Column, Folder, Place
+from posenc_jax.tables.judging import Judged, held
+from posenc_jax.tables.ours import Ours
+
+BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
+
+
+def text_tables(folder: Folder, ours: Ours | None, judged: tuple[Judged, ...]) -> tuple[TextTable, ...]:
+    """Scores and directions."""
+    return _scores(folder, ours), _directions(judged, ours)
+
+
+def section(folder: Folder, ours: Ours | None, judged: tuple[Judged, ...]) -> str:
+    """What stands between the marks of the README."""
+    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, ours, judged)), END])
+
+
+def with_section(readme: str, section: str, path: Path) -> str:
+    """The README with its marked section replaced; ValueError where it has no marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path} has no place for results: write the two lines {BEGIN} and {END} into it")
+    return before + section + after
+
+
+def _scores(folder: Folder, ours: Ours | None) -> TextTable:
+    entries, left_out = [], []
+    for column in folder.columns:
+        if ours is not None and not any(ours.scores(column.place, label) for label in column.values):
+            left_out.append(column.name)
+        if ours is not None and ours.lengths(column.place):
+            others = [cell.label for cell in ours.cells if cell.table == column.place.table]
+            entries += [_line(column, label, ours) for label in dict.fromkeys([*column.values, *others])]
+        elif ours is None:
+            entries += [(column.name, label, _theirs(column, label), NONE, NONE, NONE) for label in column.values]
+    return TextTable(
+        title="Ours beside theirs",
+        columns=("", "encoding", "theirs", "ours", "95 %", "seeds"),
+        align="llrrrr",
+        entries=tuple(entries),
+        notes=(
+            f"Theirs: {folder.source}. {folder.setting}",
+            *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
+            *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
+            *_provenance(ours),
+        ),
+    )
+
+
+def _line(column: Column, label: str, ours: Ours) -> tuple[str, ...]:
+    scores, cell, kind = ours.scores(column.place, label), ours.cell(column.place.table, label), ours.kind(column.place)
+    asked = cell.seeds if cell is not None else ()
+    found = interval_of((scores.get(seed) for seed in asked), kind)
+    seeds = str(found.n) if found.n == len(asked) else f"{found.n} of {len(asked)}"
+    mean = NONE if found.mean is None else kind.show(found.mean)
+    return column.name, label, _theirs(column, label), mean, _interval(found, kind), seeds if asked else NONE
+
+
+def _theirs(column: Column, label: str) -> str:
+    value = column.values.get(label)
+    return "" if value is None else f"{value * column.scale:.4g}"
+
+
+def _interval(found: Interval, kind: Kind) -> str:
+    if found.low is None or found.high is None:
+        return NONE
+    return f"[{kind.show(found.low)}, {kind.show(found.high)}]"
+
+
+def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
+    entries = []
+    for own in judged:
+        direction = own.direction
+        entries.append(
+            (
+                _where(direction.place),
+                f"{direction.better} better than {direction.worse}",
+                direction.published,
+                *_difference(own, ours),
+                own.outcome,
+            )
+        )
+    return TextTable(
+        title=f"What was expected: {_how_many(judged)}",
+        columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
+        align="lllrrl",
+        entries=tuple(entries),
+        notes=(
+            "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
+            "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
+            "here: both arms at chance, or both near the best score.",
+        ),
+    )
+
+
+def _how_many(judged: tuple[Judged, ...]) -> str:
+    said = held(judged)
+    return "not run" if said == NONE else f"{said} held"
+
+
+def _where(place: Place) -> str:
+    words = {None: "", "beyond": "unseen lengths", "within": "training lengths"}
+    where = words[place.where] if not isinstance(place.where, int) else f"at {place.where}"
+    return ", ".join(filter(None, (place.table, place.metric.replace("_", " "), where)))
+
+
+def _difference(own: Judged, ours: Ours | None) -> tuple[str, str]:
+    found = own.comparison
+    if ours is None or found is None or found.difference is None:
+        return NONE, NONE
+    kind = ours.kind(own.direction.place)
+    text = kind.show_difference(kind.outer(found.difference))
+    if found.low is not None and found.high is not None:
+        text += f" [{kind.show(kind.outer(found.low))}, {kind.show(kind.outer(found.high))}]"
+    p = NONE if own.p is None else "< 0.001" if own.p < 0.001 else f"{own.p:.3f}"
+    return text, p
+
+
+def _provenance(ours: Ours | None) -> tuple[str, ...]:
+    if ours is None:
+        return ()
+    machine = ours.machine
+    device = machine["cpu"] if machine["platform"] == "cpu" else machine["device_kind"]
+    rates = sorted({rate for cell in ours.cells for rate in cell.learning_rates})
+    diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in ours.cells if c.diverged]
+    lines = [
+        f"Ours: {duration(ours.seconds)} of runs in all, compiling apart, on {machine['device_count']} x {device}; jax "
+        f"{machine['jax']}, flax {machine['flax']}, Python {machine['python']}; learning rates "
+        f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
+        f"Code: {'; '.join(map(code_words, ours.code))}.",
+    ]
+    return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)

@@ -1,0 +1,159 @@
+"""A table's folder: what was published, and what is expected of ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from posenc_jax.shapes import Json, Shape, problem
+
+PUBLISHED, DIRECTIONS, REDUCED, FULL = "published.toml", "directions.toml", "reduced.py", "full.py"
+RESULTS, README = "results.json", "README.md"
+
+Where = Literal["beyond", "within"] | int | None
+"""Of a table's lengths: those never trained, those of training, a single one, or (None) what its scores are means over:
+those never trained, and where there are none all.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Which of our scores: a ``table`` of the ablation, a ``metric`` ("": its own) and lengths."""
+
+    table: str
+    metric: str = ""
+    where: Where = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One column of a published table.
+
+    Attributes:
+      name: its heading. place: our scores that stand beside it.
+      theirs: what their numbers are. scale: what makes them our unit.
+      values: label -> their number as it is printed; None: the source at hand does not give it.
+    """
+
+    name: str
+    place: Place
+    theirs: str
+    scale: float
+    values: Mapping[str, float | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Direction:
+    """One expectation: the scores of label ``better`` are better than those of ``worse``. published: why."""
+
+    place: Place
+    better: str
+    worse: str
+    published: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """A table. ``rule``: how the directions were chosen among all that could be."""
+
+    path: Path
+    title: str
+    source: str
+    setting: str
+    columns: tuple[Column, ...]
+    rule: str
+    directions: tuple[Direction, ...]
+
+    @property
+    def name(self) -> str:
+        """That of its folder."""
+        return self.path.name
+
+
+def folders(root: Path) -> list[str]:
+    """The names of the tables in a folder, sorted."""
+    return sorted(path.parent.name for path in root.glob(f"*/{PUBLISHED}"))
+
+
+def read_folder(root: Path, name: str) -> Folder:
+    """A table by its name; ValueError where there is none, or where a file of it is not as it should be."""
+    known = folders(root)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(known) or 'none'}"
+        raise ValueError(f"there is no table {name!r} in {root}: {hint}")
+    path = root / name
+    published = _read(path / PUBLISHED, _PUBLISHED, ("title", "source", "setting", "scores"))
+    expected = _read(path / DIRECTIONS, _DIRECTIONS, ("rule", "direction"))
+    return Folder(
+        path=path,
+        title=published["title"],
+        source=published["source"],
+        setting=" ".join(published["setting"].split()),
+        columns=tuple(_column(path, row) for row in published["scores"]),
+        rule=" ".join(expected["rule"].split()),
+        directions=tuple(
+            Direction(_place(path / DIRECTIONS, row), row["better"], row["worse"], row["published"])
+            for row in expected["direction"]
+        ),
+    )
+
+
+_PLACE: Shape = {"table": str, "metric?": str, "where?": (str, int)}
+_COLUMN: Shape = {**_PLACE, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
+_PUBLISHED: Shape = {"title": str, "source": str, "setting": str, "scores": [_COLUMN]}
+_DIRECTION: Shape = {**_PLACE, "better": str, "worse": str, "published": str}
+_DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
+
+
+def _read(path: Path, shape: Shape, names: tuple[str, ...]) -> Json:
+    try:
+        data = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing: a table has it") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML ({error}): mend it") from None
+    wrong = problem(data, shape)
+    unknown = [name for name in data if name not in names]
+    if not wrong and unknown:
+        wrong = f"{unknown[0]!r} is unknown, it has {', '.join(names)}"
+    for (name, allowed), row in _rows(data, shape):
+        odd = [word for word in row if word not in allowed]
+        if not wrong and odd:
+            wrong = f"{odd[0]!r} in {name} is unknown, there are {', '.join(allowed)}"
+    if wrong:
+        raise ValueError(f"{path}: {wrong}")
+    return data
+
+
+def _rows(data: Json, shape: Shape) -> list[tuple[tuple[str, list[str]], Json]]:
+    """The tables of every array of tables, with its name and the names that they may have."""
+    arrays = {name: inner[0] for name, inner in shape.items() if isinstance(inner, list)}
+    return [
+        ((name, [word.removesuffix("?") for word in inner]), row)
+        for name, inner in arrays.items()
+        for row in data.get(name, ())
+        if isinstance(row, dict)
+    ]
+
+
+def _place(path: Path, row: Json) -> Place:
+    where: Any = row.get("where")
+    if isinstance(where, str) and where not in ("beyond", "within"):
+        raise ValueError(
+            f"{path}: where = {where!r} must be 'beyond', 'within' or a length, or left out for all unseen"
+        )
+    return Place(row["table"], row.get("metric", ""), where)
+
+
+def _column(path: Path, row: Json) -> Column:
+    words = {label: value for label, value in row["values"].items() if isinstance(value, str) and value}
+    if words:
+        label, value = next(iter(words.items()))
+        raise ValueError(f"{path / PUBLISHED}: {label} = {value!r} must be a number, or '' where none is known")
+    values = {label: None if value == "" else float(value) for label, value in row["values"].items()}
+    return Column(row["name"], _place(path / PUBLISHED, row), row["theirs"], float(row.get("scale", 1)), values)

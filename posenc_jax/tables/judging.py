@@ -1,0 +1,65 @@
+"""What became of the directions that were written down."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from posenc_jax.results.averages import comparison_of
+from posenc_jax.statistics import Comparison, holm, word
+from posenc_jax.tables.folder import Direction, Folder
+from posenc_jax.tables.ours import Ours
+
+Outcome = Literal["held", "opposite", "no difference seen", "not measurable here", "not run"]
+_OUTCOMES: dict[str, Outcome] = {"better": "held", "worse": "opposite"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A direction and what was seen of it.
+
+    Attributes:
+      comparison: of the two arms, paired by seed; of logarithms where the score is logarithmic. None: not run.
+      p: of the comparison, corrected by Holm's method for all directions of the table; None where nothing is tested.
+      outcome: by that p, from 0.05 down.
+    """
+
+    direction: Direction
+    comparison: Comparison | None
+    p: float | None
+    outcome: Outcome
+
+
+def judge(folder: Folder, ours: Ours | None) -> tuple[Judged, ...]:
+    """Every direction of a table."""
+    compared = [None if ours is None else _compare(ours, direction) for direction in folder.directions]
+    tested = {str(i): c.p for i, c in enumerate(compared) if c is not None and c.p is not None and not c.at_bound}
+    corrected = holm(tested)
+    found = []
+    for number, (direction, comparison) in enumerate(zip(folder.directions, compared, strict=True)):
+        p = corrected.get(str(number))
+        found.append(Judged(direction, comparison, p, _outcome(ours, direction, comparison, p)))
+    return tuple(found)
+
+
+def _compare(ours: Ours, direction: Direction) -> Comparison | None:
+    place = direction.place
+    better, worse = (ours.scores(place, label) for label in (direction.better, direction.worse))
+    if not better or not worse:
+        return None
+    task = ours.tasks[place.table]
+    chance = task.chance if ours.metric(place) == task.metric else None
+    return comparison_of(better, worse, ours.kind(place), chance)
+
+
+def _outcome(ours: Ours | None, direction: Direction, comparison: Comparison | None, p: float | None) -> Outcome:
+    if ours is None or comparison is None:
+        return "not run"
+    said = word(comparison, p, ours.kind(direction.place).better)
+    return _OUTCOMES.get(said, said)  # type: ignore[arg-type]
+
+
+def held(judged: tuple[Judged, ...]) -> str:
+    """How many of those that were run, in words; "-" where none was."""
+    run = [own for own in judged if own.outcome != "not run"]
+    return f"{sum(own.outcome == 'held' for own in run)} of {len(run)}" if run else "-"

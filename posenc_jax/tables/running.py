@@ -1,0 +1,97 @@
+"""A table from nothing to ours beside theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from posenc_jax.config import Ablation, Published
+from posenc_jax.files import write_changed
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.errors import FailedCellsError, StoppedError
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.tables.beside import section, with_section
+from posenc_jax.tables.folder import README, RESULTS, Folder, Place
+from posenc_jax.tables.judging import judge
+from posenc_jax.tables.ours import Ours, collect, write_ours
+
+
+def check(folder: Folder, config: Ablation) -> None:
+    """ValueError for a direction between arms that the ablation does not have, which could never be judged, and for a
+    README without a place for results.
+    """
+    with_section((folder.path / README).read_text(), "", folder.path / README)
+    arms = {(run.table, run.label) for run in config.runs}
+    for direction in folder.directions:
+        for label in (direction.better, direction.worse):
+            if (direction.place.table, label) not in arms:
+                raise ValueError(
+                    f"{folder.name}: a direction names {label!r} in table {direction.place.table!r}, and its ablation "
+                    f"has no such cell; it has {', '.join(sorted(f'{table} {own}' for table, own in arms))}"
+                )
+        where = direction.place.where
+        lengths = {n for run in config.runs if run.table == direction.place.table for n in run.evaluation.lengths}
+        if isinstance(where, int) and where not in lengths:
+            raise ValueError(
+                f"{folder.name}: a direction is about length {where} of table {direction.place.table!r}, which is "
+                f"measured at {', '.join(map(str, sorted(lengths)))} only"
+            )
+
+
+def run_table(
+    folder: Folder,
+    config: Ablation,
+    directory: Path,
+    *,
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> Ours:
+    """Runs what is not there yet in ``directory``, then writes ``results.json`` and the README's section in the table's
+    folder. The same call resumes.
+
+    Raises:
+      FailedCellsError: some cells failed. StoppedError: ``stop`` asked for it. What is finished is written even so.
+    """
+    check(folder, config)
+    try:
+        ablate(with_published(folder, config), directory, reporter=reporter, stop=stop)
+    except (FailedCellsError, StoppedError):
+        with contextlib.suppress(ValueError):  # nothing is finished yet
+            write_results(folder, directory)
+        raise
+    return write_results(folder, directory)
+
+
+def write_results(folder: Folder, directory: Path) -> Ours:
+    """What there is in an ablation's directory, into the table's folder; ValueError where there is nothing."""
+    ours = collect(directory, _places(folder))
+    write_ours(ours, folder.path / RESULTS)
+    readme = folder.path / README
+    write_changed(readme, with_section(readme.read_text(), section(folder, ours, judge(folder, ours)), readme))
+    return ours
+
+
+def with_published(folder: Folder, config: Ablation) -> Ablation:
+    """The ablation with their numbers, so that its report shows them too."""
+    metric = {run.table: run.task.metric for run in config.runs}
+    shown = tuple(
+        Published(
+            column.place.table,
+            label,
+            folder.source,
+            metric=column.theirs,
+            value=value * column.scale,
+        )
+        for column in folder.columns
+        if column.place.table in metric and column.place.metric in ("", metric[column.place.table])
+        for label, value in column.values.items()
+        if value is not None and not isinstance(column.place.where, int)
+    )
+    return dataclasses.replace(config, published=shown)
+
+
+def _places(folder: Folder) -> Iterator[Place]:
+    yield from (column.place for column in folder.columns)
+    yield from (direction.place for direction in folder.directions)

@@ -1,0 +1,101 @@
+"""``posenc tables`` on a table in miniature."""
+
+import json
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.runs import ablation
+
+
+def test_a_table_from_nothing_to_its_page(table, capsys):
+    assert main(["tables"]) == 0
+    listed = capsys.readouterr().out
+    assert "small A small table no results - -" in " ".join(listed.split())
+    assert main(["tables", "small"]) == 0
+    said = capsys.readouterr().out
+    assert "complete: " in said
+    assert "nope better than rope" in said
+
+    data = json.loads((table / "results.json").read_text())
+    assert {(own["table"], own["label"]) for own in data["cells"]} == {("rsc", "nope"), ("rsc", "rope")}
+    assert all(set(own["scores"]["exact_match"]["4"]) == {"0", "1"} for own in data["cells"])
+    assert all(len(own["config"]) == 8 for own in data["cells"])
+    assert data["code"][0]["source"]
+    page = (table / "README.md").read_text()
+    assert page.startswith("# A small table\n")
+    assert page.endswith("\nThe end.\n")
+    assert "| copying | nope | 0.986 | 0." in page
+    assert "Not run here: SCAN." in page
+    assert "published" in json.loads(next((table.parents[2] / "runs").rglob("ablation.json")).read_text())
+
+    before = [(table / name).read_bytes() for name in ("results.json", "README.md")]
+    assert main(["tables", "small"]) == 0
+    assert "already complete" in capsys.readouterr().err
+    assert [(table / name).read_bytes() for name in ("results.json", "README.md")] == before
+    assert main(["tables"]) == 0
+    assert "done" in capsys.readouterr().out
+
+
+def test_stopped_and_resumed(table, capsys, monkeypatch):
+    """What is finished is written, and the next call runs the rest only."""
+    real, ran = ablation.run, []
+
+    def run(cell, *args, **kwargs):
+        if len(ran) == 1 and kwargs["stop"] is not None:
+            kwargs["stop"] = lambda: 15
+        ran.append(cell.label)
+        return real(cell, *args, **kwargs)
+
+    monkeypatch.setattr(ablation, "run", run)
+    assert main(["tables", "small"]) == 128 + 15
+    assert ran == ["nope", "rope"]
+    data = json.loads((table / "results.json").read_text())
+    assert [own["label"] for own in data["cells"]] == ["nope"]
+    capsys.readouterr()
+    assert main(["tables"]) == 0
+    assert "partial, 2 of 4 runs" in " ".join(capsys.readouterr().out.split())
+    assert main(["tables", "small"]) == 0
+    assert ran == ["nope", "rope", "rope"]
+    assert len(json.loads((table / "results.json").read_text())["cells"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["smal"], "there is no table 'smal' in experiments/tables: did you mean 'small'?"),
+        (["--directory", "runs"], "--directory is where the runs of one table are kept: name the table too"),
+        (["small", "--directory", ""], "'' names no place"),
+    ],
+)
+def test_refused_in_one_line(table, capsys, arguments, message):
+    assert main(["tables", *arguments]) == 2
+    _, err = capsys.readouterr()
+    assert err.startswith("posenc: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not (table.parents[2] / "runs").exists()
+
+
+def test_directions_and_pages_are_checked_before_anything_is_trained(table, capsys):
+    readme = (table / "README.md").read_text()
+    (table / "README.md").write_text("# A small table\n")
+    assert main(["tables", "small"]) == 2
+    assert "README.md has no place for results: write the two lines" in capsys.readouterr().err
+    (table / "README.md").write_text(readme)
+    text = (table / "directions.toml").read_text()
+    (table / "directions.toml").write_text(text.replace('better = "nope"', 'better = "alibi"'))
+    assert main(["tables", "small"]) == 2
+    assert (
+        "small: a direction names 'alibi' in table 'rsc', and its ablation has no such cell" in capsys.readouterr().err
+    )
+    (table / "directions.toml").write_text(text.replace('better = "nope"', 'better = "nope"\nwhere = 3'))
+    assert main(["tables", "small"]) == 2
+    assert "a direction is about length 3 of table 'rsc', which is measured at 2, 4 only" in capsys.readouterr().err
+    assert not (table.parents[2] / "runs").exists()
+
+
+def test_there_is_no_table_elsewhere(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["tables"]) == 2
+    assert "there are no tables in experiments/tables: run this command in a clone" in capsys.readouterr().err

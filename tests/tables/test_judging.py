@@ -1,0 +1,129 @@
+"""What became of directions, and how far a table is."""
+
+import dataclasses
+
+import pytest
+
+from posenc_jax.config import Ablation, Run, config_hash
+from posenc_jax.data.tasks import Copying
+from posenc_jax.tables.beside import text_tables
+from posenc_jax.tables.folder import Direction, Folder, Place
+from posenc_jax.tables.judging import held, judge
+from posenc_jax.tables.ours import Cell, Ours, Task, read_ours, state, write_ours
+
+NOISE = (0.0, 0.02, -0.01, 0.01)
+RANGES = {2: "within", 4: "beyond", 6: "beyond"}
+TASKS = {"rsc": Task("exact_match", 0.5, RANGES), "text": Task("perplexity", None, {8: "beyond"})}
+RUN = Run(task=Copying(), label="a", table="rsc", seeds=(0, 1, 2, 3))
+
+
+def cell(table, label, by_length, metric="exact_match", **changes):
+    scores = {metric: {n: dict(enumerate(values)) for n, values in by_length.items()}}
+    own = Cell(table, label, label, config_hash(RUN), 1e-3, (1e-3,), (0, 1, 2, 3), (), 100, 1, 60.0, scores)
+    return dataclasses.replace(own, **changes)
+
+
+def level(mean, noise=NOISE):
+    return [mean + own for own in noise]
+
+
+def ours(*cells):
+    machine = {"platform": "cpu", "device_count": 2, **dict.fromkeys(("cpu", "jax", "flax", "python"), "x")}
+    return Ours(TASKS, cells, ({"version": "0.1.0"},), machine)
+
+
+def folder(tmp_path, *directions):
+    return Folder(tmp_path, "t", "s", "e", (), "r", directions)
+
+
+def outcomes(tmp_path, found, *directions):
+    return [own.outcome for own in judge(folder(tmp_path, *directions), found)]
+
+
+def direction(better, worse, table="rsc", **place):
+    return Direction(Place(table, **place), better, worse, "")
+
+
+def test_scores_are_means_over_the_lengths_of_a_place():
+    found = ours(cell("rsc", "a", {2: [1.0, 1.0], 4: [0.5, 0.7], 6: [0.3]}))
+    assert found.scores(Place("rsc"), "a") == {0: pytest.approx(0.4)}, "seed 1 lacks a length"
+    assert found.scores(Place("rsc", where="within"), "a") == {0: 1.0, 1: 1.0}
+    assert found.scores(Place("rsc", where=4), "a") == {0: 0.5, 1: 0.7}
+    assert found.scores(Place("rsc", where=5), "a") == {}
+    assert found.scores(Place("rsc"), "b") == found.scores(Place("gone"), "a") == {}
+    assert found.scores(Place("rsc", "accuracy"), "a") == {}
+
+
+def test_outcomes(tmp_path):
+    found = ours(
+        cell("rsc", "high", {4: level(0.9), 6: level(0.9)}),
+        cell("rsc", "low", {4: level(0.6, NOISE[::-1]), 6: level(0.6, NOISE[::-1])}),
+        cell("rsc", "also low", {4: level(0.6), 6: level(0.6)}),
+        cell("rsc", "chance", {4: level(0.5, (0, 0.001, 0, 0)), 6: level(0.5, (0, 0, 0.001, 0))}),
+        cell("rsc", "chance too", {4: level(0.5, (0, 0.0, 0, 0.001)), 6: level(0.5, (0, 0, 0.001, 0))}),
+    )
+    wanted = [
+        direction("high", "low"),
+        direction("low", "high"),
+        direction("low", "also low"),
+        direction("chance", "chance too"),
+        direction("high", "gone"),
+    ]
+    assert outcomes(tmp_path, found, *wanted) == [
+        *("held", "opposite", "no difference seen", "not measurable here", "not run")
+    ]
+    assert held(judge(folder(tmp_path, *wanted), found)) == "1 of 4"
+    assert outcomes(tmp_path, None, *wanted) == ["not run"] * 5
+    assert held(judge(folder(tmp_path, *wanted), None)) == "-"
+
+
+def test_less_is_better_of_perplexities(tmp_path):
+    found = ours(
+        cell("text", "flat", {8: [10.0, 11.0, 10.5, 10.2]}, "perplexity"),
+        cell("text", "steep", {8: [40.0, 43.0, 42.0, 41.0]}, "perplexity"),
+    )
+    wanted = direction("flat", "steep", "text"), direction("steep", "flat", "text")
+    assert outcomes(tmp_path, found, *wanted) == ["held", "opposite"]
+    (_, directions) = text_tables(folder(tmp_path, *wanted), found, judge(folder(tmp_path, *wanted), found))
+    assert directions.entries[0][3].startswith("×0.25")
+
+
+def test_all_directions_are_corrected_together(tmp_path):
+    noisy = (0.00, 0.10, -0.02, 0.05)
+    found = ours(
+        cell("rsc", "a", {4: level(0.75, noisy), 6: level(0.75, noisy)}),
+        cell("rsc", "b", {4: level(0.65, (0, 0, 0, 0.001)), 6: level(0.65, (0, 0, 0, 0.001))}),
+        cell("rsc", "c", {4: level(0.65), 6: level(0.65)}),
+    )
+    one = judge(folder(tmp_path, direction("a", "b")), found)
+    assert one[0].p == one[0].comparison.p < 0.05
+    assert one[0].outcome == "held"
+    many = judge(folder(tmp_path, direction("a", "b"), *[direction("b", "c")] * 3), found)
+    assert many[0].p == pytest.approx(4 * one[0].p)
+    assert many[0].outcome == "no difference seen"
+
+
+def test_results_are_read_as_written(tmp_path):
+    found = ours(cell("rsc", "a", {2: [1.0, 0.9], 4: [0.5, 0.7]}, diverged=(3,)))
+    write_ours(found, tmp_path / "results.json")
+    assert read_ours(tmp_path / "results.json") == found
+    assert read_ours(tmp_path / "none.json") is None
+    text = (tmp_path / "results.json").read_text()
+    (tmp_path / "results.json").write_text(text.replace("0.7", "0.8"))
+    with pytest.raises(ValueError, match="is damaged"):
+        read_ours(tmp_path / "results.json")
+
+
+def test_how_far_a_table_is():
+    config = Ablation("t", (RUN, dataclasses.replace(RUN, label="b")))
+    length = RUN.task.train_lengths[-1]
+    run = dataclasses.replace(RUN, evaluation=dataclasses.replace(RUN.evaluation, lengths=(length,)))
+    config = Ablation("t", (run, dataclasses.replace(run, label="b")))
+    whole = {length: [0.1, 0.2, 0.3]}
+    first = cell("rsc", "a", whole, diverged=(3,), config=config_hash(run))
+    assert state(None, config).word == "no results"
+    assert state(ours(first), config).word == "partial, 4 of 8 runs"
+    assert state(ours(first, dataclasses.replace(first, label="b")), config).word == "done"
+    assert state(ours(first, dataclasses.replace(first, label="b", seeds=(0, 1), diverged=())), config).done == 7
+    other = dataclasses.replace(first, label="b", config="00000000")
+    assert state(ours(first, other), config).word == "of other settings: rsc b"
