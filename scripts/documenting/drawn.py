@@ -34,6 +34,11 @@ def pictures(methods: Sequence[tuple[str, str]], folder: Path, digest: str, work
     spawn = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn) as pool:
         found = dict(zip(named, pool.map(functools.partial(draw, folder), methods)))
+    return checked(found)
+
+
+def checked(found: dict[str, Drawn | str]) -> dict[str, Drawn]:
+    """The pictures of pages, if all have some; ValueError with the names of the others."""
     problems = [f"encodings/{page}: no picture: {made}" for page, made in found.items() if isinstance(made, str)]
     if problems:
         raise ValueError("\n".join(problems))
