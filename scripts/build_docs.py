@@ -1,7 +1,7 @@
 """Builds the site from scripts/docs, the registry, the source and the parsers; `scripts/build_docs` runs it.
 
-In build/docs: ``source`` is what Sphinx reads, ``html`` the site, ``cache`` what pages computed and ``pictures`` those of
-encodings; the last two are kept until the code that they stand on changes.
+In build/docs: ``source`` is what Sphinx reads, ``html`` the site, ``cache`` what pages computed and ``pictures`` those
+of encodings; the last two are kept until the code that they stand on changes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"sources: {time.monotonic() - begun:.0f} s", flush=True)
     forget_old(CACHE, code_digest())
     failed = sphinx()
-    print(f"{'failed' if failed else f'wrote {HTML.relative_to(ROOT)}/index.html'} after {time.monotonic() - begun:.0f} s")
+    print(
+        f"{'failed' if failed else f'wrote {HTML.relative_to(ROOT)}/index.html'} after {time.monotonic() - begun:.0f} s"
+    )
     return 1 if failed else 0
 
 
@@ -52,7 +54,9 @@ def make_sources() -> None:
     digest = code_digest("encodings", "analysis", "show", "drawing", more=(Path(picture.__file__),))
     drawn = pictures(methods, PICTURES, digest, workers())
     shutil.rmtree(SOURCE, ignore_errors=True)
-    shutil.copytree(ROOT / "scripts" / "docs", SOURCE, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json"))
+    shutil.copytree(
+        ROOT / "scripts" / "docs", SOURCE, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json")
+    )
     for name, path in pages.written().items():
         pages.copy(name, path, SOURCE)
     texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
@@ -72,11 +76,15 @@ def make_sources() -> None:
 
 def experiments() -> str:
     """The page of all experiments."""
-    found = {name: pages.title(path.read_text()) for name, path in pages.written().items() if path.is_relative_to(pages.EXPERIMENTS)}
+    found = {
+        name: pages.title(path.read_text())
+        for name, path in pages.written().items()
+        if path.is_relative_to(pages.EXPERIMENTS)
+    }
     main_pages = [name for name in found if "-" not in Path(name).stem]
     lines = [f"- [{found[name]}](/{name})" for name in main_pages]
     toctree = "\n".join(Path(name).stem for name in found)
-    about = "One folder, one question: its command, its table and what follows from it. Each has its numbers in the repository."
+    about = "One folder, one question: its command, its table, and what follows from it."
     return f"# Experiments\n\n{about}\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
 
 

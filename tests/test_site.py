@@ -98,7 +98,15 @@ def test_a_picture_is_drawn_and_kept(tmp_path):
 def test_a_page_says_what_is_kept_of_its_row(all_rows):
     row = all_rows["PoPE"]
     text = encodings.page(row, [("pope-0.png", "Similarity", "By offset.")], api.linked_of)
-    wanted = ["# PoPE", "`pope`", "arXiv:2509.10534"[6:], "kept (13/13)", "512 learned", "```{figure} pope-0.png", row.bibtex]
+    wanted = [
+        "# PoPE",
+        "`pope`",
+        "arXiv:2509.10534"[6:],
+        "kept (13/13)",
+        "512 learned",
+        "```{figure} pope-0.png",
+        row.bibtex,
+    ]
     wanted += [row.facts[name] for name in ("use", "differs")] + row.facts["traps"]
     wanted += ["worse on even_pairs", "paths: cuDNN, kernel, blocks", "| `pope.base` | float | `10000.0` |"]
     for part in wanted:
@@ -119,8 +127,8 @@ def test_evidence_is_asked_for_where_there_is_none(all_rows):
         (
             "Shaw, P., Uszkoreit, J. (2018). Self-Attention with Positions. NAACL-HLT. arXiv:1803.02155.",
             "arXiv:1803.02155",
-            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},\n  title = {{Self-Attention with Positions}},\n"
-            "  year = {2018},\n  note = {NAACL-HLT},\n  eprint = {1803.02155},\n  archivePrefix = {arXiv},\n}",
+            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},\n  title = {{Self-Attention with Positions}},"
+            "\n  year = {2018},\n  note = {NAACL-HLT},\n  eprint = {1803.02155},\n  archivePrefix = {arXiv},\n}",
         ),
         (
             "Dubey, A., et al. (2024). Why? Because. https://a.b/c.",
@@ -135,7 +143,9 @@ def test_bibtex(citation, link, entry):
 
 
 def test_a_citation_of_another_form_is_refused():
-    with pytest.raises(ValueError, match=r"^the citation 'Su 2021' is not of the form 'Authors \(year\)\. Title\. Where\.'$"):
+    with pytest.raises(
+        ValueError, match=r"^the citation 'Su 2021' is not of the form 'Authors \(year\)\. Title\. Where\.'$"
+    ):
         bibtex("Su 2021", "arXiv:1")
 
 
@@ -169,8 +179,8 @@ Raises:
 
 def test_a_docstring_as_markdown():
     assert markdown(DOC, lambda name: f"({name})") == (
-        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and \\<x\\> \\* y\\_.\n\n"
-        "**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n**Raises**\n\n- `ValueError`: for words.\n\n"
+        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and \\<x\\> \\* y\\_."
+        "\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n**Raises**\n\n- `ValueError`: for words.\n\n"
         "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
     assert summary(DOC) == "Adds two numbers of `Sum`."
@@ -230,7 +240,9 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
 def test_configs_have_all_fields():
     text = configs.page()
     names = [cls.__name__ for cls in configs.classes()]
-    assert {"Ablation", "Run", "Transformer", "Optimizer", "Training", "Evaluation", "Execution", "Published"} <= set(names)
+    assert {"Ablation", "Run", "Transformer", "Optimizer", "Training", "Evaluation", "Execution", "Published"} <= set(
+        names
+    )
     for cls in configs.classes():
         section = text.split(f"\n## {cls.__name__}\n")[1].partition("\n## ")[0]
         for field in cls.__dataclass_fields__:
@@ -266,6 +278,13 @@ def test_broken_links_are_named(tmp_path, monkeypatch):
         "a.md: encodings/ropes.md is no page",
         "a.md: no.png is no file",
     ]
+
+
+def test_a_table_of_contents_tolerates_pages_to_come():
+    text = "# A\n\n```{toctree}\n:glob:\n\nb\nc/d\nc/*\n```\n\n```{toctree}\nz\n```\n"
+    assert (
+        pages.with_pages_that_are_there(text, {"b.md", "c/e.md"}) == "# A\n\n```{toctree}\n:glob:\n\nb\nc/*\n```\n\n\n"
+    )
 
 
 def test_links_to_files_of_the_repository_go_along(tmp_path):

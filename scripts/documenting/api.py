@@ -30,8 +30,8 @@ def index() -> str:
         lines.append(f"- [{package}]({package}.md): {summary(module.doc, linked(module))}")
     toctree = "\n".join(packages())
     return (
-        "# Python, by package\n\nA package imports only those below it. What most need is in `posenc_jax` itself and in "
-        "`posenc_jax.encodings`.\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
+        "# Python, by package\n\nA package imports only those below it. What most need is in `posenc_jax` itself and "
+        "in `posenc_jax.encodings`.\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
     )
 
 
@@ -58,7 +58,9 @@ def _module(module: Module) -> str:
     parts = [f":::{{py:module}} {module.name}\n:::", markdown(module.doc, linked(module))]
     parts += [_value(module, value.name, value.text, value.comment) for value in module.values]
     for definition in module.definitions:
-        parts.append(_class(module, definition) if isinstance(definition, ast.ClassDef) else _function(module, definition))
+        parts.append(
+            _class(module, definition) if isinstance(definition, ast.ClassDef) else _function(module, definition)
+        )
     return "\n\n".join(part for part in parts if part)
 
 

@@ -21,7 +21,10 @@ def page() -> str:
     failed = [name for name, text in texts.items() if not text]
     if failed:
         raise ValueError(f"reference/commands: posenc {', '.join(failed)} --help fails")
-    sections = [f"## posenc {name}\n\n{line[0].upper()}{line[1:]}\n\n```text\n{texts[name]}\n```" for name, (_, line) in COMMANDS.items()]
+    sections = [
+        f"## posenc {name}\n\n{line[0].upper()}{line[1:]}\n\n```text\n{texts[name]}\n```"
+        for name, (_, line) in COMMANDS.items()
+    ]
     return "\n\n".join(["# Command line", f"```text\n{usage()}\n```", *sections]) + "\n"
 
 

@@ -15,8 +15,8 @@ def page() -> str:
     parts = [
         "# Configs, all fields",
         "A config is a Python file that ends with a `config`: a "
-        "{py:class}`Run <posenc_jax.config.run.Run>` or an {py:class}`Ablation <posenc_jax.config.run.Ablation>`. Every "
-        "field can be given on the command line, as in `--training.steps 2000`. The tasks are on "
+        "{py:class}`Run <posenc_jax.config.run.Run>` or an {py:class}`Ablation <posenc_jax.config.run.Ablation>`. "
+        "Every field can be given on the command line, as in `--training.steps 2000`. The tasks are on "
         "[a page of their own](tasks.md).",
         *(_section(cls) for cls in classes()),
     ]
@@ -30,7 +30,10 @@ def tasks() -> str:
 
     lists = []
     for title, found in (("Generated", TASKS), ("On text", TEXT_TASKS)):
-        lines = [f"- [{cls.__name__}](#{_label(cls)}): {summary(cls.__doc__ or '', linked_of(cls))}" for cls in found.values()]
+        lines = [
+            f"- [{cls.__name__}](#{_label(cls)}): {summary(cls.__doc__ or '', linked_of(cls))}"
+            for cls in found.values()
+        ]
         lists.append(f"**{title}**\n\n" + "\n".join(lines))
     sections = [_section(cls) for cls in [*TASKS.values(), *TEXT_TASKS.values()]]
     about = "The word in a list of `posenc list tasks` is the class's `name`; the docstring says what chance is."

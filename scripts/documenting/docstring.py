@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def summary(doc: str, linked: Linked = as_code) -> str:
 def formulas(doc: str) -> list[str]:
     """The blocks of a docstring that are formulas: indented after ``::``."""
     blocks = _blocks(inspect.cleandoc(doc))
-    pairs = zip(blocks, blocks[1:])
+    pairs = itertools.pairwise(blocks)
     return [textwrap.dedent(b) for a, b in pairs if a.endswith("::") and b.startswith(" ") and ">>>" not in b]
 
 

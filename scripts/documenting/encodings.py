@@ -179,7 +179,10 @@ def _audit(row: Row) -> str:
     if not lines:
         return "Nothing to measure."
     table = "\n".join(["| measured | value | what it is |", "|--|--|--|", *lines])
-    return f"{table}\n\nMade by `posenc audit {_quoted(row.method.name)}`; a dash of the audit, where a measure says nothing of an encoding, is left out."
+    return (
+        f"{table}\n\nMade by `posenc audit {_quoted(row.method.name)}`, without the measures that say nothing of this "
+        "encoding."
+    )
 
 
 def _golden(row: Row) -> str:
@@ -190,8 +193,8 @@ def _golden(row: Row) -> str:
         lines.append(f"| `{name}` | {_shape(values)} | {shown} |")
     table = "\n".join(lines)
     return (
-        f"{table}\n\nIn float64, of the inputs and parameters that `posenc_jax/golden/encodings-v1.json` states: it has "
-        "them and all values, for checking another implementation."
+        f"{table}\n\nIn float64, of the inputs and parameters that `posenc_jax/golden/encodings-v1.json` states: it "
+        "has them and all values, for checking another implementation."
     )
 
 
@@ -212,7 +215,9 @@ def _last(values: Any) -> list[Any]:
 
 def _evidence(row: Row) -> str:
     lines = [
-        f"- [{name}](/experiments/verdicts.md): {sentence}" for name, card in row.verdicts.items() for sentence in card["verdict"]
+        f"- [{name}](/experiments/verdicts.md): {sentence}"
+        for name, card in row.verdicts.items()
+        for sentence in card["verdict"]
     ]
     command = f"```sh\nposenc verdict {_quoted(row.method.spec)} --against rope --quick\n```"
     if lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ GENERATED = ("encodings", "experiments", "reference")
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
 _FENCED = re.compile(r"(^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence) *$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_TOCTREE = re.compile(r"^(```\{toctree\})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^ *#+ +(.*?) *#*$", re.MULTILINE)
 
 
@@ -52,7 +54,20 @@ def copy(page: str, path: Path, target: Path) -> None:
 
     destination = target / page
     destination.parent.mkdir(parents=True, exist_ok=True)
-    destination.write_text(relinked(path.read_text(), lambda link: link if kept(link) else led(link)))
+    text = with_pages_that_are_there(path.read_text(), {*written(), *generated()})
+    destination.write_text(relinked(text, lambda link: link if kept(link) else led(link)))
+
+
+def with_pages_that_are_there(text: str, known: set[str]) -> str:
+    """Markdown whose tables of contents (``toctree``) leave out what names no page of ``known``."""
+
+    def kept(block: re.Match[str]) -> str:
+        lines = block[2].splitlines()
+        options = [line for line in lines if line.startswith(":")]
+        entries = [line for line in lines if line and line not in options and fnmatch.filter(known, f"{line}.md")]
+        return "\n".join([block[1], *options, "", *entries, "```"]) if entries else ""
+
+    return _TOCTREE.sub(kept, text)
 
 
 def relinked(text: str, led) -> str:
@@ -129,7 +144,9 @@ def generated() -> set[str]:
 def anchors(text: str) -> set[str]:
     """The anchors of the headings of a Markdown text."""
     outside = "".join(part for code, part in _parts(text) if not code or not part.lstrip().startswith(("```", "~~~")))
-    return {anchor(title) for title in _HEADING.findall(outside)} | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
+    return {anchor(title) for title in _HEADING.findall(outside)} | set(
+        re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    )
 
 
 def anchor(title: str) -> str:

@@ -149,7 +149,9 @@ def _of_contents(name: str, slot: Slot, dims: Dims) -> Plot:
 
     without, with_it = weights((), ()), weights(encodings, params)
     same = np.array_equal(without, with_it)
-    about = "Attention weights of one head, causal, where every token has the same query and the same key, drawn at random"
+    about = (
+        "Attention weights of one head, causal, where every token has the same query and the same key, drawn at random"
+    )
     state = "; parameters as initialised, and 0.3 times a normal draw added" if jax.tree.leaves(params) else ""
     panels = (("the mask alone", without), ("with it", with_it))
     return HeatMap(

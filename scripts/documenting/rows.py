@@ -98,7 +98,9 @@ def _row(method: Any, kept: dict[str, Any], verdicts: dict[str, Any], facts: dic
     formula = facts.get("formula") or "\n\n".join(f for word in main for f in formulas(classes[word].__doc__ or ""))
     if not formula:
         raise ValueError("no formula: write one in the docstring after '::', or in facts.toml")
-    specs = {name: [m["spec"] for of in card["measured"].values() for m in of.values()] for name, card in verdicts.items()}
+    specs = {
+        name: [m["spec"] for of in card["measured"].values() for m in of.values()] for name, card in verdicts.items()
+    }
     return Row(
         method,
         classes,

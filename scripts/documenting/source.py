@@ -55,12 +55,13 @@ def modules() -> dict[str, Module]:
     return found
 
 
+@functools.cache
 def packages() -> dict[str, list[Module]]:
     """The modules of each package that has any, itself first."""
     found: dict[str, list[Module]] = {}
+    parents = {name.rpartition(".")[0] for name in modules()}
     for name, module in modules().items():
-        is_package = any(other.startswith(f"{name}.") for other in modules())
-        found.setdefault(name if is_package else name.rpartition(".")[0], []).append(module)
+        found.setdefault(name if name in parents else name.rpartition(".")[0], []).append(module)
     return {name: sorted(own, key=lambda m: (m.name != name, m.name)) for name, own in found.items()}
 
 
@@ -125,9 +126,7 @@ def _all_names() -> frozenset[str]:
 
 def _module(name: str, source: str) -> Module:
     tree = ast.parse(source)
-    definitions = tuple(
-        node for node in tree.body if isinstance(node, Definition) and not node.name.startswith("_")
-    )
+    definitions = tuple(node for node in tree.body if isinstance(node, Definition) and not node.name.startswith("_"))
     lines = source.splitlines()
     after = [*tree.body[1:], None]
     values = {value.name: value for node, below in zip(tree.body, after) for value in _values(node, below, lines)}
@@ -150,7 +149,9 @@ def _values(node: ast.stmt, below: ast.stmt | None, lines: list[str]) -> Iterato
 
 def _string(node: ast.stmt | None) -> str:
     """A string that stands alone, as the docstring of the value above it."""
-    is_string = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    is_string = (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    )
     return node.value.value if is_string else ""  # type: ignore[union-attr]
 
 
@@ -167,7 +168,8 @@ def _comment(node: ast.stmt, lines: list[str]) -> str:
 
 def _imports(tree: ast.Module) -> dict[str, str]:
     found = {}
-    for node in ast.walk(tree):
+    statements = [inner for node in tree.body for inner in (node.body if isinstance(node, ast.If) else [node])]
+    for node in statements:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
