@@ -127,7 +127,8 @@ def test_evidence_is_asked_for_where_there_is_none(all_rows):
         (
             "Shaw, P., Uszkoreit, J. (2018). Self-Attention with Positions. NAACL-HLT. arXiv:1803.02155.",
             "arXiv:1803.02155",
-            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},\n  title = {{Self-Attention with Positions}},"
+            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},"
+            "\n  title = {{Self-Attention with Positions}},"
             "\n  year = {2018},\n  note = {NAACL-HLT},\n  eprint = {1803.02155},\n  archivePrefix = {arXiv},\n}",
         ),
         (
@@ -179,8 +180,8 @@ Raises:
 
 def test_a_docstring_as_markdown():
     assert markdown(DOC, lambda name: f"({name})") == (
-        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and \\<x\\> \\* y\\_."
-        "\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n**Raises**\n\n- `ValueError`: for words.\n\n"
+        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and "
+        "\\<x\\> \\* y\\_.\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n**Raises**\n\n- `ValueError`: for words.\n\n"
         "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
     assert summary(DOC) == "Adds two numbers of `Sum`."
@@ -190,6 +191,11 @@ def test_a_docstring_as_markdown():
 def test_names_with_their_words_are_a_list():
     assert markdown("base: of all. low, high: bounds.") == "- `base`: of all.\n- `low, high`: bounds."
     assert markdown("Shared: by all heads. It stays.") == "Shared: by all heads. It stays."
+
+
+def test_numbers_and_signs_begin_no_list():
+    assert markdown("``a`` 0.5 of all") == "`a` 0.5 of all"
+    assert markdown("1. is one\n\n+ plus") == "1\\. is one\n\n\\+ plus"
 
 
 # Every public name.

@@ -56,7 +56,8 @@ def formulas(doc: str) -> list[str]:
 def prose(text: str, linked: Linked = as_code) -> str:
     """Words as Markdown, with what means something to Markdown escaped, outside of code."""
     parts = _CODE.split(text)
-    return "".join(_code(part, linked) if i % 2 else _escaped(part) for i, part in enumerate(parts)).replace("::", ":")
+    whole = "".join(_code(part, linked) if i % 2 else _escaped(part) for i, part in enumerate(parts)).replace("::", ":")
+    return re.sub(r"^(\d+)\.|^([#+|~=-])", lambda m: f"{m[1]}\\." if m[1] else f"\\{m[2]}", whole)
 
 
 def _code(part: str, linked: Linked) -> str:
@@ -65,8 +66,7 @@ def _code(part: str, linked: Linked) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = re.sub(r"([\\*_<>\[\]$])", r"\\\1", text)
-    return re.sub(r"^(\s*)([#+|~=]|\d+\.)", r"\1\\\2", text)
+    return re.sub(r"([\\*_<>\[\]$])", r"\\\1", text)
 
 
 def _blocks(doc: str) -> list[str]:
