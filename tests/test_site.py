@@ -181,7 +181,8 @@ Raises:
 def test_a_docstring_as_markdown():
     assert markdown(DOC, lambda name: f"({name})") == (
         "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and "
-        "\\<x\\> \\* y\\_.\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n**Raises**\n\n- `ValueError`: for words.\n\n"
+        "\\<x\\> \\* y\\_.\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n"
+        "**Raises**\n\n- `ValueError`: for words.\n\n"
         "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
     assert summary(DOC) == "Adds two numbers of `Sum`."
