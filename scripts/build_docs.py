@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 import sys
@@ -31,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.monotonic()
     os.chdir(ROOT)
     try:
+        check_installed()
         problems = pages.broken()
         if problems:
             raise ValueError("\n".join(problems))
@@ -45,6 +47,16 @@ def main(arguments: list[str] | None = None) -> int:
         f"{'failed' if failed else f'wrote {HTML.relative_to(ROOT)}/index.html'} after {time.monotonic() - begun:.0f} s"
     )
     return 1 if failed else 0
+
+
+def check_installed(needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "haiku", "matplotlib")) -> None:
+    """Refuses an environment that lacks something, before anything is drawn."""
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"{', '.join(missing)}: not installed in this Python: run scripts/build_docs, which installs "
+            "scripts/docs/requirements.txt in an environment of its own"
+        )
 
 
 def make_sources() -> None:

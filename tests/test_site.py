@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "scripts"))
 
+import build_docs  # noqa: E402
 from documenting import api, commands, configs, drawn, encodings, pages, source  # noqa: E402
 from documenting.citation import bibtex  # noqa: E402
 from documenting.docstring import formulas, markdown, summary  # noqa: E402
@@ -85,6 +86,28 @@ def test_a_row_without_a_picture_is_named(tmp_path, all_rows):
         drawn.checked(found)
     with pytest.raises(ValueError, match=r"^encodings/rope: no picture$"):
         encodings.page(all_rows["RoPE"], [], api.linked_of)
+
+
+def test_a_picture_that_lacks_an_extra_says_so(tmp_path, monkeypatch):
+    def render(plot, kinds):
+        raise ModuleNotFoundError(
+            "figures for a paper need matplotlib, which is not installed: pip install 'x[report]'"
+        )
+
+    monkeypatch.setattr("posenc_jax.show.paper.render", render)
+    said = drawn.draw(tmp_path, ("ALiBi", "alibi"), lambda name, spec: [None])
+    assert said.startswith(
+        "ModuleNotFoundError: figures for a paper need matplotlib, which is not installed: pip install"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_environment_that_lacks_something_is_refused():
+    build_docs.check_installed(("json",))
+    with pytest.raises(
+        ValueError, match=r"^no_such_thing: not installed in this Python: run scripts/build_docs, which "
+    ):
+        build_docs.check_installed(("json", "no_such_thing"))
 
 
 def test_a_picture_is_drawn_and_kept(tmp_path):

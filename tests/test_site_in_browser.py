@@ -53,6 +53,19 @@ def browser(tmp_path_factory):
     running.close()
 
 
+def test_a_page_whose_example_fails_is_named(tmp_path):
+    page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n```{code-cell}\n1 / 0\n```\n"
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "index.md").write_text(page)
+    command = [VENV / "bin" / "python", "-m", "sphinx", "-q", "-W", "-b", "html", "-c", ROOT / "scripts" / "docs"]
+    options = ["-D", "html_static_path=", "-D", "html_extra_path=", "-D", "html_css_files="]
+    folders = [tmp_path / "source", tmp_path / "html"]
+    done = subprocess.run([*command, *options, *folders], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "source/index.md" in done.stdout + done.stderr
+    assert "ZeroDivisionError" in done.stdout + done.stderr
+
+
 class Links(HTMLParser):
     """What a page links to, loads, and can be linked at."""
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from documenting.picture import plots
 from documenting.rows import page_name
+from posenc_jax.show.plots import Plot
 
 SMALL = 400  # pixels, of the pictures of the index
 
 Drawn = list[tuple[str, str, str]]  # file, title and caption
-Draw = Callable[[str, str], list]
+Plots = Callable[[str, str], list[Plot]]
 
 
 def pictures(methods: Sequence[tuple[str, str]], folder: Path, digest: str, workers: int = 1) -> dict[str, Drawn]:
@@ -45,30 +46,35 @@ def checked(found: dict[str, Drawn | str]) -> dict[str, Drawn]:
     return {page: made for page, made in found.items() if not isinstance(made, str)}
 
 
-def draw(folder: Path, method: tuple[str, str], plots: Draw = plots) -> Drawn | str:
+def draw(folder: Path, method: tuple[str, str], plots: Plots = plots) -> Drawn | str:
     """The pictures of one method as files in ``folder``; or in words why there is none."""
-    from PIL import Image
-
-    from posenc_jax.show.paper import render
-
     name, spec = method
-    page = page_name(name)
-    about = folder / f"{page}.json"
+    about = folder / f"{page_name(name)}.json"
     if about.exists():
         return [tuple(one) for one in json.loads(about.read_text())]
     try:
-        found = plots(name, spec)
-    except Exception as error:  # whatever an encoding does wrong is said with its page
+        made = _written(folder, page_name(name), plots(name, spec))
+    except Exception as error:  # whatever an encoding does wrong, or lacks, is said with its page
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    if not found:
+    if not made:
         return "nothing of it can be drawn"
+    about.write_text(json.dumps(made))
+    return made
+
+
+def _written(folder: Path, page: str, plots: list[Plot]) -> Drawn:
+    """Plots as files, and the first of them once more, small."""
+    from posenc_jax.show.paper import render
+
     made = []
-    for number, plot in enumerate(found):
+    for number, plot in enumerate(plots):
         file = f"{page}-{number}.png"
         (folder / file).write_bytes(render(plot, ("png",))["png"])
         made.append((file, plot.title, plot.caption))
-    with Image.open(folder / f"{page}-0.png") as image:
-        image.thumbnail((SMALL, SMALL))
-        image.save(folder / f"{page}-small.png")
-    about.write_text(json.dumps(made))
+    if made:
+        from PIL import Image  # matplotlib brings it along
+
+        with Image.open(folder / f"{page}-0.png") as image:
+            image.thumbnail((SMALL, SMALL))
+            image.save(folder / f"{page}-small.png")
     return made

@@ -36,6 +36,7 @@ def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> 
     parts = [
         f"# {method.name}",
         _lead(row),
+        f"```text\n{row.method.spec}\n```",
         _facts(row),
         *(_figure(row, *picture) for picture in pictures),
         f"## Formula\n\n```text\n{row.formula}\n```",
@@ -96,7 +97,6 @@ def _facts(row: Row) -> str:
     paper = f"[{row.method.paper}]({address})" if address.startswith("http") else row.method.paper
     learned, frozen = (row.audit["parameters"][name] for name in ("learned", "frozen"))
     cells = {
-        "String": f"`{row.method.spec}`",
         "Paper": paper,
         "Family": FAMILIES[row.method.family][0].lower(),
         "Acts on": ", ".join(places(encodings)) or "nothing",
@@ -157,11 +157,11 @@ def _options(row: Row) -> str:
         if not fields:
             parts.append(f"`{word}` has none.")
             continue
-        lines = ["| option | type | default |", "|--|--|--|"]
+        lines = [f"| option of `{word}` | type | default |", "|--|--|--|"]
         for field in fields:
             default = "required" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
             kind = type_in_words(hints[field.name]).replace("|", "\\|")
-            lines.append(f"| `{word}.{field.name}` | {kind} | {default} |")
+            lines.append(f"| `{field.name}` | {kind} | {default} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or "None."
 
