@@ -123,15 +123,15 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
     text = encodings.page(row, [("pope-0.png", "Similarity", "By offset.")], api.linked_of)
     wanted = [
         "# PoPE",
-        "`pope`",
-        "arXiv:2509.10534"[6:],
+        "```text\npope\n```",
+        "2509.10534",
         "kept (13/13)",
         "512 learned",
         "```{figure} pope-0.png",
         row.bibtex,
     ]
     wanted += [row.facts[name] for name in ("use", "differs")] + row.facts["traps"]
-    wanted += ["worse on even_pairs", "paths: cuDNN, kernel, blocks", "| `pope.base` | float | `10000.0` |"]
+    wanted += ["worse on even_pairs", "paths: cuDNN, kernel, blocks", "| `base` | float | `10000.0` |"]
     for part in wanted:
         assert part in text, part
     for value in row.golden["outputs"]["q"][-1][-1][:4]:
