@@ -1,5 +1,6 @@
 # Sourced by the other scripts: makes a virtual environment with the versions of requirements.lock, from nothing but Python
-# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder.
+# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder;
+# a script that needs more sets $more to a file of further versions.
 
 find_python() {
   for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3 python}; do
@@ -14,7 +15,8 @@ find_python() {
 }
 
 venv=${POSENC_VENV:-.venv}
-wanted=$(cat requirements.lock pyproject.toml | cksum)
+more=${more:-}
+wanted=$(cat requirements.lock $more pyproject.toml | cksum)
 stamp=$venv/installed
 if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   python=$(find_python)
@@ -28,7 +30,7 @@ if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != 
     pip="$python -m pip --python $venv/bin/python"
   fi
   rm -f "$stamp"
-  $pip install --quiet --disable-pip-version-check -r requirements.lock
+  $pip install --quiet --disable-pip-version-check -r requirements.lock ${more:+-r "$more"}
   $pip install --quiet --disable-pip-version-check --no-deps -e .
   echo "$wanted" > "$stamp"
 fi

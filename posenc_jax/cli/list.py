@@ -141,7 +141,9 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
         "",
     ]
     hints = typing.get_type_hints(cls)
-    fields = [_wrap(f"{field.name}: {_type(hints[field.name])}", "  ", "      ") for field in dataclasses.fields(cls)]
+    fields = [
+        _wrap(f"{field.name}: {type_in_words(hints[field.name])}", "  ", "      ") for field in dataclasses.fields(cls)
+    ]
     lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
     lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
     lines += [_wrap(cls.citation, "")] if getattr(cls, "citation", "") else []
@@ -209,7 +211,7 @@ def _fields(cls: Any) -> str:
     return ", ".join(field.name + default for field, default in zip(fields, defaults)) or "none"
 
 
-def _type(kind: Any) -> str:
+def type_in_words(kind: Any) -> str:
     """An annotation as a user writes its values."""
     from posenc_jax.encodings import SCALINGS
 
@@ -217,9 +219,13 @@ def _type(kind: Any) -> str:
     if origin is typing.Literal:
         return " or ".join(map(repr, members))
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(map(_type, members))
+        return " or ".join(map(type_in_words, members))
     if origin is tuple:
-        return f"tuple of {_type(members[0])}" if Ellipsis in members else f"({', '.join(map(_type, members))})"
+        return (
+            f"tuple of {type_in_words(members[0])}"
+            if Ellipsis in members
+            else f"({', '.join(map(type_in_words, members))})"
+        )
     if kind is type(None):
         return "None"
     if isinstance(kind, type) and (scalings := [word for word, cls in SCALINGS.items() if issubclass(cls, kind)]):

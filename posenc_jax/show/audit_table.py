@@ -63,8 +63,8 @@ def audit_tables(audit: Record) -> list[TextTable]:
 
 
 def _table(family: str, records: list[Record]) -> TextTable:
-    columns = {column: [show(record) for record in records] for column, (_, show) in _columns().items()}
-    kept = {c: entries for c, entries in columns.items() if c in _WORDS or set(entries) != {NONE}}
+    found = {column: [show(record) for record in records] for column, (_, show) in columns().items()}
+    kept = {c: entries for c, entries in found.items() if c in _WORDS or set(entries) != {NONE}}
     align = "".join("l" if c in _WORDS else "r" for c in kept)
     return TextTable(family.capitalize(), tuple(kept), align, tuple(zip(*kept.values())))
 
@@ -83,8 +83,8 @@ def _problems(audit: Record) -> list[str]:
 
 def _legend() -> dict[str, str]:
     """By column."""
-    columns = {column: about for column, (about, _) in _columns().items() if about}
-    return columns | {NONE: "says nothing about the encoding (see each column)."}
+    found = {column: about for column, (about, _) in columns().items() if about}
+    return found | {NONE: "says nothing about the encoding (see each column)."}
 
 
 def _measured_in(audit: Record) -> list[str]:
@@ -97,7 +97,7 @@ def _measured_in(audit: Record) -> list[str]:
 _WORDS = ("encoding", "spec", "contract", "beyond max_len")
 
 
-def _columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
+def columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
     """By name: what the column means, and its entry."""
     return {
         "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),

@@ -7,6 +7,7 @@ baselines only (NoPE, sinusoidal, RoPE, ALiBi), never at a method that is to win
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
@@ -72,7 +73,7 @@ _FULL_RATES = (1e-4, 3e-4, 1e-3)
 
 
 def _full(
-    table: str, task: Task, model: Transformer, steps: int, batch_size: int, lengths: tuple[int, ...], **scored: int
+    table: str, task: Task, model: Transformer, steps: int, batch_size: int, lengths: tuple[int, ...], **scored: Any
 ) -> Run:
     """A run for an accelerator, all of whose replicas are one program if they fit."""
     return Run(

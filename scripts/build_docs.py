@@ -1,0 +1,138 @@
+"""Builds the site from scripts/docs, the registry, the source and the parsers; `scripts/build_docs` runs it.
+
+In build/docs: ``source`` is what Sphinx reads, ``html`` the site, ``cache`` what pages computed and ``pictures`` those
+of encodings; the last two are kept until the code that they stand on changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from documenting import api, commands, configs, encodings, pages, picture
+from documenting.drawn import pictures
+from documenting.rows import rows
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "docs"
+SOURCE, HTML, CACHE, PICTURES = (BUILD / name for name in ("source", "html", "cache", "pictures"))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Builds all; 1 with the names of the pages that do not work out."""
+    parser = argparse.ArgumentParser(prog="scripts/build_docs", description=__doc__.partition("\n\n")[0])
+    parser.parse_args(arguments)
+    begun = time.monotonic()
+    os.chdir(ROOT)
+    try:
+        check_installed()
+        problems = pages.broken()
+        if problems:
+            raise ValueError("\n".join(problems))
+        make_sources()
+    except ValueError as error:
+        print(f"scripts/build_docs: {error}\nnothing was built", file=sys.stderr)
+        return 1
+    print(f"sources: {time.monotonic() - begun:.0f} s", flush=True)
+    forget_old(CACHE, code_digest())
+    failed = sphinx()
+    print(
+        f"{'failed' if failed else f'wrote {HTML.relative_to(ROOT)}/index.html'} after {time.monotonic() - begun:.0f} s"
+    )
+    return 1 if failed else 0
+
+
+def check_installed(needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "haiku", "matplotlib")) -> None:
+    """Refuses an environment that lacks something, before anything is drawn."""
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"{', '.join(missing)}: not installed in this Python: run scripts/build_docs, which installs "
+            "scripts/docs/requirements.txt in an environment of its own"
+        )
+
+
+def make_sources() -> None:
+    """Writes all pages into `SOURCE`; ValueError with the names of those that lack something."""
+    found = rows()
+    methods = [(row.method.name, row.method.spec) for row in found]
+    digest = code_digest("encodings", "analysis", "show", "drawing", more=(Path(picture.__file__),))
+    drawn = pictures(methods, PICTURES, digest, workers())
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.copytree(
+        ROOT / "scripts" / "docs", SOURCE, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json")
+    )
+    for name, path in pages.written().items():
+        pages.copy(name, path, SOURCE)
+    texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
+    texts["encodings/index.md"] = encodings.index(found, {row.page: f"{row.page}-small.png" for row in found})
+    texts |= {f"reference/{package}.md": api.page(package) for package in api.packages()}
+    texts |= {"reference/api.md": api.index(), "reference/configs.md": configs.page()}
+    texts |= {"reference/tasks.md": configs.tasks(), "reference/commands.md": commands.page()}
+    texts["experiments/index.md"] = experiments()
+    for name, text in texts.items():
+        (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
+        (SOURCE / name).write_text(text)
+    small = SOURCE / "_small" / "encodings"  # the index shows them by their address, which Sphinx does not see
+    small.mkdir(parents=True)
+    for file in PICTURES.glob("*.png"):
+        shutil.copyfile(file, (small if file.stem.endswith("-small") else SOURCE / "encodings") / file.name)
+
+
+def experiments() -> str:
+    """The page of all experiments."""
+    found = {
+        name: pages.title(path.read_text())
+        for name, path in pages.written().items()
+        if path.is_relative_to(pages.EXPERIMENTS)
+    }
+    main_pages = [name for name in found if "-" not in Path(name).stem]
+    lines = [f"- [{found[name]}](/{name})" for name in main_pages]
+    toctree = "\n".join(Path(name).stem for name in found)
+    about = "One folder, one question: its command, its table, and what follows from it."
+    return f"# Experiments\n\n{about}\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
+
+
+def code_digest(*packages: str, more: tuple[Path, ...] = ()) -> str:
+    """Of the source of the package, or of some packages of it, and of the versions that matter."""
+    folders = [ROOT / "posenc_jax" / name for name in packages] or [ROOT / "posenc_jax"]
+    digest = hashlib.sha256()
+    for path in sorted([p for folder in folders for p in folder.rglob("*.py")]) + list(more):
+        digest.update(path.read_bytes())
+    for name in ("jax", "flax", "numpy", "matplotlib"):
+        digest.update(importlib.metadata.version(name).encode())
+    return digest.hexdigest()[:16]
+
+
+def forget_old(cache: Path, digest: str) -> None:
+    """Drops what pages computed with other code."""
+    stamp = cache / "code"
+    if not stamp.exists() or stamp.read_text() != digest:
+        shutil.rmtree(cache, ignore_errors=True)
+        cache.mkdir(parents=True)
+        stamp.write_text(digest)
+
+
+def workers() -> int:
+    """As many processes as there are cores for us."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def sphinx() -> int:
+    """Runs Sphinx strictly; its exit code."""
+    from sphinx.cmd.build import main as build
+
+    shutil.rmtree(HTML, ignore_errors=True)
+    options = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(workers())]
+    return build([*options, "-d", str(BUILD / "doctrees"), str(SOURCE), str(HTML)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

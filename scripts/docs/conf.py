@@ -1,0 +1,47 @@
+"""Sphinx's settings; `scripts/build_docs` runs it on the folder of sources that it makes."""
+
+project = "posenc_jax"
+author = "the authors of posenc_jax"
+project_copyright = "the authors of posenc_jax, Apache-2.0"
+language = "en"
+
+extensions = ["myst_nb", "sphinx_copybutton"]
+root_doc = "index"
+exclude_patterns = ["files"]
+
+# Nothing is fetched when a page is read: no fonts, scripts or inventories of other sites.
+html_theme = "furo"
+html_title = "posenc_jax"
+html_static_path = ["_static"]
+html_extra_path = ["_small"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_show_search_summary = False  # it would fetch pages, which a browser refuses for files
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b5c8a", "color-brand-content": "#0b5c8a"},
+    "dark_css_variables": {"color-brand-primary": "#6fb7e0", "color-brand-content": "#6fb7e0"},
+}
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # pages that commands write begin sections at the third level
+
+# Pages with code are run; what they gave is kept until the code of the package changes.
+nb_execution_mode = "cache"
+nb_execution_cache_path = "../cache"
+nb_execution_timeout = 180
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_merge_streams = True
+nb_execution_show_tb = True
+
+# Names of the package must lead somewhere; those of other projects are not linked, so that no network is needed.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!posenc_jax\.).*")]
+add_module_names = False
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 88
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,156 @@
+"""The reference of the Python interface: a page a package, with every public name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from documenting.docstring import markdown, summary
+from documenting.source import Module, fields, members, modules, packages, resolved
+
+LONGEST_VALUE = 100
+
+
+def page(package: str) -> str:
+    """The page of one package: its docstring, then its modules."""
+    own = packages()[package]
+    titles = [f"- {_link(m.name)}: {summary(m.doc, linked(m))}" for m in own if m.name != package]
+    parts = [f"# {package}", *(_module(m) for m in own if m.name == package)]
+    parts += ["## Modules\n\n" + "\n".join(titles)] if titles else []
+    parts += [f"## {m.name.removeprefix(f'{package}.')}\n\n{_module(m)}" for m in own if m.name != package]
+    return "\n\n".join(parts) + "\n"
+
+
+def index() -> str:
+    """The list of packages."""
+    found = modules()
+    lines = []
+    for package in packages():
+        module = found[package]
+        lines.append(f"- [{package}]({package}.md): {summary(module.doc, linked(module))}")
+    toctree = "\n".join(packages())
+    return (
+        "# Python, by package\n\nA package imports only those below it. What most need is in `posenc_jax` itself and "
+        "in `posenc_jax.encodings`.\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
+    )
+
+
+def linked(module: Module, cls: str = "") -> Callable[[str], str]:
+    """How a name in single backticks is written: a link where it is a public name of the package, else code."""
+
+    def link(name: str) -> str:
+        target = resolved(name, module, cls)
+        return f"`{name}`" if target is None else f"{{py:obj}}`{name} <{target}>`"
+
+    return link
+
+
+def linked_of(cls: type) -> Callable[[str], str]:
+    """The same for the docstring of a class."""
+    return linked(modules()[cls.__module__], cls.__qualname__)
+
+
+def _link(name: str) -> str:
+    return f"{{py:mod}}`{name.rpartition('.')[2]} <{name}>`"
+
+
+def _module(module: Module) -> str:
+    parts = [f":::{{py:module}} {module.name}\n:::", markdown(module.doc, linked(module))]
+    parts += [_value(module, value.name, value.text, value.comment) for value in module.values]
+    for definition in module.definitions:
+        parts.append(
+            _class(module, definition) if isinstance(definition, ast.ClassDef) else _function(module, definition)
+        )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _value(module: Module, name: str, text: str, comment: str) -> str:
+    option = f":value: {' '.join(text.split())}\n" if text and len(text) <= LONGEST_VALUE else ""
+    about = f"\n{markdown(comment, linked(module))}\n" if comment else ""
+    return f":::{{py:data}} {name}\n{option}{about}:::"
+
+
+def _function(module: Module, node: ast.FunctionDef, cls: str = "") -> str:
+    decorators = {ast.unparse(d) for d in node.decorator_list}
+    doc = markdown(ast.get_docstring(node) or "", linked(module, cls))
+    returns = f" -> {_annotation(node.returns, module)}" if node.returns is not None else ""
+    if decorators & {"property", "functools.cached_property"}:
+        kind = f":type: {returns.removeprefix(' -> ')}\n" if returns else ""
+        return f":::{{py:property}} {node.name}\n{kind}\n{doc}\n:::"
+    if not cls:
+        return f":::{{py:function}} {node.name}({_arguments(node.args, module)}){returns}\n\n{doc}\n:::"
+    fixed = "staticmethod" in decorators
+    option = ":staticmethod:\n" if fixed else ":classmethod:\n" if "classmethod" in decorators else ""
+    arguments = _arguments(node.args, module, skip=0 if fixed else 1)
+    return f":::{{py:method}} {node.name}({arguments}){returns}\n{option}\n{doc}\n:::"
+
+
+def _class(module: Module, node: ast.ClassDef) -> str:
+    doc = markdown(ast.get_docstring(node) or "", linked(module, node.name))
+    bases = [ast.unparse(base) for base in node.bases]
+    line = "Extends " + ", ".join(linked(module)(base) for base in bases) + "." if bases else ""
+    inner = [_function(module, method, node.name) for method in members(node)]
+    signature = _fields(module, node) or _initial(module, node)
+    body = "\n\n".join(part for part in (line, doc, *inner) if part)
+    return f"::::{{py:class}} {node.name}{signature}\n\n{body}\n::::"
+
+
+def _fields(module: Module, node: ast.ClassDef) -> str:
+    """The arguments of a dataclass; of others what they annotate is no argument."""
+    if not any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+        return ""
+    return "(" + ", ".join(_argument(name, kind, default, module) for name, kind, default in fields(node)) + ")"
+
+
+def _argument(name: str, kind: str, default: str, module: Module) -> str:
+    hidden = "dataclasses.field(" in default
+    shown = "..." if hidden else default
+    return f"{name}: {_annotation(ast.parse(kind, mode='eval').body, module)}" + (f" = {shown}" if default else "")
+
+
+def _initial(module: Module, node: ast.ClassDef) -> str:
+    found = [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+    return f"({_arguments(found[0].args, module, skip=1)})" if found else ""
+
+
+def _arguments(args: ast.arguments, module: Module, skip: int = 0) -> str:
+    """The arguments without the first ``skip``, their types under full names."""
+    positional = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
+    words = []
+    for number, (argument, default) in enumerate(zip(positional, defaults)):
+        words.append(_one(argument, default, module))
+        if args.posonlyargs and number == len(args.posonlyargs) - 1:
+            words.append("/")
+    words = words[skip:]
+    if args.vararg:
+        words.append("*" + _one(args.vararg, None, module))
+    elif args.kwonlyargs:
+        words.append("*")
+    words += [_one(a, d, module) for a, d in zip(args.kwonlyargs, args.kw_defaults)]
+    if args.kwarg:
+        words.append("**" + _one(args.kwarg, None, module))
+    return ", ".join(words)
+
+
+def _one(argument: ast.arg, default: ast.expr | None, module: Module) -> str:
+    kind = argument.annotation
+    text = argument.arg + (f": {_annotation(kind, module)}" if kind is not None else "")
+    return text + (f" = {ast.unparse(default)}" if default is not None else "")
+
+
+def _annotation(node: ast.expr | None, module: Module) -> str:
+    """A type as text, names of the package in full."""
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = ast.parse(node.value, mode="eval").body
+
+    class Full(ast.NodeTransformer):
+        def visit_Name(self, name: ast.Name) -> ast.expr:
+            return ast.parse(resolved(name.id, module) or name.id, mode="eval").body
+
+        def visit_Attribute(self, name: ast.Attribute) -> ast.expr:
+            return ast.parse(resolved(ast.unparse(name), module) or ast.unparse(name), mode="eval").body
+
+    return ast.unparse(Full().visit(ast.parse(ast.unparse(node), mode="eval").body))

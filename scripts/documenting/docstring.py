@@ -1,0 +1,128 @@
+"""Docstrings of this project as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+import textwrap
+from collections.abc import Callable
+
+# A name in single backticks as Markdown: a link, or code.
+Linked = Callable[[str], str]
+
+_SECTION = re.compile(r"^(Args|Attributes|Fields|Raises|Returns|Yields):$")
+_ENTRY = re.compile(r"(?:^|(?<=\. ))((?:\*{0,2}[a-z_]\w*(?:, )?)+|[A-Z]\w*Error): ")
+_CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
+_FENCE = "```"
+
+
+def as_code(name: str) -> str:
+    """A name as code."""
+    return f"`{name}`"
+
+
+def markdown(doc: str, linked: Linked = as_code) -> str:
+    """A docstring as Markdown: paragraphs, lists, formulas and examples as code, sections as bold words."""
+    parts = []
+    for block in _blocks(inspect.cleandoc(doc)):
+        first, _, rest = block.partition("\n")
+        if first.lstrip().startswith(">>>"):
+            parts.append(f"{_FENCE}pycon\n{textwrap.dedent(block)}\n{_FENCE}")
+        elif block.startswith(" "):
+            parts.append(f"{_FENCE}text\n{textwrap.dedent(block)}\n{_FENCE}")
+        elif _SECTION.match(first):
+            parts.append(f"**{first[:-1]}**\n\n{_entries(rest, linked)}")
+        elif names := _listed(block):
+            parts.append("\n".join(f"- {_entry(name, linked)}" for name in names))
+        else:
+            parts.append("\n".join(_item(item, linked) for item in re.split(r"\n(?=- )", block)))
+    return "\n\n".join(parts)
+
+
+def summary(doc: str, linked: Linked = as_code) -> str:
+    """The first paragraph as one line of Markdown; where it leads to a formula, without its colon."""
+    first = inspect.cleandoc(doc).partition("\n\n")[0].partition("::")[0]
+    return prose(" ".join(first.split()).rstrip(":.,") + ".", linked)
+
+
+def formulas(doc: str) -> list[str]:
+    """The blocks of a docstring that are formulas: indented after ``::``."""
+    blocks = _blocks(inspect.cleandoc(doc))
+    pairs = itertools.pairwise(blocks)
+    return [textwrap.dedent(b) for a, b in pairs if a.endswith("::") and b.startswith(" ") and ">>>" not in b]
+
+
+def prose(text: str, linked: Linked = as_code) -> str:
+    """Words as Markdown, with what means something to Markdown escaped, outside of code."""
+    parts = _CODE.split(text)
+    whole = "".join(_code(part, linked) if i % 2 else _escaped(part) for i, part in enumerate(parts)).replace("::", ":")
+    return re.sub(r"^(\d+)\.|^([#+|~=-])", lambda m: f"{m[1]}\\." if m[1] else f"\\{m[2]}", whole)
+
+
+def _code(part: str, linked: Linked) -> str:
+    words = " ".join(part.strip("`").split())
+    return f"`{words}`" if part.startswith("``") else linked(words)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\*_<>\[\]$])", r"\\\1", text)
+
+
+def _blocks(doc: str) -> list[str]:
+    """Paragraphs, and indented blocks whole; a section (``Args:``) holds what is indented below it."""
+    blocks: list[str] = []
+    for paragraph in doc.split("\n\n"):
+        paragraph = paragraph.strip("\n")
+        lead, _, rest = paragraph.partition("\n")
+        continues = blocks and paragraph.startswith(" ") and not lead.lstrip().startswith(">>>")
+        if continues and (blocks[-1].startswith(" ") or _SECTION.match(blocks[-1].partition("\n")[0])):
+            blocks[-1] += "\n\n" + paragraph
+        elif lead.endswith("::") and rest.startswith(" "):
+            blocks += [lead, rest]
+        else:
+            blocks += _led(paragraph)
+    return [block for block in blocks if block]
+
+
+def _led(paragraph: str) -> list[str]:
+    """A paragraph, with a formula that follows its last line at once, or a section, as blocks of their own."""
+    lines = paragraph.split("\n")
+    for number, line in enumerate(lines):
+        if line.endswith("::") and lines[number + 1 :] and lines[number + 1].startswith(" "):
+            return ["\n".join(lines[: number + 1]), *_led("\n".join(lines[number + 1 :]))]
+        if number and _SECTION.match(line):
+            return ["\n".join(lines[:number]), *_led("\n".join(lines[number:]))]
+    return [paragraph]
+
+
+def _listed(block: str) -> list[str]:
+    """The entries "name, name: words" that a paragraph consists of, if it has more than one; else nothing."""
+    text = " ".join(block.split())
+    starts = [match.start() for match in _ENTRY.finditer(text)]
+    if len(starts) < 2 or starts[0]:
+        return []
+    return [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)])]
+
+
+def _entry(text: str, linked: Linked) -> str:
+    names, _, words = text.partition(": ")
+    return f"`{names}`: {prose(words.strip(), linked)}"
+
+
+def _item(text: str, linked: Linked) -> str:
+    """A paragraph, or an item of a list."""
+    words = " ".join(text.split())
+    return f"- {prose(words[2:], linked)}" if words.startswith("- ") else prose(words, linked)
+
+
+def _entries(body: str, linked: Linked) -> str:
+    """What stands below ``Args:`` as a list; a paragraph that names nothing belongs to the entry before it."""
+    found = []
+    for paragraph in textwrap.dedent(body).split("\n\n"):
+        text = " ".join(paragraph.split())
+        if _ENTRY.match(text):
+            found += [f"- {_entry(entry, linked)}" for entry in _listed(paragraph) or [text]]
+        else:
+            found.append(f"  {prose(text, linked)}" if found else prose(text, linked))
+    return "\n".join(found)

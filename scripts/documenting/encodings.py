@@ -1,0 +1,229 @@
+"""The pages of encodings, as Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from documenting.docstring import markdown, summary
+from documenting.rows import Row
+
+Linked = Callable[[type], Callable[[str], str]]  # what resolves the names in the docstring of a class
+
+FAMILIES = {
+    "none": ("No encoding", "Only the mask tells positions apart."),
+    "absolute": ("Absolute", "A vector for each position, added to the input embedding."),
+    "rotary": ("Rotary", "Queries and keys are turned by their positions, so that products depend on differences."),
+    "additive": ("Additive biases", "A number for each distance, added to the logits."),
+    "relative": ("Relative, with contents", "What is added to the logits depends on contents and on the distance."),
+    "data-dependent": ("Data-dependent", "Gates and paths that contents decide."),
+    "positions": ("Mappings of positions", "Other positions, for whatever encoding follows."),
+    "designs": ("Designs of this project", "Frequencies chosen for low side lobes; not published methods."),
+}
+
+
+def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> str:
+    """One page; ``pictures`` are file, title and caption.
+
+    Raises:
+      ValueError: there is no picture.
+    """
+    if not pictures:
+        raise ValueError(f"encodings/{row.page}: no picture")
+    method = row.method
+    parts = [
+        f"# {method.name}",
+        _lead(row),
+        f"```text\n{row.method.spec}\n```",
+        _facts(row),
+        *(_figure(row, *picture) for picture in pictures),
+        f"## Formula\n\n```text\n{row.formula}\n```",
+        "## Definition\n\n" + _definition(row, linked),
+        "## Options\n\n" + _options(row),
+        f"## Paper and code\n\n{row.facts['differs']}",
+        "## Known traps\n\n" + "\n".join(f"- {trap}" for trap in row.facts["traps"]),
+        f"## In use\n\n{row.facts['use']}",
+        "## Audit\n\n" + _audit(row),
+        "## Golden values\n\n" + _golden(row),
+        "## Evidence\n\n" + _evidence(row),
+        f"## Citation\n\n```bibtex\n{row.bibtex}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def index(rows: Sequence[Row], first_picture: Mapping[str, str]) -> str:
+    """The page of all encodings: by family, with a small picture each."""
+    parts = [
+        "# Encodings",
+        f"{sum(row.method.family != 'designs' for row in rows)} published methods and "
+        f"{sum(row.method.family == 'designs' for row in rows)} designs of this project, each with its formula, a "
+        "picture of what it does, its traps, what was measured of it, golden values and BibTeX.",
+    ]
+    for family, (title, about) in FAMILIES.items():
+        own = [row for row in rows if row.method.family == family]
+        cards = "\n".join(
+            f'<a class="card" href="{row.page}.html"><img loading="lazy" alt="" src="{first_picture[row.page]}">'
+            f"<b>{_html(row.method.name)}</b><span>{_html(row.method.paper)}</span></a>"
+            for row in own
+        )
+        parts += [f"## {title}", about, f'<div class="cards">\n{cards}\n</div>']
+        parts += ["```{toctree}\n:hidden:\n\n" + "\n".join(row.page for row in own) + "\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _lead(row: Row) -> str:
+    words = [summary(row.classes[word].__doc__ or "") for word in row.main]
+    lead = " ".join(words) if words else "Attention without any encoding: only the mask tells positions apart."
+    return lead + (f"\n\n{_sentence(row.method.note)}" if row.method.note else "")
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:].rstrip(".") + "."
+
+
+def _facts(row: Row) -> str:
+    from posenc_jax.cli.list import places, ways
+    from posenc_jax.encodings import elements, parse
+
+    slot = parse(row.method.spec)
+    encodings = elements(slot)
+    address = row.method.link.replace("arXiv:", "https://arxiv.org/abs/")
+    paper = f"[{row.method.paper}]({address})" if address.startswith("http") else row.method.paper
+    learned, frozen = (row.audit["parameters"][name] for name in ("learned", "frozen"))
+    cells = {
+        "Paper": paper,
+        "Family": FAMILIES[row.method.family][0].lower(),
+        "Acts on": ", ".join(places(encodings)) or "nothing",
+        "Parameters": f"{learned:,} learned" + (f", {frozen:,} frozen" if frozen else "") + f" ({_model(row)})",
+        "Memory": _memory(slot, ways(slot)),
+        "Beyond the trained length": "goes on" if row.audit["extrapolates"] else "ends with its table",
+        "Depends on differences only": "yes" if row.audit["shift_invariant"] else "no",
+        "Contract": row.audit["verdict"],
+    }
+    lines = [f"| {name} | {value.replace('|', chr(92) + '|')} |" for name, value in cells.items()]
+    return "\n".join(["| | |", "|--|--|", *lines])
+
+
+def _model(row: Row) -> str:
+    small = row.audit["head_dim"] == 8
+    return "in a layer of width 32 and 4 heads" if small else "in a model of width 128, 4 heads and 4 layers"
+
+
+def _memory(slot: Any, ways: str) -> str:
+    """The class of memory, and the paths of attention that keep it."""
+    from posenc_jax.attention import fused_paths
+
+    fused = fused_paths(slot)
+    words = "linear in the length, fused" if fused else "linear in the length, in blocks of queries; not fused"
+    return f"{words} (paths: {ways})"
+
+
+def _figure(row: Row, file: str, title: str, caption: str) -> str:
+    alt = f"{row.method.name}: {title}"
+    return f"```{{figure}} {file}\n:alt: {alt.replace(chr(96), '')}\n\n{title}. {caption}\n```"
+
+
+def _definition(row: Row, linked: Linked) -> str:
+    parts = []
+    for word in row.main:
+        cls = row.classes[word]
+        parts.append(f"{{py:class}}`{cls.__name__} <{cls.__module__}.{cls.__qualname__}>`, in strings `{word}`:")
+        parts.append(markdown(cls.__doc__ or "", linked(cls)))
+    others = [word for word in row.classes if word not in row.main]
+    if others:
+        parts.append("Beside it in the string:")
+        lines = []
+        for word in others:
+            cls = row.classes[word]
+            link = f"{{py:class}}`{word} <{cls.__module__}.{cls.__qualname__}>`"
+            lines.append(f"- {link}: {summary(cls.__doc__ or '', linked(cls))}")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or "An empty slot, `nope` in strings and `()` in Python: attention as it is."
+
+
+def _options(row: Row) -> str:
+    from posenc_jax.cli.list import type_in_words
+
+    parts = []
+    for word, cls in row.classes.items():
+        hints = typing.get_type_hints(cls)
+        fields = dataclasses.fields(cls)
+        if not fields:
+            parts.append(f"`{word}` has none.")
+            continue
+        lines = [f"| option of `{word}` | type | default |", "|--|--|--|"]
+        for field in fields:
+            default = "required" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+            kind = type_in_words(hints[field.name]).replace("|", "\\|")
+            lines.append(f"| `{field.name}` | {kind} | {default} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or "None."
+
+
+def _audit(row: Row) -> str:
+    from posenc_jax.show.audit_table import columns
+
+    cells = {name: (about, show(row.audit)) for name, (about, show) in columns().items()}
+    skipped = ("encoding", "spec", "time")
+    lines = [
+        f"| {name} | {value} | {_sentence(about)} |"
+        for name, (about, value) in cells.items()
+        if name not in skipped and value != "-"
+    ]
+    if not lines:
+        return "Nothing to measure."
+    table = "\n".join(["| measured | value | what it is |", "|--|--|--|", *lines])
+    return (
+        f"{table}\n\nMade by `posenc audit {_quoted(row.method.name)}`, without the measures that say nothing of this "
+        "encoding."
+    )
+
+
+def _golden(row: Row) -> str:
+    outputs = row.golden["outputs"]
+    lines = ["| output | shape | its last row begins with |", "|--|--|--|"]
+    for name, values in outputs.items():
+        shown = ", ".join(f"{value:.9g}" for value in _last(values)[:4])
+        lines.append(f"| `{name}` | {_shape(values)} | {shown} |")
+    table = "\n".join(lines)
+    return (
+        f"{table}\n\nIn float64, of the inputs and parameters that `posenc_jax/golden/encodings-v1.json` states: it "
+        "has them and all values, for checking another implementation."
+    )
+
+
+def _shape(values: Any) -> str:
+    shape = []
+    while isinstance(values, list):
+        shape.append(len(values))
+        values = values[0]
+    return " x ".join(map(str, shape))
+
+
+def _last(values: Any) -> list[Any]:
+    """The last row: no causal mask hides anything there."""
+    while isinstance(values[0], list):
+        values = values[-1]
+    return values
+
+
+def _evidence(row: Row) -> str:
+    lines = [
+        f"- [{name}](/experiments/verdicts.md): {sentence}"
+        for name, card in row.verdicts.items()
+        for sentence in card["verdict"]
+    ]
+    command = f"```sh\nposenc verdict {_quoted(row.method.spec)} --against rope --quick\n```"
+    if lines:
+        return "\n".join(lines)
+    return f"No verdict is kept of it yet. One command makes one, in about twenty minutes on 2 cores:\n\n{command}"
+
+
+def _quoted(text: str) -> str:
+    return text if text.isidentifier() else f'"{text}"'

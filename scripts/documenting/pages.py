@@ -1,0 +1,164 @@
+"""Pages that are written by hand, as the site has them: their links to other files of the repository lead somewhere."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = ROOT / "scripts" / "docs"
+EXPERIMENTS = ROOT / "experiments"
+GENERATED = ("encodings", "experiments", "reference")
+
+_LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
+_FENCED = re.compile(r"(^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence) *$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_TOCTREE = re.compile(r"^(```\{toctree\})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^ *#+ +(.*?) *#*$", re.MULTILINE)
+
+
+def written() -> dict[str, Path]:
+    """The pages of the site that are in the repository: their name on the site, and their file."""
+    docs = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
+    return docs | {experiment_page(path): path for path in sorted(EXPERIMENTS.glob("*/*.md"))}
+
+
+def experiment_page(path: Path) -> str:
+    """Where the site has a Markdown file of an experiment."""
+    folder, name = path.parent.name, path.stem
+    return f"experiments/{folder}.md" if name == "README" else f"experiments/{folder}-{name}.md"
+
+
+def copy(page: str, path: Path, target: Path) -> None:
+    """Writes one page into the folder of sources ``target``, with the files that it shows or links to."""
+
+    def led(link: str) -> str:
+        file, _, anchor = link.partition("#")
+        found = (path.parent / file).resolve()
+        if found.is_dir():
+            found /= "README.md"
+        tail = f"#{anchor}" if anchor else ""
+        for name, own in written().items():
+            if own == found:
+                return f"/{name}{tail}"
+        place = Path("files") / found.relative_to(ROOT)
+        (target / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(found, target / place)
+        return f"/{place}"
+
+    def kept(link: str) -> bool:
+        return is_elsewhere(link) or (path.is_relative_to(DOCS) and made(page, link))
+
+    destination = target / page
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    text = with_pages_that_are_there(path.read_text(), {*written(), *generated()})
+    destination.write_text(relinked(text, lambda link: link if kept(link) else led(link)))
+
+
+def with_pages_that_are_there(text: str, known: set[str]) -> str:
+    """Markdown whose tables of contents (``toctree``) leave out what names no page of ``known``."""
+
+    def kept(block: re.Match[str]) -> str:
+        lines = block[2].splitlines()
+        options = [line for line in lines if line.startswith(":")]
+        entries = [line for line in lines if line and line not in options and fnmatch.filter(known, f"{line}.md")]
+        return "\n".join([block[1], *options, "", *entries, "```"]) if entries else ""
+
+    return _TOCTREE.sub(kept, text)
+
+
+def relinked(text: str, led) -> str:
+    """Markdown with ``led(address)`` in place of every address outside of code."""
+    outside = lambda part: _LINK.sub(lambda m: f"{m[1]}({led(m[2])}{m[3]})", part)  # noqa: E731
+    return "".join(part if code else outside(part) for code, part in _parts(text))
+
+
+def links(text: str) -> list[str]:
+    """The addresses of a Markdown text, those in code aside."""
+    return [match[2] for code, part in _parts(text) if not code for match in _LINK.finditer(part)]
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces, and whether each is code."""
+    end = 0
+    for match in _FENCED.finditer(text):
+        yield False, text[end : match.start()]
+        yield True, match[0]
+        end = match.end()
+    yield False, text[end:]
+
+
+def is_elsewhere(link: str) -> bool:
+    """Whether an address is that of another site, or within the page."""
+    return link.startswith(("http://", "https://", "mailto:", "#"))
+
+
+def made(page: str, link: str) -> bool:
+    """Whether a link leads to a page that the build makes."""
+    file = link.partition("#")[0]
+    place = file.removeprefix("/") if file.startswith("/") else os.path.normpath(str(Path(page).parent / file))
+    return place.split("/")[0] in GENERATED and place not in written() and not (DOCS / place).exists()
+
+
+def broken() -> list[str]:
+    """A line for every link of a written page that leads nowhere: no file, no heading, no page that is made."""
+    known = generated()
+    found = []
+    for page, path in written().items():
+        for link in links(path.read_text()):
+            if is_elsewhere(link) and not link.startswith("#"):
+                continue
+            file, _, anchor = link.partition("#")
+            if made(page, link) and path.is_relative_to(DOCS):
+                place = file.removeprefix("/") if file.startswith("/") else os.path.normpath(Path(page).parent / file)
+                if place not in known:
+                    found.append(f"{page}: {link} is no page")
+                continue
+            if file.startswith("/"):
+                target = written().get(file.removeprefix("/"), DOCS / file.removeprefix("/"))
+            else:
+                target = (path.parent / file).resolve() if file else path
+            target = target / "README.md" if target.is_dir() else target
+            if not target.exists():
+                found.append(f"{page}: {link} is no file")
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+                found.append(f"{page}: {link} is no heading")
+    return found
+
+
+def generated() -> set[str]:
+    """The names of the pages that are made."""
+    from documenting.rows import page_name
+    from documenting.source import packages
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    encodings = {f"encodings/{page_name(method.name)}.md" for family in CATALOGUE.values() for method in family}
+    reference = {f"reference/{package}.md" for package in packages()}
+    fixed = {"encodings/index.md", "experiments/index.md", "reference/api.md"}
+    return encodings | reference | fixed | {f"reference/{name}.md" for name in ("configs", "tasks", "commands")}
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings of a Markdown text."""
+    outside = "".join(part for code, part in _parts(text) if not code or not part.lstrip().startswith(("```", "~~~")))
+    return {anchor(title) for title in _HEADING.findall(outside)} | set(
+        re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    )
+
+
+def anchor(title: str) -> str:
+    """As GitHub makes it.
+
+    >>> anchor("Does position 5 look like `68`?")
+    'does-position-5-look-like-68'
+    """
+    return re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()).replace(" ", "-")
+
+
+def title(text: str) -> str:
+    """The first heading."""
+    found = _HEADING.search(text)
+    return found[1] if found else ""

@@ -1,0 +1,136 @@
+"""What a page of an encoding is made from: the registry's row, its classes, and the facts that are kept in files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from documenting.citation import bibtex
+from documenting.docstring import formulas
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FACTS = ROOT / "scripts" / "docs" / "encodings" / "facts.toml"
+AUDIT = ROOT / "scripts" / "catalogue_audit.json"
+GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
+VERDICTS = ROOT / "experiments" / "verdicts"
+NEEDED = ("use", "differs", "traps")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Row:
+    """One page.
+
+    Attributes:
+      method: the row of the catalogue. classes: what its spec is made of, by word. main: those that the row is about.
+      audit, golden: the kept records. verdicts: those in which the spec was measured, by file.
+      facts: the row's table of `FACTS`. bibtex: one entry. formula: lines, from a docstring or the facts.
+    """
+
+    method: Any
+    classes: dict[str, type]
+    main: tuple[str, ...]
+    audit: dict[str, Any]
+    golden: dict[str, Any]
+    verdicts: dict[str, dict[str, Any]]
+    facts: dict[str, Any]
+    bibtex: str
+    formula: str
+
+    @property
+    def page(self) -> str:
+        """The page's name in the folder of encodings."""
+        return page_name(self.method.name)
+
+
+def page_name(name: str) -> str:
+    """The file name, without ending, of the page of a method.
+
+    >>> page_name("Sinusoidal, tensor2tensor's form")
+    'sinusoidal-tensor2tensors-form'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "")).strip("-")
+
+
+def rows(facts: dict[str, Any] | None = None) -> list[Row]:
+    """Every row of the catalogue, in its order.
+
+    Raises:
+      ValueError: naming the pages that lack something, and what; or facts of no row.
+    """
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    facts = tomllib.loads(FACTS.read_text()) if facts is None else facts
+    kept = {
+        name: {(r["name"], r["spec"]): r for r in json.loads(path.read_text())[key]}
+        for name, path, key in (("audit", AUDIT, "encodings"), ("golden", GOLDEN, "rows"))
+    }
+    verdicts = {path.stem: json.loads(path.read_text()) for path in sorted(VERDICTS.glob("*.json"))}
+    methods = [method for family in CATALOGUE.values() for method in family]
+    found, problems = [], [f"{name}: facts.toml has it, the catalogue not" for name in facts]
+    for method in methods:
+        if method.name in facts:
+            problems.remove(f"{method.name}: facts.toml has it, the catalogue not")
+        try:
+            found.append(_row(method, kept, verdicts, facts.get(method.name, {})))
+        except ValueError as error:
+            problems.append(f"encodings/{page_name(method.name)}: {error}")
+    if problems:
+        raise ValueError("\n".join(problems))
+    return found
+
+
+def _row(method: Any, kept: dict[str, Any], verdicts: dict[str, Any], facts: dict[str, Any]) -> Row:
+    """One row; ValueError for what it lacks."""
+    key = (method.name, method.spec)
+    for name in NEEDED:
+        if not facts.get(name):
+            raise ValueError(f"{name!r} is missing: write it in scripts/docs/encodings/facts.toml")
+    for name, records in kept.items():
+        if key not in records:
+            raise ValueError(f"no {name} record: run scripts/regenerate")
+    classes = _classes(method.spec)
+    main = tuple(word for word, cls in classes.items() if method.link in f"{cls.paper} {cls.citation}")
+    main = main or tuple(classes)[-1:]
+    formula = facts.get("formula") or "\n\n".join(f for word in main for f in formulas(classes[word].__doc__ or ""))
+    if not formula:
+        raise ValueError("no formula: write one in the docstring after '::', or in facts.toml")
+    specs = {
+        name: [m["spec"] for of in card["measured"].values() for m in of.values()] for name, card in verdicts.items()
+    }
+    return Row(
+        method,
+        classes,
+        main,
+        kept["audit"][key],
+        kept["golden"][key],
+        {name: card for name, card in verdicts.items() if method.spec in specs[name]},
+        facts,
+        citation(method, [classes[word] for word in main], facts),
+        formula,
+    )
+
+
+def _classes(spec: str) -> dict[str, type]:
+    """The classes that a spec names, by word, each once."""
+    from posenc_jax.encodings import ENCODINGS, SCALINGS
+
+    known = {**SCALINGS, **ENCODINGS}
+    words = re.findall(r"[a-z_]\w*(?!\w|=)", re.sub(r"'[^']*'", "", spec))
+    return {word: known[word] for word in words if word in known}
+
+
+def citation(method: Any, classes: list[type], facts: dict[str, Any]) -> str:
+    """BibTeX of the paper of a row: from its facts, else from the class that cites the row's paper.
+
+    Raises:
+      ValueError: nothing cites it.
+    """
+    given = [facts["citation"]] if "citation" in facts else []
+    given += [cls.citation for cls in classes if method.link in f"{cls.paper} {cls.citation}"]
+    if not given:
+        raise ValueError(f"no citation of {method.link}: write one in facts.toml")
+    return bibtex(given[0], method.link)

@@ -1,0 +1,354 @@
+"""What the site is made of, without Sphinx: rows and their facts, links, docstrings as Markdown, every public name."""
+
+import ast
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "scripts"))
+
+import build_docs  # noqa: E402
+from documenting import api, commands, configs, drawn, encodings, pages, source  # noqa: E402
+from documenting.citation import bibtex  # noqa: E402
+from documenting.docstring import formulas, markdown, summary  # noqa: E402
+from documenting.rows import FACTS, page_name, rows  # noqa: E402
+
+from posenc_jax.cli import COMMANDS  # noqa: E402
+from posenc_jax.encodings.catalogue import CATALOGUE  # noqa: E402
+
+METHODS = [method for family in CATALOGUE.values() for method in family]
+GUIDES = sorted((ROOT / "scripts" / "docs" / "guides").glob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return tomllib.loads(FACTS.read_text())
+
+
+@pytest.fixture(scope="module")
+def all_rows(facts):
+    return {row.method.name: row for row in rows(facts)}
+
+
+# Encodings.
+
+
+def test_every_row_of_the_catalogue_has_a_page_of_its_own(all_rows):
+    assert list(all_rows) == [method.name for method in METHODS]
+    assert len({row.page for row in all_rows.values()}) == len(METHODS)
+    families = {method.family for method in METHODS}
+    assert families == set(encodings.FAMILIES)
+
+
+def test_every_row_is_cited(all_rows):
+    for row in all_rows.values():
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", row.bibtex, re.MULTILINE))
+        assert fields["author"], row.page
+        assert fields["title"], row.page
+        assert re.fullmatch(r"\d{4}", fields["year"]), row.page
+        assert fields.get("eprint", fields.get("url")) in row.method.link, row.page
+
+
+@pytest.mark.parametrize(
+    ("left_out", "problem"),
+    [
+        ("citation", "encodings/nope: no citation of arXiv:2203.16634: write one in facts.toml"),
+        ("formula", "encodings/nope: no formula: write one in the docstring after '::', or in facts.toml"),
+        ("use", "encodings/nope: 'use' is missing: write it in scripts/docs/encodings/facts.toml"),
+        ("traps", "encodings/nope: 'traps' is missing: write it in scripts/docs/encodings/facts.toml"),
+    ],
+)
+def test_a_row_that_lacks_something_is_named(facts, left_out, problem):
+    less = facts | {"NoPE": {name: value for name, value in facts["NoPE"].items() if name != left_out}}
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        rows(less)
+
+
+def test_facts_of_no_row_are_named(facts):
+    with pytest.raises(ValueError, match=r"^RoPEE: facts\.toml has it, the catalogue not$"):
+        rows(facts | {"RoPEE": facts["RoPE"]})
+
+
+def test_a_row_without_a_picture_is_named(tmp_path, all_rows):
+    def fails(name, spec):
+        raise ValueError("this cannot be drawn\nat all")
+
+    assert drawn.draw(tmp_path, ("RoPE", "rope"), lambda name, spec: []) == "nothing of it can be drawn"
+    assert drawn.draw(tmp_path, ("RoPE", "rope"), fails) == "ValueError: this cannot be drawn"
+    assert list(tmp_path.iterdir()) == []
+    found = {"rope": "ValueError: this cannot be drawn", "alibi": [("a.png", "A", "b")]}
+    with pytest.raises(ValueError, match=r"^encodings/rope: no picture: ValueError: this cannot be drawn$"):
+        drawn.checked(found)
+    with pytest.raises(ValueError, match=r"^encodings/rope: no picture$"):
+        encodings.page(all_rows["RoPE"], [], api.linked_of)
+
+
+def test_a_picture_that_lacks_an_extra_says_so(tmp_path, monkeypatch):
+    def render(plot, kinds):
+        raise ModuleNotFoundError(
+            "figures for a paper need matplotlib, which is not installed: pip install 'x[report]'"
+        )
+
+    monkeypatch.setattr("posenc_jax.show.paper.render", render)
+    said = drawn.draw(tmp_path, ("ALiBi", "alibi"), lambda name, spec: [None])
+    assert said.startswith(
+        "ModuleNotFoundError: figures for a paper need matplotlib, which is not installed: pip install"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_environment_that_lacks_something_is_refused():
+    build_docs.check_installed(("json",))
+    with pytest.raises(
+        ValueError, match=r"^no_such_thing: not installed in this Python: run scripts/build_docs, which "
+    ):
+        build_docs.check_installed(("json", "no_such_thing"))
+
+
+def test_a_picture_is_drawn_and_kept(tmp_path):
+    pytest.importorskip("matplotlib")
+    made = drawn.draw(tmp_path, ("ALiBi", "alibi"))
+    assert [(file, title) for file, title, _ in made] == [("alibi-0.png", "Bias of ALiBi")]
+    assert {path.name for path in tmp_path.iterdir()} == {"alibi-0.png", "alibi-small.png", "alibi.json"}
+    assert drawn.draw(tmp_path, ("ALiBi", "alibi"), None) == made
+
+
+def test_a_page_says_what_is_kept_of_its_row(all_rows):
+    row = all_rows["PoPE"]
+    text = encodings.page(row, [("pope-0.png", "Similarity", "By offset.")], api.linked_of)
+    wanted = [
+        "# PoPE",
+        "```text\npope\n```",
+        "2509.10534",
+        "kept (13/13)",
+        "512 learned",
+        "```{figure} pope-0.png",
+        row.bibtex,
+    ]
+    wanted += [row.facts[name] for name in ("use", "differs")] + row.facts["traps"]
+    wanted += ["worse on even_pairs", "paths: cuDNN, kernel, blocks", "| `base` | float | `10000.0` |"]
+    for part in wanted:
+        assert part in text, part
+    for value in row.golden["outputs"]["q"][-1][-1][:4]:
+        assert f"{value:.9g}" in text
+
+
+def test_evidence_is_asked_for_where_there_is_none(all_rows):
+    row = all_rows["YaRN"]
+    text = encodings.page(row, [("yarn-0.png", "Similarity", "By offset.")], api.linked_of)
+    assert f'posenc verdict "{row.method.spec}" --against rope --quick' in text
+
+
+@pytest.mark.parametrize(
+    ("citation", "link", "entry"),
+    [
+        (
+            "Shaw, P., Uszkoreit, J. (2018). Self-Attention with Positions. NAACL-HLT. arXiv:1803.02155.",
+            "arXiv:1803.02155",
+            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},"
+            "\n  title = {{Self-Attention with Positions}},"
+            "\n  year = {2018},\n  note = {NAACL-HLT},\n  eprint = {1803.02155},\n  archivePrefix = {arXiv},\n}",
+        ),
+        (
+            "Dubey, A., et al. (2024). Why? Because. https://a.b/c.",
+            "https://a.b/c",
+            "@misc{dubey2024why,\n  author = {Dubey, A. and others},\n  title = {{Why?}},\n  year = {2024},\n"
+            "  note = {Because},\n  url = {https://a.b/c},\n}",
+        ),
+    ],
+)
+def test_bibtex(citation, link, entry):
+    assert bibtex(citation, link) == entry
+
+
+def test_a_citation_of_another_form_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^the citation 'Su 2021' is not of the form 'Authors \(year\)\. Title\. Where\.'$"
+    ):
+        bibtex("Su 2021", "arXiv:1")
+
+
+def test_page_names():
+    assert page_name("Sinusoidal, tensor2tensor's form") == "sinusoidal-tensor2tensors-form"
+
+
+# Docstrings.
+
+DOC = """Adds two numbers of `Sum`::
+
+    a + b = c_0
+
+(Somebody, section 1), ``[H]`` and <x> * y_.
+
+Args:
+  a: the first. b: the second,
+    and more.
+
+Raises:
+  ValueError: for words.
+
+- one
+  two
+- three
+
+>>> 1 + 1
+2
+"""
+
+
+def test_a_docstring_as_markdown():
+    assert markdown(DOC, lambda name: f"({name})") == (
+        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and "
+        "\\<x\\> \\* y\\_.\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n"
+        "**Raises**\n\n- `ValueError`: for words.\n\n"
+        "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
+    )
+    assert summary(DOC) == "Adds two numbers of `Sum`."
+    assert formulas(DOC) == ["a + b = c_0"]
+
+
+def test_names_with_their_words_are_a_list():
+    assert markdown("base: of all. low, high: bounds.") == "- `base`: of all.\n- `low, high`: bounds."
+    assert markdown("Shared: by all heads. It stays.") == "Shared: by all heads. It stays."
+
+
+def test_numbers_and_signs_begin_no_list():
+    assert markdown("``a`` 0.5 of all") == "`a` 0.5 of all"
+    assert markdown("1. is one\n\n+ plus") == "1\\. is one\n\n\\+ plus"
+
+
+# Every public name.
+
+
+def test_every_public_name_has_a_docstring():
+    bare = [
+        f"{module.name}.{node.name}"
+        for module in source.modules().values()
+        for node in module.definitions
+        if not ast.get_docstring(node)
+    ]
+    assert bare == []
+    assert [name for name, module in source.modules().items() if not module.doc] == []
+
+
+def test_every_public_name_is_in_the_reference():
+    assert described(api.packages()) == set(source.public_names())
+    assert len(set(source.public_names())) > 2000
+
+
+def described(packages):
+    """The full names of what the directives of the pages of packages describe."""
+    found = set()
+    for package in packages:
+        module = cls = ""
+        for kind, name in re.findall(r"^:::+\{py:(\w+)\} ([\w.]+)", api.page(package), re.MULTILINE):
+            if kind == "module":
+                module, cls, full = name, "", name
+            elif kind in ("method", "property"):
+                full = f"{module}.{cls}.{name}"
+            else:
+                full, cls = f"{module}.{name}", name
+            found.add(full)
+    return found
+
+
+def test_links_of_docstrings_lead_to_where_a_name_is_defined():
+    paths = source.modules()["posenc_jax.attention.paths"]
+    assert source.resolved("choose", paths) == "posenc_jax.attention.choice.choose"
+    assert source.resolved("posenc_jax.encodings.attend", paths) == "posenc_jax.encodings.attention.attend"
+    assert source.resolved("Geometry.of_length", paths) == "posenc_jax.encodings.base.Geometry.of_length"
+    assert source.resolved("nothing", paths) is None
+    rope = source.modules()["posenc_jax.encodings.rope"]
+    assert source.resolved("check", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.check"
+
+
+def test_configs_have_all_fields():
+    text = configs.page()
+    names = [cls.__name__ for cls in configs.classes()]
+    assert {"Ablation", "Run", "Transformer", "Optimizer", "Training", "Evaluation", "Execution", "Published"} <= set(
+        names
+    )
+    for cls in configs.classes():
+        section = text.split(f"\n## {cls.__name__}\n")[1].partition("\n## ")[0]
+        for field in cls.__dataclass_fields__:
+            assert f"| `{field}` |" in section, f"{cls.__name__}.{field}"
+
+
+def test_a_command_whose_help_fails_is_named(monkeypatch):
+    monkeypatch.setattr(commands, "help_of", lambda name: "" if name in ("plan", "tune") else f"usage of {name}")
+    with pytest.raises(ValueError, match=r"^reference/commands: posenc tune, plan --help fails$"):
+        commands.page()
+    monkeypatch.setattr(commands, "help_of", lambda name: f"usage of {name}")
+    assert all(f"## posenc {name}\n" in commands.page() for name in COMMANDS)
+
+
+# Pages written by hand.
+
+
+def test_no_link_is_broken():
+    assert pages.broken() == []
+
+
+def test_broken_links_are_named(tmp_path, monkeypatch):
+    page = tmp_path / "a.md"
+    page.write_text(
+        "# A\n\n[x](b.md) [y](#no) [z](encodings/rope.md) [w](encodings/ropes.md) [t](#a-b)\n\n## A b\n\n`[n](no.md)`\n"
+        "\n```sh\n[n](no.md)\n```\n[u](https://a.b) ![p](no.png)\n"
+    )
+    monkeypatch.setattr(pages, "DOCS", tmp_path)
+    monkeypatch.setattr(pages, "written", lambda: {"a.md": page})
+    assert pages.broken() == [
+        "a.md: b.md is no file",
+        "a.md: #no is no heading",
+        "a.md: encodings/ropes.md is no page",
+        "a.md: no.png is no file",
+    ]
+
+
+def test_a_table_of_contents_tolerates_pages_to_come():
+    text = "# A\n\n```{toctree}\n:glob:\n\nb\nc/d\nc/*\n```\n\n```{toctree}\nz\n```\n"
+    assert (
+        pages.with_pages_that_are_there(text, {"b.md", "c/e.md"}) == "# A\n\n```{toctree}\n:glob:\n\nb\nc/*\n```\n\n\n"
+    )
+
+
+def test_links_to_files_of_the_repository_go_along(tmp_path):
+    page = ROOT / "experiments" / "verdicts" / "README.md"
+    pages.copy("experiments/verdicts.md", page, tmp_path)
+    text = (tmp_path / "experiments" / "verdicts.md").read_text()
+    assert "](/files/experiments/verdicts/pope-against-rope.png)" in text
+    assert (tmp_path / "files/experiments/verdicts/pope-against-rope.png").exists()
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_the_code_of_guides_is_python(guide):
+    cells = re.findall(r"^```\{code-cell\}\n((?::.*\n)*)(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+    assert bool(cells) == guide.read_text().startswith("---\nfile_format: mystnb\n")
+    for _, code in cells:
+        magic, _, rest = code.partition("\n") if code.startswith("%%") else ("", "", code)
+        if not magic.startswith("%%sh"):
+            ast.parse(rest)
+
+
+def test_guides_that_are_promised():
+    promised = "idea-to-verdict own-task own-metric own-data frameworks long-context published-table"
+    promised += " kernels-and-aliases contributing-an-encoding"
+    assert set(promised.split()) <= {path.stem for path in GUIDES}
+
+
+def test_pins_name_no_index():
+    lines = (ROOT / "scripts" / "docs" / "requirements.txt").read_text().splitlines()
+    assert lines
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    locked = {line.partition("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().splitlines()}
+    assert not locked & {line.partition("==")[0].lower() for line in lines}
+
+
+def test_golden_rows_are_those_of_pages(all_rows):
+    golden = json.loads((ROOT / "posenc_jax" / "golden" / "encodings-v1.json").read_text())
+    assert [row["name"] for row in golden["rows"]] == list(all_rows)

@@ -1,0 +1,147 @@
+"""The whole site, built, then read in headless Chromium at the width of a desk and of a phone."""
+
+import os
+import re
+import subprocess
+import urllib.parse
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, Browser
+
+ROOT = Path(__file__).parent.parent
+HTML = ROOT / "build" / "docs" / "html"
+VENV = Path(os.environ.get("POSENC_DOCS_VENV", ROOT / ".venv-docs"))
+SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+PAGES = (
+    "index.html",
+    "encodings/index.html",
+    "encodings/yarn.html",
+    "encodings/shaw.html",
+    "guides/idea-to-verdict.html",
+    "guides/own-data.html",
+    "experiments/periodicity.html",
+    "reference/posenc_jax.encodings.html",
+    "reference/configs.html",
+    "reference/commands.html",
+    "search.html",
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(
+        not (VENV / "installed").exists(), reason="the site's packages are not installed: run scripts/build_docs once"
+    ),
+]
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the site cannot be looked at")
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The folder of the site, built by the command."""
+    done = subprocess.run([ROOT / "scripts" / "build_docs"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return HTML
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    running = Browser(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+def test_a_page_whose_example_fails_is_named(tmp_path):
+    page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n```{code-cell}\n1 / 0\n```\n"
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "index.md").write_text(page)
+    command = [VENV / "bin" / "python", "-m", "sphinx", "-q", "-W", "-b", "html", "-c", ROOT / "scripts" / "docs"]
+    options = ["-D", "html_static_path=", "-D", "html_extra_path=", "-D", "html_css_files="]
+    folders = [tmp_path / "source", tmp_path / "html"]
+    done = subprocess.run([*command, *options, *folders], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "source/index.md" in done.stdout + done.stderr
+    assert "ZeroDivisionError" in done.stdout + done.stderr
+
+
+class Links(HTMLParser):
+    """What a page links to, loads, and can be linked at."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.loaded, self.anchors = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        elif tag in ("img", "script") or (tag == "link" and found.get("rel") in ("stylesheet", "icon")):
+            self.loaded += [address for address in (found.get("href"), found.get("src")) if address]
+
+
+@pytest.fixture(scope="module")
+def read(site):
+    return {path: Links(path.read_text()) for path in sorted(site.rglob("*.html"))}
+
+
+def test_every_page_is_there(site, read, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    from documenting import source
+    from documenting.rows import page_name
+
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    for family in CATALOGUE.values():
+        for method in family:
+            assert (site / "encodings" / f"{page_name(method.name)}.html").exists()
+    everywhere = set().union(*(page.anchors for page in read.values()))
+    assert set(source.public_names()) - {f"module-{name}" for name in source.modules()} - everywhere <= set(
+        source.modules()
+    )
+    assert {f"module-{name}" for name in source.modules()} <= everywhere
+
+
+def test_no_internal_link_is_broken(read):
+    broken = []
+    for path, page in read.items():
+        for link in page.links + page.loaded:
+            if urllib.parse.urlsplit(link).scheme:
+                continue
+            file, _, anchor = link.partition("#")
+            target = (path.parent / urllib.parse.unquote(file.partition("?")[0])).resolve() if file else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists():
+                broken.append(f"{path.relative_to(HTML)}: {link}")
+            elif anchor and target in read and urllib.parse.unquote(anchor) not in read[target].anchors:
+                broken.append(f"{path.relative_to(HTML)}: {link} (no such place)")
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere(read):
+    for path, page in read.items():
+        assert [address for address in page.loaded if re.match(r"(https?:)?//", address)] == [], path
+
+
+@needs_chromium
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_read_without_complaints(site, browser, page, size):
+    browser.open((site / page).as_uri(), *SIZES[size])
+    browser.until("document.querySelector('h1')")
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith(("file:", "data:"))] == []
+    assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.evaluate("[...document.images].every(i => i.loading === 'lazy' || i.naturalWidth > 0)")
+
+
+@needs_chromium
+def test_the_search_finds_yarn(site, browser):
+    browser.open((site / "search.html").as_uri() + "?q=yarn", *SIZES["desk"])
+    browser.until("document.querySelectorAll('#search-results li a').length > 3")
+    found = browser.evaluate("[...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))")
+    assert any(link.startswith("encodings/yarn.html") for link in found)
+    assert browser.complaints() == []
