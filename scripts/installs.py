@@ -2,7 +2,7 @@
 
 Each kind goes into a fresh environment of its own, from a wheel of this checkout, at the versions of requirements.lock
 where that names them. Counted are the packages but for pip, and the bytes of their files without compiled bytecode.
-Seconds are those of pip with its cache as it was, and tell the order only.
+Seconds are those of pip without compiling bytecode, with its cache as it was: they depend on the network.
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
             for kind in given.kinds or KINDS:
                 record[kind] = measured(kind, wheel, Path(folder) / f"environment-{kind}")
                 print(f"{kind}: {record[kind]['megabytes']} MB, {record[kind]['seconds']} s", file=sys.stderr)
-        ordered = {kind: record[kind] for kind in KINDS if kind in record}
-        RECORD.write_text(json.dumps(ordered, indent=1) + "\n")
-        record = ordered
+                record = {kind: record[kind] for kind in KINDS if kind in record}
+                RECORD.write_text(json.dumps(record, indent=1) + "\n")
     PAGE.write_text(filled(PAGE.read_text(), record))
     return 0
 
@@ -87,9 +86,19 @@ def measured(kind: str, wheel: Path, folder: Path) -> Json:
     begun = time.perf_counter()
     for what in KINDS[kind]:
         named = what if what and not what.startswith("[") else f"posenc-jax{what} @ {wheel.as_uri()}"
-        _run(python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "requirements.lock"), named)
+        _run(
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--constraint",
+            str(ROOT / "requirements.lock"),
+            named,
+        )
     if not any(what.startswith("[") or not what for what in KINDS[kind]):
-        _run(python, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel))
+        _run(python, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps", str(wheel))
     seconds = time.perf_counter() - begun
     sizes = json.loads(_run(python, "-c", SIZES))
     sizes = {name: size for name, size in sizes.items() if name not in ("pip", "setuptools")}

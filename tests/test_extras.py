@@ -143,11 +143,18 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, caps
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
-@pytest.mark.parametrize("module", ["flax", "tyro"])
-def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module):
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("flax", ["train", str(ROOT / "configs" / "copy_rope.py")]),
+        ("tyro", ["train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]),
+        ("tyro", ["completion", "bash"]),
+    ],
+)
+def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module, arguments):
     """``pip install --no-deps``: encodings work, and training names what it needs."""
     code = f"import sys; sys.modules[{module!r}] = None; from posenc_jax.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]
+    command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert (

@@ -30,6 +30,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _completion(shell: str) -> int:
+    importlib.import_module("tyro")  # at first: where it is missing, one line says so
     print(script(shell, {name: options_of(name) for name in COMMANDS}))
     return 0
 

@@ -188,7 +188,7 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
     )
     assert report.missing() in report.text_report(ablation, 100)
     summary = summarise(read_record(ablation))
-    with pytest.raises(ModuleNotFoundError, match=r"need matplotlib.*pip install 'posenc-jax\[report\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs matplotlib.*pip install 'posenc-jax\[report\]'"):
         paper.render(summary.tasks[0], styles(summary.labels))
     with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
         page_of(summary)
