@@ -62,10 +62,49 @@ def test_what_was_compiled_is_well():
     assert {name for name, _ in fused} == {"v5e:2x2", "h100"}
 
 
+def curves():
+    return json.loads((SCRIPTS / "compiling" / "curves.json").read_text())
+
+
 def test_the_page_is_of_what_was_compiled():
+    from compiling.curves import section
     from compiling.table import page
 
-    assert (SCRIPTS / "compiling" / "README.md").read_text() == page(compiled())
+    assert (SCRIPTS / "compiling" / "README.md").read_text() == f"{page(compiled())}\n{section(curves())}"
+
+
+def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_the_reference_with_its_square():
+    from compiling.curves import LENGTHS, PATHS, points
+
+    rows = [row for row in curves() if row["temporaries"] is not None]
+    found = {(row["target"], row["point"]): row["temporaries"] for row in rows}
+    assert {point for target, point in found if target == "h100"} == set(points())
+    assert LENGTHS[-1] == 16384
+    for target, point in found:
+        path, _, length = point.partition("@")
+        half = found.get((target, f"{path}@{int(length) // 2}"))
+        if half is not None and int(length) > 4096:
+            ratio = found[target, point] / half
+            assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (target, point)
+    assert set(PATHS) == {"kernel", "blockwise", "dense"}
+    calls = next(row for row in rows if row["target"] == "h100" and row["point"] == "kernel@16384")["calls"]
+    assert calls["__gpu$xla.gpu.triton"] >= 3, "forward, queries, keys, table"
+
+
+def test_a_point_that_does_not_fit_is_in_the_table_in_words():
+    from compiling.curves import _reason, section
+
+    error = ValueError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.01G of 15.75G hbm. Exceeded")
+    versions = {"jax": "1"}
+    row = {
+        "target": "v5e",
+        "point": "dense@16384",
+        "temporaries": None,
+        "problem": _reason(error),
+        "versions": versions,
+    }
+    assert "| 16,384 | - | - | needs 20.01G of 15.75G |" in section([row])
+    assert section([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class Checkpoints:
           before: called before the step gets its name, while training goes on: waits for what belongs to the step.
         """
         self.wait()
-        leaves = {name: _copied(leaf) for name, leaf in _named(state).items()}
+        leaves = _copied(_named(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
         self._pending = self._writer.submit(self._write, metadata, leaves, before)
@@ -289,8 +289,14 @@ def _named(tree: Any) -> dict[str, Any]:
     return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def _copied(leaf: Any) -> Any:
-    return jnp.copy(leaf) if isinstance(leaf, jax.Array) else np.array(leaf, order="C")
+def _copied(leaves: dict[str, Any]) -> dict[str, Any]:
+    """Copies of arrays, each where it lies; returns before devices have made theirs."""
+    on_devices = {name: leaf for name, leaf in leaves.items() if isinstance(leaf, jax.Array)}
+    found = {name: np.array(leaf, order="C") for name, leaf in leaves.items() if name not in on_devices}
+    return found | (_copied_by_devices(on_devices) if on_devices else {})
+
+
+_copied_by_devices = jax.jit(lambda leaves: jax.tree.map(jnp.copy, leaves))
 
 
 def _kind(leaf: Any) -> tuple[str, list[int]]:

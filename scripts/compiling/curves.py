@@ -22,8 +22,8 @@ HEAD = f"""\
 
 One causal call of {HEADS} heads of {HEAD_DIM} in {DTYPE} with the learned bias of T5, one sequence, and the
 gradients of queries, keys, values and bias: what XLA's compiler plans of one device besides the arguments. Written by
-`scripts/compile_check --curves`. "kernel" and "blockwise" grow with the length, "dense" with its square. What a TPU's
-kernel keeps in its memory on the chip is in no column.
+`scripts/compile_check --curves`. "kernel" and "blockwise" grow with the length, "dense" with its square. What lies in
+a TPU's memory on the chip is in no column.
 """
 
 

@@ -132,9 +132,7 @@ def test_event_files_of_tensorboard_hold_the_metrics(tmp_path):
     place = tmp_path / "run"
     tracked_run(place, "tensorboard")
     folders = sorted((place / "tracking/tensorboard").iterdir())
-    assert [folder.name.rpartition("-")[0] for folder in folders] == [
-        f"cmc-a-label-seed-{i}--rate-0.01" for i in (0, 1)
-    ]
+    assert [folder.name.rpartition("-")[0] for folder in folders] == [f"cmc-a-label-seed-{i}-rate-0.01" for i in (0, 1)]
     for folder, series in zip(folders, SERIES, strict=True):
         (file,) = folder.iterdir()
         found = {}
