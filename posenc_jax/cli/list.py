@@ -91,11 +91,11 @@ def _own(text: str) -> int:
     from posenc_jax.encodings import Value
 
     file, _, name = text.rpartition(":")
-    cls: Any = own_class(file, name)
-    if not (dataclasses.is_dataclass(cls) and issubclass(cls, Value)):
+    cls = own_class(file, name)
+    if not (issubclass(cls, Value) and dataclasses.is_dataclass(cls)):
         raise UsageError(
-            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base class "
-            "of posenc_jax"
+            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base "
+            "class of posenc_jax"
         )
     print(_details(cls, {}))
     return 0
