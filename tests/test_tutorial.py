@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from posenc_jax.encodings import parse
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "experiments" / "tutorial"
-PAGES = ("dolphins", "eagles", "doubled", "frequencies", "properties", "claims")
+PAGES = ("dolphins", "seven", "fox", "chased", "eagles", "doubled", "frequencies", "properties", "claims")
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +71,37 @@ def test_dolphins_vectors_are_those_of_the_formula():
     assert zero.tolist() == [0.0, 1.0] * 256
     np.testing.assert_allclose(five, oracle(5, 512), rtol=0, atol=1e-14)
     assert (five != zero).all()
+
+
+def test_seven_tokens_counted_from_one():
+    seven = load("seven")
+    assert len(seven.TOKENS) == 7
+    assert (seven.place("waves", 0), seven.place("waves", 1)) == (4, 5)
+    zero, one = seven.vectors(0), seven.vectors(1)
+    np.testing.assert_array_equal(zero[1:], one[:-1])
+    np.testing.assert_allclose(zero @ zero.T, one @ one.T, rtol=0, atol=1e-11)
+
+
+def test_the_fox_reads_what_is_computed_by_hand():
+    fox = load("fox")
+    rows, scaled, added = fox.by_hand()
+    np.testing.assert_array_equal(scaled, 2 * rows)
+    table = np.array([oracle(p, 4) for p in range(4)])
+    np.testing.assert_allclose(added, scaled + table, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fox.table_of_positions(3), table[:3], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fox.inputs(train=False), added, rtol=0, atol=1e-6)
+    trained = fox.inputs(train=True)
+    kept = trained != 0
+    assert 0 < kept.sum() < kept.size
+    np.testing.assert_allclose(trained[kept], added[kept] / 0.9, rtol=1e-6, atol=1e-6)
+
+
+def test_only_positions_tell_who_chased_whom():
+    chased = load("chased")
+    assert sorted(chased.FIRST) == sorted(chased.SECOND)
+    for name in chased.ENCODINGS:
+        found = chased.differences(parse(name))
+        assert max(found) < chased.EQUAL if name == "nope" else min(found) > 1e-3, name
 
 
 def test_margin_is_negative_exactly_where_the_cosine_falls():

@@ -91,8 +91,8 @@ def _own(text: str) -> int:
     from posenc_jax.encodings import Value
 
     file, _, name = text.rpartition(":")
-    cls: Any = own_class(file, name)
-    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls) and issubclass(cls, Value)):
+    cls = own_class(file, name)
+    if not (issubclass(cls, Value) and dataclasses.is_dataclass(cls)):
         raise UsageError(
             f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base "
             "class of posenc_jax"

@@ -1,11 +1,15 @@
 """Documents with structure: what is read of Markdown, HTML and spans, and what does not nest."""
 
 import json
+import re
+import textwrap
+from pathlib import Path
 
 import pytest
 
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.documents import document_parts
+from posenc_jax.encodings.structure import StructureMask
 
 MARKDOWN = """Before. All headings.
 
@@ -127,3 +131,13 @@ def test_what_does_not_nest_is_refused_in_one_line(form, text, message):
         document_parts(text, form, "a")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_examples_of_the_guide(capsys):
+    page = (Path(__file__).parents[2] / "scripts" / "docs" / "guides" / "documents.md").read_text()
+    first, second = re.findall(r"```python\n(.*?)```\n(?:\n((?:    [^\n]*\n)+))?", page, re.DOTALL)
+    exec(first[0], {})
+    assert capsys.readouterr().out == textwrap.dedent(first[1])
+    names = {"__name__": "guide"}
+    exec(second[0], names)
+    assert issubclass(names["TitleForAll"], StructureMask)

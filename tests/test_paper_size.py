@@ -1,0 +1,118 @@
+"""The configs of paper size: priced for an accelerator, their programs lowered for one, and a step of each computed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records
+from posenc_jax.data.text import Classification, Translation
+from posenc_jax.data.text.on_demand import Fed
+from posenc_jax.runs.described import traced_for
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.targets import target
+from posenc_jax.training.step import init_params, init_state, train_step
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ("base_translation", "base_summarization", "base_documents")
+CELLS = ("sinusoidal", "learned", "relative", "rotary")
+
+
+def cell(name, label):
+    (found,) = [run for run in config(name).runs if run.label == label]
+    return found
+
+
+def config(name):
+    return load_config(str(ROOT / "configs" / f"{name}.py"), Ablation, "ablate")
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def small(run):
+    """A step of two rows, all else as it is."""
+    training = dataclasses.replace(run.training, batch_size=2)
+    return dataclasses.replace(run, training=training)
+
+
+def batch(run, rows=2):
+    """What a step is fed, and the corpus that it is made of: rows as long as they may be, of drawn tokens."""
+    task, rng = run.task, np.random.default_rng(0)
+    ids = np.arange(rows, dtype=np.int32)[:, None]
+
+    def drawn(length, size):
+        return Ragged.of(rng.integers(5, size, (rows, length)).tolist())
+
+    if isinstance(task, Classification):
+        types = np.tile(np.repeat([1, 2, 3], [24, 976, 24]), rows).astype(np.int32)
+        records = Records(drawn(1024, task.vocab_size), types=types, labels=np.array([0, 8], np.int32))
+    elif isinstance(task, Translation):
+        records = Records(drawn(task.max_length + 1, task.vocab_size), targets=drawn(200, task.vocab_size))
+    else:
+        given = np.full(rows, task.max_length + 2, np.int32)
+        records = Records(drawn(task.row, task.vocab_size), given=given)
+    return (ids, {"train": records}) if task.data.in_memory else (Fed(ids, records), None)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_docstring_has_the_price_that_the_plan_gives(name):
+    ablation = config(name)
+    assert tuple(run.label for run in ablation.runs) == CELLS
+    plans = [plan_of(run, target("h100"), 0.3) for run in ablation.runs]
+    assert all(plan.shortage is None for plan in plans)
+    text = " ".join((ROOT / "configs" / f"{name}.py").read_text().split())
+    assert f"{plans[0].parameters / 1e6:.0f} million parameters" in text
+    assert f"{plans[0].step.operations / 1e12:.1f} TFLOP a step" in text
+    hours = sum(plan.seconds(phase) or 0.0 for plan in plans for phase in plan.work) / 3600
+    assert f"{hours:.1f} hours of one H100" in text
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_they_are_as_they_say(name):
+    for run in config(name).runs:
+        model = run.model
+        assert (model.d_model, model.depth("encoder"), model.depth("decoder"), model.width_of_head) == (512, 6, 6, 64)
+        assert run.task.row == (256 if name == "base_translation" else 1024)
+        assert len(run.seeds) == 8
+        assert (run.training.label_smoothing, run.training.averaged_checkpoints > 1) == (0.1, True)
+    if name == "base_translation":
+        assert run.task.data.vocab_size == 37_000
+        (rate,) = run.learning_rates
+        assert math.isclose(rate, (512 * run.optimizer.warmup_steps) ** -0.5, rel_tol=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", CELLS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_step_is_lowered_for_cuda(name, label):
+    run = small(cell(name, label))
+    state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 1e-3))
+    with traced_for("cuda"):
+        kernels = [jax.export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")]
+        step = jax.jit(lambda state, fed, data: train_step(run, None, state, fed, data))
+        jax.export.export(step, platforms=["cuda"], disabled_checks=kernels)(state, *batch(run))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", CELLS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_step_of_two_rows_is_computed_here(name, label):
+    run = small(cell(name, label))
+    state = init_state(run, init_params(run, 0), 0, run.learning_rates[0])
+    new, metrics = jax.jit(lambda state, fed, data: train_step(run, None, state, fed, data))(state, *batch(run))
+    loss = float(metrics["sums"]["loss_sum"] / metrics["sums"]["weight_sum"])
+    assert int(new["diverged_at"]) == -1
+    assert 0.5 * math.log(run.task.num_classes) < loss < 2 * math.log(run.task.num_classes)
+    changed = jax.tree.map(lambda a, b: bool((a != b).any()), new["params"], state["params"])
+    assert np.mean(jax.tree.leaves(changed)) > 0.9
