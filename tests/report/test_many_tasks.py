@@ -1,7 +1,6 @@
 """All tasks together: one scale, encodings that have all of them."""
 
 import dataclasses
-import json
 import re
 
 import pytest
@@ -70,4 +69,3 @@ def test_it_stands_in_the_documents(summary):
         r"\end{tabular}}"
     )
     assert "graphicx" in tex
-    json.dumps(across_tasks(found).entries)
