@@ -30,7 +30,8 @@ def across_tasks(summary: Summary) -> TextTable:
     notes = [
         f"Of {', '.join(task.task_label for task in tasks)}: scores between chance (0) and the best (1), every task "
         "with the same weight. Interquartile mean: that of the middle half of all runs (Agarwal et al. 2021). "
-        "Intervals: 95 %, seeds drawn again within each task. above: the share of runs with such a score, mean over tasks."
+        "Intervals: 95 %, seeds drawn again within each task. above: the share of runs with such a score, mean over "
+        "tasks."
     ]
     if 0 < fewest < CLAIM_SEEDS:
         notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow: here the fewest are {fewest}.")
