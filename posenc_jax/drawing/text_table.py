@@ -128,7 +128,9 @@ def markdown_table(table: TextTable) -> str:
 
 
 def latex_table(table: TextTable, label: str) -> str:
-    """One booktabs table; its notes follow the caption."""
+    """One booktabs table; its notes follow the caption. Wider than the column that it stands in, it is made smaller
+    (graphicx), so that it keeps within the margins of one and of two columns.
+    """
     caption = " ".join([table.title.rstrip(".") + ".", *table.notes])
     body = [" & ".join(map(_tex, line)) + r" \\" for line in table.entries]
     lines = [
@@ -136,13 +138,14 @@ def latex_table(table: TextTable, label: str) -> str:
         r"  \centering\footnotesize",
         rf"  \caption{{{_tex(caption)}}}",
         rf"  \label{{{label}}}",
+        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"  \begin{{tabular}}{{{table.align}}}",
         r"    \toprule",
         "    " + " & ".join(map(_tex, table.columns)) + r" \\",
         r"    \midrule",
         *(f"    {line}" for line in body),
         r"    \bottomrule",
-        r"  \end{tabular}",
+        r"  \end{tabular}}",
         r"\end{table}",
     ]
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import interactive, provenance, tables
+from posenc_jax.report.many_tasks import across_tasks
 from posenc_jax.report.speed import speed_table
 from posenc_jax.results.summary import Summary, TaskSummary
 
@@ -35,6 +36,7 @@ def page(summary: Summary) -> str:
     body = [
         _header(summary),
         *(_task_section(task, style) for task in summary.tasks),
+        _together_section(summary, style),
         _comparison_section(summary),
         _speed_section(summary, style),
         _provenance_section(summary),
@@ -155,6 +157,11 @@ def _table(table: TextTable, style: dict[str, Style]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>' + (
         f'<ul class="notes">{notes}</ul>' if notes else ""
     )
+
+
+def _together_section(summary: Summary, style: dict[str, Style]) -> str:
+    table = across_tasks(summary)
+    return f'<h2 id="together">All tasks together</h2>{_table(table, style)}' if table.entries else ""
 
 
 def _comparison_section(summary: Summary) -> str:

@@ -12,6 +12,7 @@ from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, narrowed, text
+from posenc_jax.report.many_tasks import across_tasks
 from posenc_jax.report.provenance import alarms, code_table, statement
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.published import PublishedResult
@@ -204,6 +205,8 @@ def markdown(summary: Summary) -> str:
         parts.append(f"What differs from the published setting: {escaped(summary.size_note)}")
     for task in summary.tasks:
         parts += map(markdown_table, task_tables(task))
+    together = across_tasks(summary)
+    parts += [markdown_table(together)] if together.entries else []
     said, codes = statement(summary.provenance), code_table(summary.provenance)
     if lines := [said] if said else alarms(summary.provenance):
         parts.append("## What the results stand on\n\n" + "\n".join(f"- {escaped(line)}" for line in lines))
@@ -214,10 +217,10 @@ def markdown(summary: Summary) -> str:
 
 
 def latex(summary: Summary) -> str:
-    r"""The main and the per-length table of every task, for text also every score, for ``\input`` in a paper that
-    loads booktabs.
+    r"""The main and the per-length table of every task, for text also every score, and all tasks together, for
+    ``\input`` in a paper that loads booktabs and graphicx. What is wider than a column is made smaller.
     """
-    parts = ["% Needs \\usepackage{booktabs}. Written by posenc report; write it again rather than edit it."]
+    parts = ["% Needs \\usepackage{booktabs,graphicx}. Written by posenc report; write it again rather than edit it."]
     for task in summary.tasks:
         kinds = [(main_table, "scores"), (length_table, "lengths")]
         kinds += [(score_table, "every-score")] if task.length_unit else []
@@ -225,6 +228,8 @@ def latex(summary: Summary) -> str:
             table = make(task)
             if table.entries:
                 parts.append(latex_table(table, f"tab:{task.slug}-{kind}"))
+    together = across_tasks(summary)
+    parts += [latex_table(together, "tab:all-tasks")] if together.entries else []
     return "\n\n".join(parts) + "\n"
 
 

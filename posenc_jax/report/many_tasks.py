@@ -1,0 +1,61 @@
+"""All tasks of an ablation together: interquartile means and performance profiles."""
+
+from __future__ import annotations
+
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.results.summary import Summary, TaskSummary
+from posenc_jax.statistics import CLAIM_SEEDS, interquartile_mean, performance_profile, stratified_bootstrap
+from posenc_jax.statistics.many_tasks import Scores
+
+THRESHOLDS = (0.25, 0.5, 0.75, 0.9)
+SEVERAL = 2  # tasks and encodings, below which there is nothing to put together
+
+
+def across_tasks(summary: Summary) -> TextTable:
+    """One line per encoding that has a score on every task: the interquartile mean of all its runs with its bootstrap
+    interval, and the share of runs above some scores; no line below two such tasks and two such encodings.
+
+    A score is put between 0, chance, and 1, the best one; of errors what is left to the largest. Scores without bounds
+    (perplexity) have no part.
+    """
+    tasks = [task for task in summary.tasks if _bounded(task) and any(cell.scores for cell in task.cells)]
+    lines = []
+    if len(tasks) >= SEVERAL:
+        for label in summary.labels:
+            scores = {task.task_label: own for task in tasks if (own := _scores(task, label))}
+            if len(scores) == len(tasks):
+                lines.append((label, *_line(scores)))
+    lines = lines if len(lines) >= SEVERAL else []
+    fewest = min((len(cell.scores) for task in tasks for cell in task.cells if cell.scores), default=0)
+    notes = [
+        f"Of {', '.join(task.task_label for task in tasks)}: scores between chance (0) and the best (1), every task "
+        "with the same weight. Interquartile mean: that of the middle half of all runs (Agarwal et al. 2021). "
+        "Intervals: 95 %, seeds drawn again within each task. above: the share of runs with such a score, mean over "
+        "tasks."
+    ]
+    if 0 < fewest < CLAIM_SEEDS:
+        notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow: here the fewest are {fewest}.")
+    columns = ("encoding", "interquartile mean", *(f"above {tau:g}" for tau in THRESHOLDS))
+    return TextTable("All tasks together", columns, "l" + "r" * (len(columns) - 1), tuple(lines), tuple(notes))
+
+
+def _bounded(task: TaskSummary) -> bool:
+    return task.kind.highest is not None and not task.kind.logarithmic
+
+
+def _scores(task: TaskSummary, label: str) -> list[float]:
+    """Those of all seeds of an encoding, between chance and the best score."""
+    found = next((cell.scores for cell in task.cells if cell.label == label), {})
+    best = task.kind.highest
+    assert best is not None
+    worst = task.chance if task.chance is not None else 0.0 if task.kind.better == "higher" else best
+    end = best if task.kind.better == "higher" else 0.0
+    return [(score - worst) / (end - worst) for score in found.values()]
+
+
+def _line(scores: Scores) -> tuple[str, ...]:
+    mean = f"{interquartile_mean(scores):.3f}"
+    if all(len(own) > 1 for own in scores.values()):
+        low, high = stratified_bootstrap(scores, interquartile_mean)
+        mean += f" [{low:.3f}, {high:.3f}]"
+    return mean, *(f"{share:.2f}" for share in performance_profile(scores, THRESHOLDS))
