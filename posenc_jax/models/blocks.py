@@ -163,7 +163,7 @@ class Stack(nnx.Module):
         captured: Captured = {"embeddings": x, "layers": ()}
         all_keys_values: tuple[KeysValues, ...] = ()
         for index, block in enumerate(self.blocks):
-            layer: Callable[..., Any] = functools.partial(
+            layer: Callable[[jax.Array], Any] = functools.partial(
                 block,
                 layer=layers[index],
                 cross_layer=None if cross_layers is None else cross_layers[index],

@@ -160,7 +160,8 @@ class Engine:
         while step < training.steps and alive:
             program = self._trainer(group, mesh, state, fed)
             with meter.running(work, training.steps_at_once):
-                state, metrics = program(state, self.supply.arrays(mesh), fed)
+                with meter.waiting():  # a CPU may take a call only when it is done with the one before
+                    state, metrics = program(state, self.supply.arrays(mesh), fed)
                 step += training.steps_at_once
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute

@@ -38,10 +38,10 @@ class Meter:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """The time of what is inside, which waits for a program, counts as waited."""
-        begun = time.perf_counter()
+        """The time of what is inside, which waits for a program, counts as waited, but for what the host computes."""
+        begun, computed = time.perf_counter(), time.thread_time()
         yield
-        self.waited += time.perf_counter() - begun
+        self.waited += time.perf_counter() - begun - (time.thread_time() - computed)
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """What is written of it.

@@ -243,7 +243,7 @@ def test_a_resume_elsewhere_is_marked(finished, monkeypatch):
     for name in ("source", "threads", "matmul_precision"):
         assert f"; {name}: " in note
     (resumed,) = json.loads((group / "environment.json").read_text())["resumed"]
-    assert resumed == elsewhere | {"mode": "map", "own": {}}
+    assert resumed == elsewhere | {"mode": "map", "model_precision": "highest", "own": {}}
 
 
 def test_stop_is_asked_while_lengths_are_measured(finished):
