@@ -12,7 +12,7 @@ Price by `posenc plan`: 63 million parameters, 10.4 TFLOP a step, 30.9 hours of 
 all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. What was run is its small version, experiments/translation/small.py: about 20 minutes
-on 2 CPU cores, chrF from 35.1 (T5) to 39.9 (sinusoidal). One step of each cell was computed on a CPU with 2 rows.
+on 2 CPU cores, chrF from 35.1 (T5) to 39.9 (sinusoidal).
 """
 
 import dataclasses
