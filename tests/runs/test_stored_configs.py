@@ -89,6 +89,7 @@ def test_every_value_class_of_the_package_is_registered_once():
         "PositionalEncoding",
         "RoPEScaling",
         "FrequencyDesign",
+        "StructureMask",
     }
     classes = {
         cls
