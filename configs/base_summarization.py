@@ -13,8 +13,7 @@ Price by `posenc plan`: 35 million parameters, 8.2 TFLOP a step, 14.7 hours of o
 all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. What was run is its small version, experiments/summarization/small.py: 36 minutes on
-2 CPU cores, ROUGE-L at 33-64 tokens from 0.137 (NoPE) to 0.199 (ALiBi). One step of each cell was computed on a CPU
-with 2 rows.
+2 CPU cores, ROUGE-L at 33-64 tokens from 0.137 (NoPE) to 0.199 (ALiBi).
 """
 
 import dataclasses

@@ -105,6 +105,7 @@ def test_a_step_is_lowered_for_cuda(name, label):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("label", CELLS)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_step_of_two_rows_is_computed_here(name, label):

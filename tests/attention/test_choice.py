@@ -126,6 +126,7 @@ def test_facts_of_a_geometry():
         "causal": True,
         "window": None,
         "segments": False,
+        "structured": False,
         "contiguous": True,
         "ordered": True,
         "first": 0,
