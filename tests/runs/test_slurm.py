@@ -77,6 +77,7 @@ class Cluster:
     def __init__(self, folder: Path, slurm: Slurm, cells: int, steps: int) -> None:
         self.folder, self.slurm, self.log = folder, slurm, folder / "log"
         self.broken = folder / "broken"
+        self.disturbed: list[str] = []
         (folder / "tiny.py").write_text(config(cells, steps, self.broken))
         self.environment = processes.environment() | {"SLURM_CONF": str(slurm.conf)}
         del self.environment["NPROC"]  # each task has the cores that it asks for
@@ -119,15 +120,17 @@ class Cluster:
         return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
 
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
-        """Does something to a task in the middle of its training."""
-        chosen = []
+        """Does something to a task in the middle of its training, to each once."""
+        chosen: list[str] = []
 
         def reached() -> bool:
-            chosen[:] = [task for task in self.slurm.tasks("RUNNING") if self.trained(task)]
+            running = [task for task in self.slurm.tasks("RUNNING") if task not in self.disturbed]
+            chosen[:] = [task for task in running if self.trained(task)]
             return bool(chosen)
 
         self.wait(process, reached)
         self.slurm.ask(*command, chosen[0])
+        self.disturbed.append(chosen[0])
         return chosen[0]
 
 
@@ -144,7 +147,6 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
         terminated = cluster.disturb(process, "scancel", "--signal=TERM")
         limited = cluster.disturb(process, "scancel", "--signal=USR2")  # as before a time limit
         killed = cluster.disturb(process, "scancel", "--signal=KILL")
-        assert len({requeued, terminated, limited, killed}) == 4
         assert processes.finish(process, cluster.log, 900) == 1
         said = cluster.log.read_text()
         assert "3 of 6 cells failed (run the same command again" in said, said[-4000:]
