@@ -27,7 +27,8 @@ _POLL = 2.0
 _TRIES = 10
 _ABSENT = 3  # times in a row that SLURM does not know a task that has ended
 _MOST_IN_AN_ARRAY = 1000  # SLURM's default MaxArraySize is 1001
-_SAVED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
+# By a signal that came early, in time, or (SLURM may send it twice) when all was saved and the process was ending.
+_ASKED_TO_END = tuple(code for number in (signal.SIGTERM, signal.SIGINT) for code in (-number, 128 + number))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Task:
         self._process: int | None = None
 
     def __call__(self) -> int:
-        """Waits for it; a task that saved since it was asked to terminate is requeued, unless it was cancelled.
+        """Waits for it; a task that ended since it was asked to is requeued, unless it was cancelled.
 
         Raises:
           RuntimeError: it failed, so that SLURM says so too.
@@ -66,7 +67,7 @@ class Task:
         self._process = process.pid
         signal.signal(signal.SIGUSR2, before)
         code = process.wait()
-        if code in _SAVED and "JobState=RUNNING" in _asked("show", "job", "-o"):  # else SLURM has its own reason
+        if code in _ASKED_TO_END and "JobState=RUNNING" in _asked("show", "job", "-o"):  # else SLURM has its own reason
             _asked("requeue")
         if code:
             raise RuntimeError(f"exit code {code}: see {self.log}")

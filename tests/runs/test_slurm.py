@@ -154,10 +154,12 @@ class Cluster:
 def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
     available()
     with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=7, steps=1000)
+        cluster = Cluster(tmp_path, slurm, cells=10, steps=1000)
         cluster.broken.touch()
         process = cluster.spread("disturbed")
-        cluster.wait(process, lambda: len(slurm.tasks("PENDING")) == 8)  # two groups of the first cell, one of the rest
+        cluster.wait(
+            process, lambda: len(slurm.tasks("PENDING")) == 11
+        )  # two groups of the first cell, one of the rest
         slurm.start_node()
         requeued = cluster.disturb(process, "scontrol", "requeue")
         terminated = cluster.disturb(process, "scancel", "--signal=TERM")
@@ -166,7 +168,7 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
         cancelled = cluster.disturb(process, "scancel")
         assert processes.finish(process, cluster.log, 900) == 1
         said = cluster.log.read_text()
-        assert "4 of 7 cells failed (run the same command again" in said, said[-4000:]
+        assert "3 of 10 cells failed (run the same command again" in said, said[-4000:]
         assert "ValueError: this cell is broken" in said
         for task in (killed, cancelled):
             assert f"job {task}: it ended: " in said
