@@ -260,5 +260,5 @@ def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypa
         "waiting for 3 tasks in SLURM (jobs: 0)",
         "2 tasks are in SLURM already",
         "waiting for 3 tasks in SLURM (jobs: 0, 1)",
-        *("a", "c", "b"),
+        *("a", "b", "c"),
     ]
