@@ -86,7 +86,7 @@ def ablate(
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             write_results(directory, config, left_out)
         write_results(directory, config, left_out)
-    refuse_failures(failures, len(config.runs))
+    refuse_failures(failures, len(failures), len(config.runs))
     return read_result(directory)
 
 
@@ -117,11 +117,11 @@ def cells_to_run(
     return to_run
 
 
-def refuse_failures(failures: list[str], cells: int) -> None:
-    """FailedCellsError where there are any: a line for each."""
+def refuse_failures(failures: list[str], failed: int, cells: int) -> None:
+    """FailedCellsError where ``failed`` of so many cells did: a line for each failure."""
     if failures:
         raise FailedCellsError(
-            f"{len(failures)} of {cells} cells failed (run the same command again to repeat only them):\n  "
+            f"{failed} of {cells} cells failed (run the same command again to repeat only them):\n  "
             + "\n  ".join(failures)
         )
 

@@ -58,7 +58,7 @@ def ablate_in_tasks(
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
         tasks: dict[str, Run] = {}
-        failures = []
+        failures: dict[str, Run] = {}
         for cell in to_run:
             try:
                 place = cell_directory(directory, cell)
@@ -69,13 +69,14 @@ def ablate_in_tasks(
                     groups = groups_of_missing(cell, place, len(missing), devices)
                 tasks |= {str(group.directory.relative_to(directory)): cell for group in groups}
             except ValueError as error:  # one broken cell must not cost the others
-                failures.append(f"{cell.table} {cell.label}: {error}")
+                failures[f"{cell.table} {cell.label}: {error}"] = cell
         if tasks:
             reporter.phase("train and measure", len(tasks), unit="groups")
         without = launch(list(tasks), lambda name: reporter.advance(1, name)) if tasks else {}
-        failures += [f"{tasks[name].table} {tasks[name].label} ({name}): {why}" for name, why in without.items()]
+        for name, why in without.items():
+            failures[f"{tasks[name].table} {tasks[name].label} ({name}): {why}"] = tasks[name]
         write_results(directory, config, left_out)
-    refuse_failures(failures, len(config.runs))
+    refuse_failures(list(failures), len(set(failures.values())), len(config.runs))
     return read_result(directory)
 
 

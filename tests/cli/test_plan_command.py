@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.cli import main
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Run
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.targets import target as named_target
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -91,7 +91,7 @@ def test_groups_are_laid_out_for_the_devices_of_a_task(tmp_path):
         first, second = (run.directory_name for run in config.runs)
         assert given == [f"{name}/group-00{number}" for name in (first, second) for number in range(groups)]
         line = f"{cell.table} {cell.label} ({first}/group-000): killed"
-        assert f"failed (run the same command again to repeat only them):\n  {line}\n" in str(caught.value)
+        assert f"2 of 2 cells failed (run the same command again to repeat only them):\n  {line}\n" in str(caught.value)
 
 
 def test_a_task_of_another_ablation_or_of_none_is_refused(tmp_path):
@@ -200,6 +200,29 @@ def test_what_a_cluster_needs_is_named(monkeypatch):
         cluster.check_cluster()
 
 
+@pytest.mark.parametrize(
+    ("code", "state", "requeued"),
+    [
+        ("raise SystemExit(143)", "RUNNING", True),
+        ("import os; os.kill(os.getpid(), 15)", "RUNNING", True),  # before it could save, or when it had
+        ("raise SystemExit(143)", "COMPLETING", False),  # cancelled, or requeued by SLURM itself
+        ("raise SystemExit(1)", "RUNNING", False),
+        ("import os; os.kill(os.getpid(), 9)", "RUNNING", False),
+    ],
+)
+def test_what_is_requeued(tmp_path, monkeypatch, code, state, requeued):
+    """What `scontrol` says is made up here; test_slurm has the real one."""
+    monkeypatch.setattr(cluster, "start", python)
+    (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\necho JobState={state}\n')
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with pytest.raises(RuntimeError, match=r"^exit code -?\d+: see .*log$"):
+        cluster.Task([code], tmp_path / "log")()
+    asked = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
+    assert ("requeue 7" in asked) == requeued, asked
+
+
 def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypatch):
     """What `squeue` and `sbatch` say is made up here; test_slurm has the real ones."""
     there, submitted = set(), []
@@ -238,5 +261,5 @@ def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypa
         "waiting for 3 tasks in SLURM (jobs: 0)",
         "2 tasks are in SLURM already",
         "waiting for 3 tasks in SLURM (jobs: 0, 1)",
-        *("a", "c", "b"),
+        *("a", "b", "c"),
     ]
