@@ -267,6 +267,14 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
     assert source.resolved("check", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.check"
 
 
+def test_types_are_in_full():
+    page = api.page("posenc_jax.attention")
+    assert "choose(encodings: tuple[posenc_jax.encodings.base.PositionalEncoding, ...], call: " in page
+    assert "posenc_jax.attention.choice.Asked = 'auto')" in page
+    assert "write(files: dict[pathlib.Path, bytes])" in api.page("posenc_jax.show")
+    assert "main(argv: list[str] | None = None) -> int" in api.page("posenc_jax.cli")  # not its module `list`
+
+
 def test_configs_have_all_fields():
     text = configs.page()
     names = [cls.__name__ for cls in configs.classes()]
