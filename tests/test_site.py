@@ -267,6 +267,14 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
     assert source.resolved("check", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.check"
 
 
+def test_types_are_in_full():
+    page = api.page("posenc_jax.attention")
+    assert "choose(encodings: tuple[posenc_jax.encodings.base.PositionalEncoding, ...], call: " in page
+    assert "posenc_jax.attention.choice.Asked = 'auto')" in page
+    assert "write(files: dict[pathlib.Path, bytes])" in api.page("posenc_jax.show")
+    assert "main(argv: list[str] | None = None) -> int" in api.page("posenc_jax.cli")  # not its module `list`
+
+
 def test_configs_have_all_fields():
     text = configs.page()
     names = [cls.__name__ for cls in configs.classes()]
@@ -312,6 +320,7 @@ def test_broken_links_are_named(tmp_path, monkeypatch):
 
 def test_a_table_of_contents_tolerates_pages_to_come():
     text = "# A\n\n```{toctree}\n:glob:\n\nb\nc/d\nc/*\n```\n\n```{toctree}\nz\n```\n"
+    assert "c/*" not in pages.with_pages_that_are_there(text, {"b.md", "c/d.md"})
     assert (
         pages.with_pages_that_are_there(text, {"b.md", "c/e.md"}) == "# A\n\n```{toctree}\n:glob:\n\nb\nc/*\n```\n\n\n"
     )

@@ -140,7 +140,7 @@ def _one(argument: ast.arg, default: ast.expr | None, module: Module) -> str:
 
 
 def _annotation(node: ast.expr | None, module: Module) -> str:
-    """A type as text, names of the package in full."""
+    """A type as text, with every name in full, wherever it is from."""
     if node is None:
         return ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -148,9 +148,18 @@ def _annotation(node: ast.expr | None, module: Module) -> str:
 
     class Full(ast.NodeTransformer):
         def visit_Name(self, name: ast.Name) -> ast.expr:
-            return ast.parse(resolved(name.id, module) or name.id, mode="eval").body
+            return ast.parse(_in_full(name.id, module), mode="eval").body
 
         def visit_Attribute(self, name: ast.Attribute) -> ast.expr:
-            return ast.parse(resolved(ast.unparse(name), module) or ast.unparse(name), mode="eval").body
+            return ast.parse(_in_full(ast.unparse(name), module), mode="eval").body
 
     return ast.unparse(Full().visit(ast.parse(ast.unparse(node), mode="eval").body))
+
+
+def _in_full(name: str, module: Module) -> str:
+    """The dotted name of what a name in the code of a module means: its own, an imported one, else Python's."""
+    head, _, rest = name.partition(".")
+    if head not in module.names and head not in module.imported:
+        return name
+    imported = module.imported.get(head, head)
+    return resolved(name, module) or (f"{imported}.{rest}" if rest else imported)

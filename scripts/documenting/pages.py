@@ -59,12 +59,16 @@ def copy(page: str, path: Path, target: Path) -> None:
 
 
 def with_pages_that_are_there(text: str, known: set[str]) -> str:
-    """Markdown whose tables of contents (``toctree``) leave out what names no page of ``known``."""
+    """Markdown whose tables of contents (``toctree``) leave out what names no further page of ``known``."""
 
     def kept(block: re.Match[str]) -> str:
         lines = block[2].splitlines()
         options = [line for line in lines if line.startswith(":")]
-        entries = [line for line in lines if line and line not in options and fnmatch.filter(known, f"{line}.md")]
+        entries, rest = [], set(known)
+        for line in lines:
+            if line and line not in options and (found := fnmatch.filter(rest, f"{line}.md")):
+                entries.append(line)
+                rest.difference_update(found)
         return "\n".join([block[1], *options, "", *entries, "```"]) if entries else ""
 
     return _TOCTREE.sub(kept, text)
