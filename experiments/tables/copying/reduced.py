@@ -32,7 +32,7 @@ rsc = Run(
     optimizer=Optimizer(schedule="linear", warmup_steps=50),
     training=Training(steps=1200, batch_size=16, microbatches=2, steps_per_call=50, log_every=100),
     evaluation=Evaluation(lengths=(2, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16), num_examples=10),
-    seeds=(0, 1, 2, 3),
+    seeds=tuple(range(8)),
     learning_rates=(2e-3,),
 )
 

@@ -24,7 +24,7 @@ base = Run(
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),
     training=Training(steps=4000, batch_size=16, microbatches=2, steps_per_call=50, log_every=500),
     evaluation=Evaluation(lengths=(64,), num_examples=3072),
-    seeds=(0, 1, 2, 3),
+    seeds=tuple(range(8)),
     learning_rates=(2e-3,),
 )
 

@@ -26,7 +26,7 @@ even_pairs = Run(
     optimizer=Optimizer(schedule="constant"),
     training=Training(steps=3000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
     evaluation=Evaluation(lengths=(2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40), num_examples=512, draws=16),
-    seeds=(0, 1, 2, 3),
+    seeds=tuple(range(8)),
     learning_rates=(1e-3,),
 )
 bucket_sort = dataclasses.replace(

@@ -34,7 +34,7 @@ base = Run(
     optimizer=Optimizer(schedule="linear", warmup_steps=90, weight_decay=0.05),
     training=Training(steps=1500, batch_size=16, microbatches=4, steps_per_call=50, log_every=100),
     evaluation=Evaluation(lengths=(5, 10, 15, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40), num_examples=10),
-    seeds=(0, 1, 2, 3),
+    seeds=tuple(range(8)),
     learning_rates=(2e-3,),
 )
 
