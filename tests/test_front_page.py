@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import urlparse
@@ -19,14 +20,17 @@ from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
 from scripts import installs
 from scripts.docs import front_picture
-from scripts.documenting import pages
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "scripts"))
+
+from documenting import pages  # noqa: E402
+
 README = ROOT / "README.md"
 PAGES = sorted(
     {README, *ROOT.glob("scripts/docs/**/*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("experiments/*/*.md")}
 )
-BUILT = {ROOT / "scripts" / "docs" / f"{name}.md" for name in pages.generated()}
+BUILT = {ROOT / "scripts" / "docs" / name for name in pages.generated()}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 METHODS = [(family, method) for family, methods in CATALOGUE.items() for method in methods]
 

@@ -5,6 +5,7 @@ import dataclasses
 import re
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
@@ -56,6 +57,8 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "from_torch(": "test_weights_from_torch",
     "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
+    "document_parts(": "test_a_document_in_sentences",
+    "class TitleForAll": "test_a_mask_of_ones_own",
     "class GaussianWindow": "test_an_encoding_of_ones_own",
     "check_contract(": "test_an_encoding_of_ones_own",
 }
@@ -158,6 +161,20 @@ def test_the_checker_of_golden_values():
     names = {}
     the("golden.check(", names)
     assert names["row"]["spec"] == "rope(scaling=yarn(factor=8, original_length=512))"
+
+
+def test_a_document_in_sentences(capsys):
+    the("document_parts(", {})
+    page = (ROOT / "scripts" / "docs" / "guides" / "documents.md").read_text()
+    assert textwrap.indent(capsys.readouterr().out, "    ") in page
+
+
+def test_a_mask_of_ones_own():
+    names = {}
+    the("class TitleForAll", names)
+    types = np.array([[1, 2, 3]])
+    sides = SimpleNamespace(types=types[:, :, None]), SimpleNamespace(types=types[:, None, :])
+    np.testing.assert_array_equal(names["TitleForAll"]().sees(*sides)[0], [[1, 0, 0], [1, 1, 0], [1, 0, 1]])
 
 
 def test_an_encoding_of_ones_own(monkeypatch):
