@@ -16,6 +16,7 @@ from posenc_jax.data.json_tokenizer import JsonTokenizer, tokenizer_from_bytes
 from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer
+from posenc_jax.extras import MissingExtraError
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
@@ -100,7 +101,7 @@ def test_what_is_no_tokenizer(data):
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(DataError, match=r"needs the package tokenizers: pip install 'posenc-jax\[text\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs tokenizers, .*: pip install 'posenc-jax\[text\]'$"):
         tokenizer_from_bytes(file_of())
 
 
