@@ -90,6 +90,7 @@ def test_translate(capsys, monkeypatch):
     )
 
 
+@pytest.mark.slow  # trains a run of its own; `translate` is the same path
 def test_summarize(capsys):
     run = trained("summarization")
     (output,) = summarize(load_run(run), [LONG.strip()], too_long="truncate")

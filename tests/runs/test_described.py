@@ -35,13 +35,13 @@ KINDS = {
     "encoder-decoder": Run(task=Scan(model="encoder_decoder"), model=MODEL, posenc=parse("rope"), **SMALL),
 }
 PLATFORMS = ("cuda", "tpu")
-# One for each way to attend that a TPU has: the table's kernel, factors, blocks, the reference.
-ON_TPU = ("t5", "fox", "path", "kerple|dape")
+# Of the ways to attend: fused without a bias, the table's kernel, factors, blocks, the reference.
+QUICK = {"cuda": ("sinusoidal", "t5", "fox", "path", "kerple|dape"), "tpu": ("t5", "path")}
 
 
 def case(text: str, platform: str) -> Any:
-    """A row and a platform; slow but for one row of each hook (on a TPU: of each way to attend)."""
-    quick = text in (EACH_HOOK if platform == "cuda" else ON_TPU)
+    """A row and a platform; slow but for one row of each way to attend (on a TPU, of those of its own)."""
+    quick = text in QUICK[platform]
     return pytest.param(text, platform, marks=() if quick else pytest.mark.slow)
 
 
