@@ -50,7 +50,7 @@ def test_a_layer_more_in_the_encoder_draws_the_others_as_before():
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tied", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_decoder_reads_and_writes_its_own_table(tied):
     model = small("encoder_decoder", tie_output=tied, **OWN)
     source, target = random_tokens(1, 5), np.array([[1, VOCAB + 3, 2]], np.int32)
