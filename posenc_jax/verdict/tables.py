@@ -7,7 +7,6 @@ baselines only (NoPE, sinusoidal, RoPE, ALiBi), never at a method that is to win
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
@@ -73,7 +72,14 @@ _FULL_RATES = (1e-4, 3e-4, 1e-3)
 
 
 def _full(
-    table: str, task: Task, model: Transformer, steps: int, batch_size: int, lengths: tuple[int, ...], **scored: Any
+    table: str,
+    task: Task,
+    model: Transformer,
+    steps: int,
+    batch_size: int,
+    lengths: tuple[int, ...],
+    num_examples: int,
+    draws: int = 1,
 ) -> Run:
     """A run for an accelerator, all of whose replicas are one program if they fit."""
     return Run(
@@ -82,7 +88,7 @@ def _full(
         model=model,
         optimizer=Optimizer(schedule="cosine", warmup_steps=steps // 20),
         training=Training(steps=steps, batch_size=batch_size, steps_per_call=100, log_every=steps // 40),
-        evaluation=Evaluation(lengths=lengths, **scored),
+        evaluation=Evaluation(lengths=lengths, num_examples=num_examples, draws=draws),
         execution=Execution(mode="vmap"),
         seeds=SEEDS,
         learning_rates=_FULL_RATES,
