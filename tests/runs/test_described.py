@@ -119,7 +119,7 @@ def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     """On the CPU that is here, under the name of a chip: two replicas on one device."""
     from posenc_jax.runs import described
 
-    monkeypatch.setattr(described, "_devices", lambda target: jax.devices()[:1])
+    monkeypatch.setattr(described, "devices_of", lambda target: jax.devices()[:1])
     monkeypatch.setattr(described, "traced_for", lambda platform: traced_for("cpu"))
     run = Run(
         task=Copying(kind="cmc", max_length=3, num_symbols=12),
