@@ -285,7 +285,8 @@ class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
     Class facts:
-      name: the word used in strings and tables. paper, citation: where it comes from. methods: its rows of the
+      name: the word used in strings and tables. paper, citation: where it comes from, empty for one of
+        your own. methods: its rows of the
         catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
       unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a
@@ -305,8 +306,8 @@ class PositionalEncoding(Value):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str]
-    citation: ClassVar[str]
+    paper: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
     methods: ClassVar[tuple[Method, ...]] = ()
     shift_invariant: ClassVar[bool] = False
     unsigned: ClassVar[bool] = False

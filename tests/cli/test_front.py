@@ -230,6 +230,8 @@ def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, c
     (tmp_path / "configs" / "demo.py").write_text("config = 3\n")
     assert main(["ablate", "configs/demo.py"]) == 2
     assert "configs/demo.py holds an int" in capsys.readouterr().err
+    for name in ("configs", "configs.demo"):  # those of the folder, which other tests must not find
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("text", ["configs/../pyproject.toml", "/configs/demo.py", "demo.py", "configs/a/demo.py"])

@@ -8,7 +8,8 @@ from posenc_jax.cli import main
 from posenc_jax.runs import ablation
 
 
-def test_a_table_from_nothing_to_its_page(table, capsys):
+def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["tables"]) == 0
     listed = capsys.readouterr().out
     assert "small A small table no results - -" in " ".join(listed.split())

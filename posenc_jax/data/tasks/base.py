@@ -97,8 +97,8 @@ class Task(Value):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str]
-    citation: ClassVar[str]
+    paper: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
     metric: ClassVar[str] = "accuracy"
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
