@@ -137,10 +137,14 @@ def test_each_part_grows_with_what_it_is_of():
     "path", [pytest.param(path, marks=pytest.mark.slow) if "periodicity/full" in path else path for path in CONFIGS]
 )
 def test_what_is_here_fits(path):
-    """Small configs a small machine, with two replicas at once; those for accelerators one of them, with all."""
+    """Small configs a small machine, with two replicas at once; those for accelerators one of them, with all, and of
+    a paper's size with one.
+    """
     config = load_config(path, Run | Ablation, "ablate")
     for run in getattr(config, "runs", [config]):
-        if path.endswith(("full.py", "accelerator.py")):
+        if path.startswith(("configs/base_", "experiments/tables/")) and not path.endswith("reduced.py"):
+            assert memory_of(run, 1, 1, backend="gpu").peak < 80e9
+        elif path.endswith(("full.py", "accelerator.py")):
             assert memory_of(run, len(run.replicas), len(run.replicas)).peak < 80e9
         else:
             found = memory_of(run, len(run.replicas), 2)
