@@ -23,12 +23,13 @@ _HEADING = re.compile(r"^ *#+ +(.*?) *#*$", re.MULTILINE)
 def written() -> dict[str, Path]:
     """The pages of the site that are in the repository: their name on the site, and their file."""
     docs = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
-    return docs | {experiment_page(path): path for path in sorted(EXPERIMENTS.glob("*/*.md"))}
+    measured = {f"measured/{path.parent.name}.md": path for path in sorted(ROOT.glob("scripts/*/README.md"))}
+    return docs | measured | {experiment_page(path): path for path in sorted(EXPERIMENTS.rglob("*.md"))}
 
 
 def experiment_page(path: Path) -> str:
     """Where the site has a Markdown file of an experiment."""
-    folder, name = path.parent.name, path.stem
+    folder, name = "_".join(path.parent.relative_to(EXPERIMENTS).parts), path.stem
     return f"experiments/{folder}.md" if name == "README" else f"experiments/{folder}-{name}.md"
 
 
