@@ -261,7 +261,7 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
     paths = source.modules()["posenc_jax.attention.paths"]
     assert source.resolved("choose", paths) == "posenc_jax.attention.choice.choose"
     assert source.resolved("posenc_jax.encodings.attend", paths) == "posenc_jax.encodings.attention.attend"
-    assert source.resolved("Geometry.of_length", paths) == "posenc_jax.encodings.base.Geometry.of_length"
+    assert source.resolved("Geometry.of_length", paths) == "posenc_jax.encodings.geometry.Geometry.of_length"
     assert source.resolved("nothing", paths) is None
     rope = source.modules()["posenc_jax.encodings.rope"]
     assert source.resolved("check", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.check"

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc_jax.encodings.value import Value
 
-Array = jax.Array | np.ndarray
+Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
 
 SECTION, SUBSECTION, PARAGRAPH, SENTENCE = range(4)
 """The axes of an outline, from the outside in."""

@@ -246,7 +246,7 @@ def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]]) -> Jso
         "seeds": list(cell.seeds),
         "learning_rates": list(cell.learning_rates),
         "lengths": list(cell.evaluation.lengths),
-        "citations": [source.citation for source in (*used, cell.task) if source.citation],
+        "citations": [text for text in (*(e.citation for e in used), cell.task.citation) if text],
         "note": cell.note or None,
         "bit_exact": all(result["bit_exact"] for result in found),
         "code": code,

@@ -1,0 +1,252 @@
+"""What encodings see: the tokens of one side of a model, and one call of attention between two sides."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.structure import Array, Place, StructureMask, seen_by_structure
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=[
+        *("positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"),
+        "outline",
+    ],
+    meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class Sequence:
+    """One side of a model: what an encoding may know about its tokens.
+
+    Attributes:
+      positions: ``[#B, S]`` or ``[#B, S, A]``. A NumPy array when known at trace time: tables are then built on the
+        host in float64.
+      length: ``[#B]``, the real length (traced): real tokens, or prompt plus tokens to be generated. Never the padded
+        size, and the same in a full pass, a prefill and a decoding step. Where a row is packed with several sequences
+        ``[#B, S]``, for every token that of its own segment: so a packed sequence is what it is alone. `by_token` reads
+        both.
+      tokens: ``[B, S]`` token ids, or None.
+      segment_ids: ``[#B, S]`` packing; 0 is padding, or None (all one segment).
+      token_types: ``[#B, S]`` header / body / footer, or None.
+      example_ids: ``[B]`` the row's index in the whole batch, or None for ``0..B-1``: per-example draws fold it in, so
+        that splitting a batch changes no draw. A draw belongs to a row: sequences packed into one share it, and each
+        takes of it what it would take alone in a row of that number.
+      context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
+        whole. places: ``[#B, S]``, their places in it.
+      outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Place`), or None.
+    """
+
+    positions: Array
+    length: Array
+    tokens: Array | None = None
+    segment_ids: Array | None = None
+    token_types: Array | None = None
+    example_ids: Array | None = None
+    context: Sequence | None = None
+    places: Array | None = None
+    outline: Array | None = None
+
+    @classmethod
+    def of_length(cls, length: int, **fields: Any) -> Sequence:
+        """An unpadded sequence at positions ``0 .. length-1``."""
+        return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
+
+    def from_context(self, function: Callable[[Sequence], Array]) -> Array:
+        """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
+        ``[#B, S, ...]``. For what a token's neighbours decide, such as its place in a run of digits.
+        """
+        if self.context is None:
+            return function(self)
+        assert self.places is not None
+        values = jnp.asarray(function(self.context))
+        places = jnp.asarray(self.places)
+        rows = max(values.shape[0], places.shape[0])
+        values, places = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (values, places))
+        return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
+
+
+def by_token(length: Array) -> Array:
+    """``[#B, 1]`` of lengths ``[#B]``, ``[#B, S]`` as they are: either stands beside positions ``[#B, S]``."""
+    return length[:, None] if len(length.shape) == 1 else length
+
+
+_GEOMETRY_ARRAYS = [
+    "q_positions",
+    "k_positions",
+    "q_places",
+    "k_places",
+    "q_segments",
+    "k_segments",
+    "q_types",
+    "k_types",
+    "q_length",
+    "k_length",
+    "q_outline",
+    "k_outline",
+]
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=_GEOMETRY_ARRAYS,
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure"],
+)
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """One attention call as one element of a slot sees it. Nothing of size Q x K is stored; `relative` and `mask` are
+    computed on demand, for any `block`.
+
+    Attributes:
+      q_positions, k_positions: ``[#B, Q]``, ``[#B, K]`` (or with a last axis ``A``), as mapped for this element.
+      q_places, k_places: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions
+        never decide it).
+      q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
+      q_length, k_length: real length of what is attended to, for every query and key: ``[#B]``, or where rows are
+        packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
+      causal: a query sees only places up to its own. num_heads: query heads H.
+      contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
+      window: a query sees only keys less than so many places away (1: itself); None: at any distance.
+      q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
+        decides, by token types and outlines, or None.
+    """
+
+    q_positions: Array
+    k_positions: Array
+    q_places: Array
+    k_places: Array
+    q_length: Array
+    k_length: Array
+    q_segments: Array | None = None
+    k_segments: Array | None = None
+    q_types: Array | None = None
+    k_types: Array | None = None
+    causal: bool = False
+    num_heads: int = 1
+    contiguous: bool = False
+    window: int | None = None
+    q_outline: Array | None = None
+    k_outline: Array | None = None
+    structure: StructureMask | None = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window = {self.window} must be at least 1, a query's own place, or None for no window")
+
+    @classmethod
+    def between(
+        cls,
+        queries: Sequence,
+        keys: Sequence,
+        *,
+        num_heads: int,
+        causal: bool = False,
+        q_places: Array | None = None,
+        k_places: Array | None = None,
+        contiguous: bool = False,
+        window: int | None = None,
+        structure: StructureMask | None = None,
+    ) -> Geometry:
+        """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
+
+        def default(places: Array | None, sequence: Sequence) -> Array:
+            return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
+
+        return cls(
+            queries.positions,
+            keys.positions,
+            default(q_places, queries),
+            default(k_places, keys),
+            keys.length if queries is keys else _length_for(queries, keys),
+            keys.length,
+            queries.segment_ids,
+            keys.segment_ids,
+            queries.token_types,
+            keys.token_types,
+            causal,
+            num_heads,
+            contiguous,
+            window,
+            queries.outline,
+            keys.outline,
+            structure,
+        )
+
+    @classmethod
+    def of_length(cls, length: int, *, num_heads: int, causal: bool = False) -> Geometry:
+        """Self-attention over ``length`` unpadded tokens at positions ``0 .. length-1``."""
+        sequence = Sequence.of_length(length)
+        return cls.between(sequence, sequence, num_heads=num_heads, causal=causal, contiguous=True)
+
+    @property
+    def relative(self) -> Array:
+        """Key position minus query position, ``[#B, Q, K]`` (or ``[#B, Q, K, A]``): the one sign convention. NumPy if
+        both sides are.
+        """
+        return self.k_positions[:, None, :] - self.q_positions[:, :, None]
+
+    @property
+    def mask(self) -> Array | None:
+        """``[#B, 1, Q, K]``, True = may attend; None when everything may. From places, segments and structure, never
+        from mapped positions.
+        """
+        mask = None
+        if self.causal:
+            mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
+        if self.window is not None:
+            away = self.k_places[:, None, :] - self.q_places[:, :, None]
+            near = (away < self.window) & (-away < self.window)
+            mask = near if mask is None else mask & near
+        if self.k_segments is not None:
+            visible = (self.k_segments != 0)[:, None, :]
+            if self.q_segments is not None:
+                visible = visible & (self.k_segments[:, None, :] == self.q_segments[:, :, None])
+            mask = visible if mask is None else mask & visible
+        if self.structure is not None:
+            sides = Place(self.q_types, self.q_outline), Place(self.k_types, self.k_outline)
+            itself = self.k_places[:, None, :] == self.q_places[:, :, None]
+            seen = seen_by_structure(self.structure, *sides) | itself
+            mask = seen if mask is None else mask & seen
+        return None if mask is None else mask[:, None]
+
+    def block(self, q: slice, k: slice) -> Geometry:
+        """The same call restricted to some queries and some keys."""
+
+        def cut(array: Array | None, part: slice) -> Any:
+            return None if array is None else array[:, part]
+
+        return dataclasses.replace(
+            self,
+            q_positions=cut(self.q_positions, q),
+            k_positions=cut(self.k_positions, k),
+            q_places=cut(self.q_places, q),
+            k_places=cut(self.k_places, k),
+            q_segments=cut(self.q_segments, q),
+            k_segments=cut(self.k_segments, k),
+            q_types=cut(self.q_types, q),
+            k_types=cut(self.k_types, k),
+            q_outline=cut(self.q_outline, q),
+            k_outline=cut(self.k_outline, k),
+            q_length=self.q_length if len(self.q_length.shape) == 1 else cut(self.q_length, q),
+            k_length=self.k_length if len(self.k_length.shape) == 1 else cut(self.k_length, k),
+            contiguous=self.contiguous and {q.step, k.step} <= {None, 1},
+        )
+
+
+def _length_for(queries: Sequence, keys: Sequence) -> Array:
+    """``[#B]``, or ``[#B, Q]``: the length that the keys of each query's own segment have. Without segments on both
+    sides a query sees all keys, and has the longest of their lengths.
+    """
+    if len(keys.length.shape) == 1:
+        return keys.length
+    if queries.segment_ids is None or keys.segment_ids is None:
+        return jnp.max(jnp.asarray(keys.length), axis=1)
+    own = jnp.asarray(queries.segment_ids)[:, :, None] == jnp.asarray(keys.segment_ids)[:, None, :]
+    return jnp.max(jnp.where(own, jnp.asarray(keys.length)[:, None, :], 0), axis=2)
