@@ -131,7 +131,7 @@ def test_nothing_is_loaded_from_elsewhere(read):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_read_without_complaints(site, browser, page, size):
     browser.open((site / page).as_uri(), *SIZES[size])
-    browser.until("document.querySelector('h1')")
+    browser.until("document.querySelector('h1, #search-results')")
     assert browser.complaints() == []
     assert [url for url in browser.requests() if not url.startswith(("file:", "data:"))] == []
     assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
