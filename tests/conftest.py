@@ -48,8 +48,26 @@ LONGEST = (
 _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
 
 
-def pytest_collection_modifyitems(items):
+# Cases that are slow without a mark of their own.
+SLOW = [
+    line
+    for line in (Path(__file__).parent / "slow_tests.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks select
+def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
+    found = {item.nodeid: item for item in items}
+    for name in SLOW:
+        if name in found:
+            found[name].add_marker(pytest.mark.slow)
+    if not any("::" in argument for argument in config.args):  # whole files
+        files = {item.nodeid.partition("::")[0] for item in items}
+        gone = [name for name in SLOW if name.partition("::")[0] in files and name not in found]
+        if gone:
+            raise pytest.UsageError(f"tests/slow_tests.txt names tests that are not there: {', '.join(gone)}")
 
 
 def pytest_collection_finish():

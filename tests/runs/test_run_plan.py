@@ -41,7 +41,8 @@ PAPER_SIZE, FULL = ("configs/base_", "experiments/tables/"), ("full.py", "_trans
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=pytest.mark.slow) if "periodicity" in path else path for path in CONFIGS]
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow) if path.startswith("experiments/") else path for path in CONFIGS],
 )
 def test_every_config_is_planned_in_seconds_and_fits_its_machine(path):
     config = load_config(path, Run | Ablation, "plan")
