@@ -126,7 +126,7 @@ def test_the_demo_from_a_wheel_in_an_empty_folder(built, tmp_path):
     posenc = python.with_name("posenc")
     assert "posenc demo" in run(posenc, cwd=here).stdout
     short = ["--training.steps", "50", "--training.log-every", "50"]
-    short += ["--evaluation.lengths", "8", "10", "--evaluation.num-examples", "8"]
+    short += ["--evaluation.lengths", "8", "10", "--evaluation.num-examples", "16"]
     done = run(posenc, "demo", "--seeds", "0", *short, cwd=here)
     rows = [json.loads(line) for line in (here / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
     assert len({(row["task_label"], row["label"]) for row in rows}) == 8

@@ -243,7 +243,7 @@ def test_nothing_else_of_the_package_is_found(text):
 def test_the_demo_in_an_empty_folder(tmp_path):
     """Shortened: a seed, few steps, lengths and examples."""
     command = [sys.executable, "-m", "posenc_jax", "demo", "--seeds", "0", "--training.steps", "50"]
-    command += ["--training.log-every", "50", "--evaluation.lengths", "8", "10", "--evaluation.num-examples", "8"]
+    command += ["--training.log-every", "50", "--evaluation.lengths", "8", "10", "--evaluation.num-examples", "16"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
