@@ -156,7 +156,8 @@ class Checkpoints:
         unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
         make_directory(self._directory)
         self._remove_unfinished()
-        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        with _alone():
+            ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
         sync_tree(unfinished)
         unfinished.rename(path)
         sync(self._directory)
@@ -186,7 +187,8 @@ class Checkpoints:
 
         path = self.at(step)
         try:
-            metadata = dict(ocp.metadata(path).custom_metadata)
+            with _alone():
+                metadata = dict(ocp.metadata(path).custom_metadata)
             digest, record = metadata.pop("sha256"), metadata["leaves"]
         except Exception as error:
             raise _reason(error, path) from error
@@ -211,7 +213,8 @@ class Checkpoints:
                     "directory"
                 )
         try:
-            arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
+            with _alone():
+                arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
         except Exception as error:
             raise _reason(error, path) from error
         for name, array in arrays.items():
@@ -219,6 +222,16 @@ class Checkpoints:
                 raise DamagedError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in _named(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _alone() -> Any:
+    """Orbax waits for no other process: of several that compute together the first reads and writes, the others are
+    sent what it read.
+    """
+    from orbax.checkpoint import v1 as ocp
+
+    alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0}, barrier_sync_key_prefix="first")
+    return ocp.Context(multiprocessing_options=alone)
 
 
 # What TensorStore says of files that are not what was written; its "OS error" is the system's.
