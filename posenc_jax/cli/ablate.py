@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
-from posenc_jax.cli.spread import HELP, read_spread, runner
+from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation
 from posenc_jax.file_names import file_name
 
@@ -52,11 +52,10 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.errors import FailedCellsError
-    from posenc_jax.runs.spread import run_task
 
     if spread.group is not None:
         with TerminalReporter() as reporter, stoppable() as stop:
-            run_task(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
+            run_group(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
         return 0
     failed, report = None, FinalReport(directory)
     with TerminalReporter() as reporter, stoppable() as stop:

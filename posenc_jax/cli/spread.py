@@ -9,12 +9,14 @@ import json
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.config import Ablation
+from posenc_jax.data.corpora.corpus import DataError
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
@@ -127,6 +129,20 @@ def runner(
         launch=lambda names, ended: run_here(commands(names), parts.variables, directory / "logs", ended, stop),
         devices=parts.devices,
     )
+
+
+def run_group(config: Ablation, directory: Path, name: str, **more: Any) -> None:
+    """`run_task`, which ends with one line of what went wrong, whatever it is: that line is told to whoever waits."""
+    from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
+    from posenc_jax.runs.spread import run_task
+
+    try:
+        run_task(config, directory, name, **more)
+    except (RefusedError, CheckpointError, SaveError, StoppedError, DataError, OSError):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        raise FailedCellsError(f"{type(error).__name__}: {error}") from None
 
 
 # Asked of another process: JAX keeps the memory of the accelerators that it has looked for.

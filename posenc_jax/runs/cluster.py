@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,8 @@ from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.local import last_words, log_of, start
 
 _POLL = 2.0
+_TRIES = 10
+_ABSENT = 3  # times in a row that SLURM does not know a task that has ended
 _MOST_IN_AN_ARRAY = 1000  # SLURM's default MaxArraySize is 1001
 _SAVED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
@@ -53,7 +54,11 @@ class Task:
         self._process: int | None = None
 
     def __call__(self) -> int:
-        """The exit code; a task that saved since it was asked to terminate is requeued, unless it was cancelled."""
+        """Waits for it; a task that saved since it was asked to terminate is requeued, unless it was cancelled.
+
+        Raises:
+          RuntimeError: it failed, so that SLURM says so too.
+        """
         cores = os.environ.get("SLURM_CPUS_PER_TASK")
         own = {"NPROC": cores} if cores and not os.environ.get("NPROC") else {}
         before = signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # inherited: that signal is submitit's, see `checkpoint`
@@ -61,8 +66,10 @@ class Task:
         self._process = process.pid
         signal.signal(signal.SIGUSR2, before)
         code = process.wait()
-        if code in _SAVED and _state() == "RUNNING":  # else SLURM requeues it itself, or somebody has cancelled it
-            subprocess.run(["scontrol", "requeue", _own_job()], check=False)
+        if code in _SAVED and "JobState=RUNNING" in _asked("show", "job", "-o"):  # else SLURM has its own reason
+            _asked("requeue")
+        if code:
+            raise RuntimeError(f"exit code {code}: see {self.log}")
         return code
 
     def checkpoint(self) -> Any:
@@ -124,11 +131,13 @@ def run_on_slurm(
         jobs |= new
     note(f"waiting for {len(jobs)} tasks in SLURM (jobs: {_listed(jobs)})")
     failed: dict[str, str] = {}
+    absent: dict[str, int] = {}
     while jobs:
         alive = _jobs_there()  # asked before results are looked for: a task that is gone has written its own
         for name, job in list(jobs.items()):
             done = (directory / name / "result.json").exists()
-            if done or (alive is not None and job not in alive):
+            absent[job] = absent.get(job, 0) + 1 if alive is not None and job not in alive else 0
+            if done or absent[job] == _ABSENT:
                 del jobs[name]
                 ended(name)
                 if not done:
@@ -180,11 +189,11 @@ def _listed(jobs: dict[str, str]) -> str:
     return ", ".join(sorted({job.partition("_")[0] for job in jobs.values()})) or "none"
 
 
-def _own_job() -> str:
-    return os.environ["SLURM_JOB_ID"]
-
-
-def _state() -> str:
-    found = subprocess.run(["scontrol", "show", "job", "-o", _own_job()], capture_output=True, text=True)
-    state = re.search(r"\bJobState=(\w+)", found.stdout)
-    return state[1] if state else ""
+def _asked(*words: str) -> str:
+    """What `scontrol` says of the job of this process; a controller that is busy is asked again."""
+    for _ in range(_TRIES):
+        found = subprocess.run(["scontrol", *words, os.environ["SLURM_JOB_ID"]], capture_output=True, text=True)
+        if found.returncode == 0:
+            return found.stdout
+        time.sleep(_POLL)
+    return ""

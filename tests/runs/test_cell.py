@@ -36,7 +36,7 @@ def rows(group):
 def test_a_finished_run_has_these_files_and_no_clock_or_path_in_its_results(finished):
     (group,) = finished.glob("group-*")
     assert {p.name for p in finished.iterdir()} == {"config.json", "lock", "group-000"}
-    names = {"config.json", "environment.json", "timing.jsonl", "metrics.jsonl", "checkpoints", "result.json"}
+    names = {"config.json", "environment.json", "timing.jsonl", "metrics.jsonl", "checkpoints", "result.json", "lock"}
     assert {p.name for p in group.iterdir()} == names
     assert load_config(finished) == load_config(group) == CONFIG
     assert {p.name for p in (group / "checkpoints").iterdir()} == {"10", "20"}

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -112,15 +113,31 @@ class Cluster:
             assert time.monotonic() < end, (self.slurm.ask("squeue"), self.log.read_text()[-4000:])
             time.sleep(0.2)
 
+    def names(self) -> dict[str, str]:
+        """The group of each task."""
+        rows = (self.folder / "disturbed" / "slurm" / "jobs.jsonl").read_text().splitlines()
+        return {row["job"]: row["task"] for row in map(json.loads, rows)}
+
     def trained(self, task: str) -> bool:
         """Whether a task, as ``12_3``, has rows of its group on disk, and no result."""
-        rows = (self.folder / "disturbed" / "slurm" / "jobs.jsonl").read_text().splitlines()
-        names = {row["job"]: row["task"] for row in map(json.loads, rows)}
-        group = self.folder / "disturbed" / names[task]
+        group = self.folder / "disturbed" / self.names()[task]
         return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
 
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
-        """Does something to a task in the middle of its training, to each once."""
+        """Says one of SLURM's commands of a task in the middle of its training, to each once."""
+        task = self.chosen(process)
+        self.slurm.ask(*command, task)
+        return task
+
+    def kill(self, process: subprocess.Popen) -> str:
+        """SIGKILL for the process of a task."""
+        task = self.chosen(process)
+        holder = self.folder / "disturbed" / self.names()[task] / "holder"
+        os.kill(int(holder.read_text().split()[0]), signal.SIGKILL)
+        return task
+
+    def chosen(self, process: subprocess.Popen) -> str:
+        """A task in the middle of its training that was not chosen before."""
         chosen: list[str] = []
 
         def reached() -> bool:
@@ -129,7 +146,6 @@ class Cluster:
             return bool(chosen)
 
         self.wait(process, reached)
-        self.slurm.ask(*command, chosen[0])
         self.disturbed.append(chosen[0])
         return chosen[0]
 
@@ -138,20 +154,22 @@ class Cluster:
 def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
     available()
     with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=6, steps=1000)
+        cluster = Cluster(tmp_path, slurm, cells=7, steps=1000)
         cluster.broken.touch()
         process = cluster.spread("disturbed")
-        cluster.wait(process, lambda: len(slurm.tasks("PENDING")) == 7)  # two groups of the first cell, one of the rest
+        cluster.wait(process, lambda: len(slurm.tasks("PENDING")) == 8)  # two groups of the first cell, one of the rest
         slurm.start_node()
         requeued = cluster.disturb(process, "scontrol", "requeue")
         terminated = cluster.disturb(process, "scancel", "--signal=TERM")
         limited = cluster.disturb(process, "scancel", "--signal=USR2")  # as before a time limit
-        killed = cluster.disturb(process, "scancel", "--signal=KILL")
+        killed = cluster.kill(process)
+        cancelled = cluster.disturb(process, "scancel")
         assert processes.finish(process, cluster.log, 900) == 1
         said = cluster.log.read_text()
-        assert "3 of 6 cells failed (run the same command again" in said, said[-4000:]
+        assert "4 of 7 cells failed (run the same command again" in said, said[-4000:]
         assert "ValueError: this cell is broken" in said
-        assert f"job {killed}: it ended: " in said
+        for task in (killed, cancelled):
+            assert f"job {task}: it ended: " in said
         for task in (requeued, terminated, limited):
             assert f"job {task}: " not in said
         cluster.broken.unlink()
