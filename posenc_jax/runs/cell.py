@@ -141,14 +141,14 @@ class Engine:
 
             if agreed(begun):
                 folder = group.directory if first() else Path(holding.enter_context(tempfile.TemporaryDirectory()))
-                self._run_group(dataclasses.replace(group, directory=folder))
+                self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
 
-    def _run_group(self, group: Group) -> None:
+    def _run_group(self, group: Group, saved: Path) -> None:
         now = environment() | {"mode": mode_of(self.config.execution), "own": digests(self.config)}
         bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
         timings = self._timings(group)
         timings.planned()
-        with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
+        with Checkpoints(saved, self.reporter.note) as checkpoints:
             try:
                 with timings.phase("train") as meter:
                     state, log = self._train(group, checkpoints, meter)
@@ -394,10 +394,8 @@ class Engine:
 
 
 def _save(checkpoints: Checkpoints, step: int, state: Any, rows: str) -> None:
-    """All processes have a part in the state, and the first writes it."""
-    whole = host(state)
-    if first():
-        checkpoints.save(step, whole, rows)
+    """All processes have a part in the state, and in what Orbax does."""
+    checkpoints.save(step, host(state), rows)
 
 
 def _evaluator(config: Run, bucket: Bucket) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
 from posenc_jax.training.paths import names
+from posenc_jax.training.processes import agreed, first
 
 KEPT = 2
 _UNFINISHED = ".unfinished"
@@ -83,17 +84,21 @@ class Checkpoints:
         leaves = {name: np.array(leaf, order="C") for name, leaf in _named(state).items()}
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
+        if jax.process_count() > 1:  # Orbax's own collectives must not run beside those of training
+            self._write(metadata, leaves)
+            return
         self._pending = self._writer.submit(self._write, metadata, leaves)
 
     def wait(self) -> None:
         """Returns when the pending save is on disk; raises what went wrong with it."""
-        if self._pending is None:
-            return
         pending, self._pending = self._pending, None
-        try:
-            pending.result()
-        except Exception as error:  # OSError, and what TensorStore makes of it
-            raise self._not_saved(error) from error
+        if pending is not None:
+            try:
+                pending.result()
+            except Exception as error:  # OSError, and what TensorStore makes of it
+                raise self._not_saved(error) from error
+        elif jax.process_count() == 1 or not first():
+            return
         for step in self.steps()[:-KEPT]:
             shutil.rmtree(self.at(step))
 
@@ -154,13 +159,19 @@ class Checkpoints:
         metadata = {"leaves": record, **about}
         path = self.at(about["step"])
         unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
-        make_directory(self._directory)
-        self._remove_unfinished()
-        with _alone():
-            ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
-        sync_tree(unfinished)
-        unfinished.rename(path)
-        sync(self._directory)
+
+        def begun() -> None:
+            make_directory(self._directory)
+            self._remove_unfinished()
+
+        def ended() -> None:
+            sync_tree(unfinished)
+            unfinished.rename(path)
+            sync(self._directory)
+
+        agreed(begun)
+        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        agreed(ended)
 
     def _remove_unfinished(self) -> None:
         for stale in (*self._directory.glob(f"*{_UNFINISHED}"), *self._directory.glob("*.orbax-checkpoint-tmp*")):
