@@ -4,9 +4,12 @@ where it stopped.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Execution, Run, config_hash
+from posenc_jax.config import Execution, Run, config_hash, difference, to_json
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
@@ -24,9 +27,9 @@ from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import Group, check_writable, complete, refuse_other, results
+from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import StoppedError
+from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import Log, append_rows, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
@@ -44,6 +47,7 @@ from posenc_jax.training.averaging import measured
 from posenc_jax.training.generation import CHUNK, decode_chunk
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
+from posenc_jax.training.processes import agreed, first, host, largest
 from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
@@ -72,21 +76,41 @@ def run(
         user's, or another process works in it.
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
-    reporter = reporter or PrintingReporter()
+    reporter = (reporter or PrintingReporter()) if first() else Reporter()
     directory = Path(directory).expanduser().absolute()
-    check_writable(directory)
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    if not complete(directory, config):
-        check_run(config)
-    with locked(directory):
-        missing = missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
+    _refuse_other_configs(config)
+    with contextlib.ExitStack() as holding:
+
+        def begun() -> list[Replica]:
+            check_writable(directory)
+            refuse_other(directory, config, accept_changed_code=accept_changed_code)
+            if not complete(directory, config):
+                check_run(config)
+            holding.enter_context(locked(directory))
+            return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
+
+        missing = agreed(begun)
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
-            return results(directory, config)
-        engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
-        for group in groups_of_missing(config, directory, len(missing), devices_with_memory()):
+            return agreed(lambda: results(directory, config))
+        data: list[TextData | None] = []
+        agreed(lambda: data.append(load_data(config, directory, reporter.note)))  # and keep what others read then
+        engine = Engine(config, reporter, stop, data[0] if data else load_data(config, directory, reporter.note))
+        for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)
-    return results(directory, config)
+        return agreed(lambda: results(directory, config))
+
+
+def _refuse_other_configs(config: Run) -> None:
+    """RefusedError in every process where those that compute together were not given the same config."""
+    firsts = agreed(lambda: to_json(config))
+    lines = difference(firsts, to_json(config))
+    if largest(len(lines)):
+        shown = "\n  ".join(lines or ["see the other processes"])
+        raise RefusedError(
+            f"the {jax.process_count()} processes of this run have different configs: start all with the same command. "
+            f"Differences from the first:\n  {shown}"
+        )
 
 
 class Engine:
@@ -106,22 +130,30 @@ class Engine:
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
         another process works on is waited for.
-        """
-        refuse_links(group.directory.parent, group.directory / "checkpoints")
-        with in_turn(group.directory, self.reporter, self.stop):
-            if not (group.directory / "result.json").exists():
-                self._run_group(group)
 
-    def _run_group(self, group: Group) -> None:
+        Of the processes that compute together the first writes; the others do the same in a folder that goes away.
+        """
+        with contextlib.ExitStack() as holding:
+
+            def begun() -> bool:
+                refuse_links(group.directory.parent, group.directory / "checkpoints")
+                holding.enter_context(in_turn(group.directory, self.reporter, self.stop))
+                return not (group.directory / "result.json").exists()
+
+            if agreed(begun):
+                folder = group.directory if first() else Path(holding.enter_context(tempfile.TemporaryDirectory()))
+                self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
+
+    def _run_group(self, group: Group, saved: Path) -> None:
         now = environment() | {
             "mode": mode_of(self.config.execution),
             "model_precision": self.config.model.product_precision,
             "own": digests(self.config),
         }
-        bit_exact = record_environment(group, now, self.reporter.note)
+        bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
         timings = self._timings(group)
         timings.planned()
-        with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
+        with Checkpoints(saved, self.reporter.note) as checkpoints:
             try:
                 with timings.phase("train") as meter:
                     state, log = self._train(group, checkpoints, meter)
@@ -137,16 +169,17 @@ class Engine:
 
     def _train(self, group: Group, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
-        restored = checkpoints.restore(
-            abstract_state(config, group.size), set_aside=True, misfit=functools.partial(misfit, group)
-        )
-        step, state = restored or (
-            0,
-            stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
-        )
         log = Log(group.directory / "metrics.jsonl")
-        if restored is not None:
-            refuse_lost_rows(group, log, checkpoints, step)
+
+        def beginning() -> tuple[int, Any]:
+            like = abstract_state(config, group.size)
+            restored = checkpoints.restore(like, set_aside=True, misfit=functools.partial(misfit, group))
+            if restored is not None:
+                refuse_lost_rows(group, log, checkpoints, restored[0])
+                return restored
+            return 0, stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled])
+
+        step, state = agreed(beginning)
         log.cut_back(step)
         mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
@@ -166,7 +199,7 @@ class Engine:
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute
                     fed = self.supply.feed(seeds, step, mesh)
-                signal = self.stop()
+                signal = largest(self.stop() or 0) or None
                 validates, saves = (n and step % n == 0 for n in (training.validate_every, training.checkpoint_every))
                 pauses = step == training.steps or validates or saves or signal is not None
                 calls.read(but=0 if pauses else 1)
@@ -199,16 +232,16 @@ class Engine:
 
     def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
-        host = measured(config.training, jax.tree.map(np.asarray, state))
-        state = place(host, make_mesh(config.execution, group.size))
+        whole = measured(config.training, host(state))
+        state = place(whole, make_mesh(config.execution, group.size))
         validation = self._validation(group, state)
         evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
         if decoded:
             write_texts(group.directory / "decoded.jsonl", decoded)
         replicas = []
         for i, (seed, rate) in enumerate(group.replicas):
-            diverged_at = int(host["diverged_at"][i])
-            params = jax.tree.map(lambda leaf, i=i: leaf[i], host["params"])
+            diverged_at = int(whole["diverged_at"][i])
+            params = jax.tree.map(lambda leaf, i=i: leaf[i], whole["params"])
             replicas.append(
                 {
                     "seed": seed,
@@ -225,8 +258,8 @@ class Engine:
             "table": config.table,
             "posenc": spec(config.posenc),
             "config_hash": group.config_hash or config_hash(config),
-            "num_parameters": count_parameters(host["params"]) // group.size,
-            "num_posenc_parameters": count_parameters(host["params"].get("posenc", {})) // group.size,
+            "num_parameters": count_parameters(whole["params"]) // group.size,
+            "num_posenc_parameters": count_parameters(whole["params"].get("posenc", {})) // group.size,
             "mode": mode_of(config.execution),
             "group_size": group.size,
             "device_kind": record["device_kind"],
@@ -261,7 +294,7 @@ class Engine:
             for length in bucket.lengths:
                 shared = (np.int32(length), self.supply.arrays(mesh))
                 with meter.running(of_length(config, length, at_once) * len(group.replicas)):
-                    sums = jax.tree.map(np.asarray, program(replicas, shared))
+                    sums = host(program(replicas, shared))
                 scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
                 if config.evaluation.decoded_examples:
                     texts = self._decode(group, replicas, length, writing)
@@ -270,8 +303,8 @@ class Engine:
                         lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
                 found.append((length, scores))
                 self.reporter.advance(1, f"length {length}")
-                signal = self.stop()
-                if signal is not None:
+                signal = largest(self.stop() or 0)
+                if signal:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
 
@@ -293,7 +326,7 @@ class Engine:
                 shared,
             )
             with meter.running(of_chunk(config, length) * len(group.replicas)):
-                tokens = np.asarray(program(replicas, shared))
+                tokens = host(program(replicas, shared))
             for i, lines in enumerate(written):
                 for row, number in enumerate(there[start : start + CHUNK]):
                     output = self.data.tokenizer.target.decode(tokens[i, row].tolist())
@@ -312,7 +345,7 @@ class Engine:
         )
         work = of_validation(self.config) * len(group.replicas)
         with self._timings(group).phase("validate") as meter, meter.running(work):
-            return jax.tree.map(np.asarray, program(replicas, shared))
+            return host(program(replicas, shared))
 
     def _program(
         self,

@@ -29,6 +29,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
 from posenc_jax.training.paths import names
+from posenc_jax.training.processes import agreed, first, host
 
 KEPT = 2
 _UNFINISHED = ".unfinished"
@@ -89,17 +90,21 @@ class Checkpoints:
         leaves = _copied(_named(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
+        if jax.process_count() > 1:  # Orbax's own collectives must not run beside those of training
+            self._write(metadata, host(leaves), before)
+            return
         self._pending = self._writer.submit(self._write, metadata, leaves, before)
 
     def wait(self) -> None:
         """Returns when the pending save is on disk; raises what went wrong with it."""
-        if self._pending is None:
-            return
         pending, self._pending = self._pending, None
-        try:
-            pending.result()
-        except Exception as error:  # OSError, and what TensorStore makes of it
-            raise self._not_saved(error) from error
+        if pending is not None:
+            try:
+                pending.result()
+            except Exception as error:  # OSError, and what TensorStore makes of it
+                raise self._not_saved(error) from error
+        elif jax.process_count() == 1 or not first():
+            return
         for step in self.steps()[:-KEPT]:
             shutil.rmtree(self.at(step))
 
@@ -162,12 +167,19 @@ class Checkpoints:
         metadata = {"leaves": record, **about}
         path = self.at(about["step"])
         unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
-        make_directory(self._directory)
-        self._remove_unfinished()
+
+        def begun() -> None:
+            make_directory(self._directory)
+            self._remove_unfinished()
+
+        def ended() -> None:
+            sync_tree(unfinished)
+            unfinished.rename(path)
+            sync(self._directory)
+
+        agreed(begun)
         ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
-        sync_tree(unfinished)
-        unfinished.rename(path)
-        sync(self._directory)
+        agreed(ended)
 
     def _remove_unfinished(self) -> None:
         for stale in (*self._directory.glob(f"*{_UNFINISHED}"), *self._directory.glob("*.orbax-checkpoint-tmp*")):
@@ -194,7 +206,8 @@ class Checkpoints:
 
         path = self.at(step)
         try:
-            metadata = dict(ocp.metadata(path).custom_metadata)
+            with _alone():
+                metadata = dict(ocp.metadata(path).custom_metadata)
             digest, record = metadata.pop("sha256"), metadata["leaves"]
         except Exception as error:
             raise _reason(error, path) from error
@@ -219,7 +232,8 @@ class Checkpoints:
                     "directory"
                 )
         try:
-            arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
+            with _alone():
+                arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
         except Exception as error:
             raise _reason(error, path) from error
         for name, array in arrays.items():
@@ -227,6 +241,16 @@ class Checkpoints:
                 raise DamagedError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in _named(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _alone() -> Any:
+    """Orbax waits for no other process: of several that compute together the first reads and writes, the others are
+    sent what it read.
+    """
+    from orbax.checkpoint import v1 as ocp
+
+    alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0}, barrier_sync_key_prefix="first")
+    return ocp.Context(multiprocessing_options=alone)
 
 
 # What TensorStore says of files that are not what was written; its "OS error" is the system's.

@@ -22,6 +22,7 @@ from posenc_jax.files import write_atomically
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.weights import metadata_of, read_shapes
+from posenc_jax.training.processes import put
 
 # Of all seeds together, where training text is read in turn.
 _READING_THREADS = 4
@@ -131,6 +132,10 @@ def read_tokenizer(directory: Path) -> Tokenizer:
     return tokenizer_from_bytes(content)
 
 
+def _on_all(arrays: Any, mesh: Mesh) -> Any:
+    return jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec()), arrays)
+
+
 class Supply:
     """What programs are given besides their replicas: nothing for generated tasks."""
 
@@ -146,7 +151,7 @@ class Supply:
         if self.data is None:
             return None
         if self._arrays is None or self._arrays[0] != mesh:
-            self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
+            self._arrays = (mesh, put(self.data.arrays, _on_all(self.data.arrays, mesh)))
         return self._arrays[1]
 
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:

@@ -20,7 +20,7 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import devices_with_memory
-from posenc_jax.runs.preflight import check_memory, check_run
+from posenc_jax.runs.preflight import check_memory, check_run, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import Supply
 from posenc_jax.training.layout import layout_of
@@ -70,6 +70,7 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
       RefusedError: this machine cannot train the run as it is.
     """
     reporter = reporter or Reporter()
+    refuse_several_processes("tuning")
     check_run(config)
     data = load(config.task, reporter.note) if isinstance(config.task, TextTask) else None
 

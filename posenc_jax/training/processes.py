@@ -1,0 +1,110 @@
+"""Several processes that compute one program together (`jax.distributed`): what each holds of an array, what all know.
+
+With one process all of this is the identity.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+Result = TypeVar("Result")
+
+
+class ElsewhereError(ValueError):
+    """What the first process refused; the message is its own."""
+
+
+def first() -> bool:
+    """Whether this process is the one that writes."""
+    return jax.process_index() == 0
+
+
+def put(tree: Any, shardings: Any) -> Any:
+    """Host arrays, which all processes have alike, on the devices of all; arrays that lie there already stay."""
+    if jax.process_count() == 1:
+        return jax.device_put(tree, shardings)
+
+    def on_devices(leaf: Any, sharding: Any) -> Any:
+        if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+            return leaf
+        array = np.asarray(leaf)
+        return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+    return jax.tree.map(on_devices, tree, shardings)
+
+
+def host(tree: Any) -> Any:
+    """Arrays, wherever their parts lie, as NumPy arrays in every process; all processes have to ask for them."""
+    if jax.process_count() > 1 and jax.tree.leaves(tree):
+        tree = _everywhere(_same, tree)
+    return jax.tree.map(np.asarray, tree)
+
+
+def agreed(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives in the first process, in all; it is called there only, and what it gives is pickled.
+
+    Raises:
+      Exception: as ``work`` in the first process. ElsewhereError: that in the others.
+    """
+    if jax.process_count() == 1:
+        return work()
+    if not first():
+        error, found = pickle.loads(_sent(b""))
+        if error:
+            raise ElsewhereError(error)
+        return found  # type: ignore[no-any-return]
+    try:
+        found = work()
+    except Exception as error:
+        _sent(pickle.dumps((str(error) or type(error).__name__, None)))
+        raise
+    _sent(pickle.dumps(("", found)))
+    return found
+
+
+def largest(number: int) -> int:
+    """The largest of the numbers that the processes give."""
+    if jax.process_count() == 1:
+        return number
+    return int(host(_rows(np.asarray(number, np.int32))).max())
+
+
+def _sent(content: bytes) -> bytes:
+    """The bytes of the first process, in all."""
+    size = largest(len(content))
+    own = np.frombuffer(content, np.uint8) if first() else np.zeros(size, np.uint8)
+    return np.asarray(_everywhere(_sum, _rows(own))).tobytes()
+
+
+def _rows(own: np.ndarray) -> jax.Array:
+    """``[processes, ...]``: a row of each process."""
+    devices = np.asarray(jax.devices()).reshape(jax.process_count(), -1)
+    mesh = Mesh(devices, ("process", "device"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    rows: jax.Array = jax.make_array_from_process_local_data(NamedSharding(mesh, P("process")), own[None])
+    return rows
+
+
+def _everywhere(fn: Callable[[Any], Any], tree: Any) -> Any:
+    """``fn`` of a tree of arrays, whole on each device, when it has come to all of this process: collectives that
+    overtake each other may wait for each other for ever.
+    """
+    mesh = Mesh(np.asarray(jax.devices()), "all", axis_types=(jax.sharding.AxisType.Auto,))
+    whole = jax.jit(fn, out_shardings=NamedSharding(mesh, P()))(tree)
+    jax.block_until_ready(whole)
+    return whole
+
+
+def _same(tree: Any) -> Any:
+    return tree
+
+
+def _sum(rows: jax.Array) -> jax.Array:
+    return jnp.sum(rows, axis=0, dtype=rows.dtype)
