@@ -75,6 +75,7 @@ ORDER = {
             "directory",
             "beginnings",
             "checkpoint",
+            "alike",
             "damage",
         ),
         *(

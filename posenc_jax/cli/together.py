@@ -87,8 +87,10 @@ def leaving(work: Callable[[], int]) -> int:
             raise
         import jax
 
+        from posenc_jax.training.processes import lost
+
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if _LOST.search(line):
+        if lost(error):
             end = f"lost the others, for one has ended ({line}): start all again with the same commands to go on"
         else:
             traceback.print_exc()
@@ -96,9 +98,6 @@ def leaving(work: Callable[[], int]) -> int:
         print(f"posenc: process {jax.process_index()} of {jax.process_count()} {end}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         os._exit(1)
-
-
-_LOST = re.compile(r"gloo|connection|socket|coordination|heartbeat|unavailable|nccl", re.IGNORECASE)
 
 
 def _others() -> bool:

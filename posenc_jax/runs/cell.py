@@ -18,18 +18,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Execution, Run, config_hash, difference, to_json
+from posenc_jax.config import Execution, Run, config_hash
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
+from posenc_jax.runs.alike import refuse_other_configs, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import RefusedError, StoppedError
+from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import Log, append_rows, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
@@ -78,7 +79,7 @@ def run(
     """
     reporter = (reporter or PrintingReporter()) if first() else Reporter()
     directory = Path(directory).expanduser().absolute()
-    _refuse_other_configs(config)
+    refuse_other_configs(config)
     with contextlib.ExitStack() as holding:
 
         def begun() -> list[Replica]:
@@ -99,18 +100,6 @@ def run(
         for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)
         return agreed(lambda: results(directory, config))
-
-
-def _refuse_other_configs(config: Run) -> None:
-    """RefusedError in every process where those that compute together were not given the same config."""
-    firsts = agreed(lambda: to_json(config))
-    lines = difference(firsts, to_json(config))
-    if largest(len(lines)):
-        shown = "\n  ".join(lines or ["see the other processes"])
-        raise RefusedError(
-            f"the {jax.process_count()} processes of this run have different configs: start all with the same command. "
-            f"Differences from the first:\n  {shown}"
-        )
 
 
 class Engine:
@@ -171,15 +160,16 @@ class Engine:
         config, training = self.config, self.config.training
         log = Log(group.directory / "metrics.jsonl")
 
-        def beginning() -> tuple[int, Any]:
-            like = abstract_state(config, group.size)
-            restored = checkpoints.restore(like, set_aside=True, misfit=functools.partial(misfit, group))
-            if restored is not None:
-                refuse_lost_rows(group, log, checkpoints, restored[0])
-                return restored
-            return 0, stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled])
-
-        step, state = agreed(beginning)
+        like = abstract_state(config, group.size)
+        restored = checkpoints.restore(like, set_aside=True, misfit=functools.partial(misfit, group))
+        step, state = restored or (
+            0,
+            stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
+        )
+        if restored is not None:
+            agreed(lambda: refuse_lost_rows(group, log, checkpoints, step))
+        else:
+            refuse_other_states(state)
         log.cut_back(step)
         mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)

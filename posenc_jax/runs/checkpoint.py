@@ -29,7 +29,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
 from posenc_jax.training.paths import names
-from posenc_jax.training.processes import agreed, first, host
+from posenc_jax.training.processes import agreed, count, everyone, first, host, lost
 
 KEPT = 2
 _UNFINISHED = ".unfinished"
@@ -87,11 +87,12 @@ class Checkpoints:
           before: called before the step gets its name, while training goes on: waits for what belongs to the step.
         """
         self.wait()
-        leaves = _copied(_named(state))
+        leaves = _named(state) if count() > 1 else _copied(_named(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
-        if jax.process_count() > 1:  # Orbax's own collectives must not run beside those of training
-            self._write(metadata, host(leaves), before)
+        if count() > 1:  # what Orbax's processes tell each other must not overtake what training's do
+            self._saved(lambda: self._write(metadata, leaves, before))
+            self._remove_old()
             return
         self._pending = self._writer.submit(self._write, metadata, leaves, before)
 
@@ -99,14 +100,21 @@ class Checkpoints:
         """Returns when the pending save is on disk; raises what went wrong with it."""
         pending, self._pending = self._pending, None
         if pending is not None:
-            try:
-                pending.result()
-            except Exception as error:  # OSError, and what TensorStore makes of it
-                raise self._not_saved(error) from error
-        elif jax.process_count() == 1 or not first():
-            return
-        for step in self.steps()[:-KEPT]:
-            shutil.rmtree(self.at(step))
+            self._saved(pending.result)
+            self._remove_old()
+
+    def _saved(self, work: Callable[[], Any]) -> None:
+        try:
+            work()
+        except Exception as error:  # OSError, and what TensorStore makes of it
+            if lost(error):
+                raise
+            raise self._not_saved(error) from error
+
+    def _remove_old(self) -> None:
+        if first():
+            for step in self.steps()[:-KEPT]:
+                shutil.rmtree(self.at(step))
 
     def restore(
         self, like: Any, *, set_aside: bool, misfit: Callable[[int, Any], str] = lambda step, state: ""
@@ -127,21 +135,23 @@ class Checkpoints:
             cannot be read here.
         """
         problems = []
-        for step in reversed(self.steps()):
-            path = self.at(step)
+        for step in agreed(lambda: self.steps()[::-1]):
+            path, state, problem = self.at(step), None, ""
             try:
                 state = self._read(step, like)
-                if problem := misfit(step, state):
-                    raise DamagedError(problem)
-                return step, state
+                problem = misfit(step, state)
             except DamagedError as error:
-                problem = f"checkpoint {path} is damaged ({error})"
-                problems.append(problem)
-                if set_aside:
-                    problem += f"; kept as {put_aside(path).name}"
-                self._note(f"{problem}, trying the one before")
+                problem = str(error)
+            problem = next(filter(None, everyone(problem)), "")
+            if not problem:
+                return step, state
+            problem = f"checkpoint {path} is damaged ({problem})"
+            problems.append(problem)
+            if set_aside:
+                problem += f"; kept as {agreed(lambda path=path: put_aside(path).name)}"
+            self._note(f"{problem}, trying the one before")
             gc.collect()  # of Orbax's tasks that failed: they complain when they go, and that should be here
-        if problems or any(self._directory.glob("*.bad*")):
+        if problems or agreed(lambda: any(self._directory.glob("*.bad*"))):
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(
                 f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move "
@@ -160,11 +170,8 @@ class Checkpoints:
         from orbax.checkpoint import v1 as ocp
 
         before()
-        leaves = {name: np.asarray(leaf, order="C") for name, leaf in copies.items()}
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
-            sums = pool.map(_digest, leaves.values())
-            record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
-        metadata = {"leaves": record, **about}
+        leaves = {name: np.asarray(leaf, order="C") for name, leaf in copies.items()} if count() == 1 else copies
+        metadata = {"leaves": _sums(leaves), **about}
         path = self.at(about["step"])
         unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
 
@@ -244,12 +251,17 @@ class Checkpoints:
 
 
 def _alone() -> Any:
-    """Orbax waits for no other process: of several that compute together the first reads and writes, the others are
-    sent what it read.
+    """Orbax waits for no other process while this one reads.
+
+    Several processes that compute together all read, each for itself: Orbax counts what a process does in the names of
+    its barriers, and one that had read more often than another would wait for it for ever when next they save.
     """
     from orbax.checkpoint import v1 as ocp
 
-    alone = ocp.options.MultiprocessingOptions(primary_host=0, active_processes={0}, barrier_sync_key_prefix="first")
+    own = jax.process_index()
+    alone = ocp.options.MultiprocessingOptions(
+        primary_host=own, active_processes={own}, barrier_sync_key_prefix=f"process-{own}"
+    )
     return ocp.Context(multiprocessing_options=alone)
 
 
@@ -321,6 +333,17 @@ def _copied(leaves: dict[str, Any]) -> dict[str, Any]:
 
 
 _copied_by_devices = jax.jit(lambda leaves: jax.tree.map(jnp.copy, leaves))
+
+
+def _sums(leaves: dict[str, Any]) -> dict[str, list[Any]]:
+    """The kind and the SHA-256 of each leaf. What several processes hold in parts is put together leaf by leaf, so that
+    none needs room for all.
+    """
+    if count() > 1:
+        return {name: [*_kind(leaf), _digest(host(leaf))] for name, leaf in leaves.items()}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
+        sums = pool.map(_digest, leaves.values())
+        return {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
 
 
 def _kind(leaf: Any) -> tuple[str, list[int]]:

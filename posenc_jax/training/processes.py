@@ -6,6 +6,7 @@ With one process all of this is the identity.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,18 +19,32 @@ from jax.sharding import PartitionSpec as P
 Result = TypeVar("Result")
 
 
-class ElsewhereError(ValueError):
-    """What the first process refused; the message is its own."""
+class ElsewhereError(Exception):
+    """What went wrong in the first process, where that cannot be raised as it is; the message is its own."""
+
+
+# What the transports and the coordinator of `jax.distributed` say when a process has gone.
+_LOST = re.compile(r"gloo|connection|socket|coordination|heartbeat|barrier|unavailable|nccl", re.IGNORECASE)
+
+
+def lost(error: BaseException) -> bool:
+    """Whether an error says that a process with which this one computes is no longer there."""
+    return count() > 1 and not isinstance(error, OSError) and bool(_LOST.search(str(error)))
+
+
+def count() -> int:
+    """How many processes compute together; devices are not touched where it is this one alone."""
+    return jax.process_count() if jax.distributed.is_initialized() else 1
 
 
 def first() -> bool:
     """Whether this process is the one that writes."""
-    return jax.process_index() == 0
+    return count() == 1 or jax.process_index() == 0
 
 
 def put(tree: Any, shardings: Any) -> Any:
     """Host arrays, which all processes have alike, on the devices of all; arrays that lie there already stay."""
-    if jax.process_count() == 1:
+    if count() == 1:
         return jax.device_put(tree, shardings)
 
     def on_devices(leaf: Any, sharding: Any) -> Any:
@@ -43,7 +58,7 @@ def put(tree: Any, shardings: Any) -> Any:
 
 def host(tree: Any) -> Any:
     """Arrays, wherever their parts lie, as NumPy arrays in every process; all processes have to ask for them."""
-    if jax.process_count() > 1 and jax.tree.leaves(tree):
+    if count() > 1 and jax.tree.leaves(tree):
         tree = _everywhere(_same, tree)
     return jax.tree.map(np.asarray, tree)
 
@@ -52,29 +67,47 @@ def agreed(work: Callable[[], Result]) -> Result:
     """What ``work`` gives in the first process, in all; it is called there only, and what it gives is pickled.
 
     Raises:
-      Exception: as ``work`` in the first process. ElsewhereError: that in the others.
+      Exception: what ``work`` raises in the first process, in all.
     """
-    if jax.process_count() == 1:
+    if count() == 1:
         return work()
     if not first():
         error, found = pickle.loads(_sent(b""))
-        if error:
-            raise ElsewhereError(error)
+        if error is not None:
+            raise error
         return found  # type: ignore[no-any-return]
     try:
         found = work()
     except Exception as error:
-        _sent(pickle.dumps((str(error) or type(error).__name__, None)))
+        _sent(pickle.dumps((_picklable(error), None)))
         raise
-    _sent(pickle.dumps(("", found)))
+    _sent(pickle.dumps((None, found)))
     return found
+
+
+def everyone(text: str) -> list[str]:
+    """The texts that the processes give, in their order."""
+    if count() == 1:
+        return [text]
+    own = np.frombuffer(text.encode(), np.uint8)
+    row = np.zeros(largest(own.size), np.uint8)
+    row[: own.size] = own
+    return [found.tobytes().rstrip(b"\0").decode() for found in host(_rows(row))]
 
 
 def largest(number: int) -> int:
     """The largest of the numbers that the processes give."""
-    if jax.process_count() == 1:
+    if count() == 1:
         return number
     return int(host(_rows(np.asarray(number, np.int32))).max())
+
+
+def _picklable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ElsewhereError(str(error) or type(error).__name__)
+    return error
 
 
 def _sent(content: bytes) -> bytes:
