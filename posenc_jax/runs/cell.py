@@ -17,8 +17,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
-from posenc_jax.config import Execution, Run, config_hash
+from posenc_jax.config import Run, config_hash
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
@@ -38,7 +39,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.state import abstract_state, count_parameters, misfit
+from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
@@ -48,7 +49,7 @@ from posenc_jax.training.averaging import measured
 from posenc_jax.training.generation import CHUNK, decode_chunk
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
-from posenc_jax.training.processes import agreed, first, host, largest
+from posenc_jax.training.processes import agreed, first, first_alone, host, largest
 from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
 
@@ -94,9 +95,8 @@ def run(
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
             return agreed(lambda: results(directory, config))
-        data: list[TextData | None] = []
-        agreed(lambda: data.append(load_data(config, directory, reporter.note)))  # and keep what others read then
-        engine = Engine(config, reporter, stop, data[0] if data else load_data(config, directory, reporter.note))
+        data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read
+        engine = Engine(config, reporter, stop, data)
         for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)
         return agreed(lambda: results(directory, config))
@@ -160,8 +160,7 @@ class Engine:
         config, training = self.config, self.config.training
         log = Log(group.directory / "metrics.jsonl")
 
-        like = abstract_state(config, group.size)
-        restored = checkpoints.restore(like, set_aside=True, misfit=functools.partial(misfit, group))
+        restored = restore(config, group.size, checkpoints, set_aside=True, misfit=functools.partial(misfit, group))
         step, state = restored or (
             0,
             stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
@@ -208,7 +207,7 @@ class Engine:
 
     def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
         """The training program, one for each shape of what it is fed."""
-        sharded = _sharded(self.config.execution, mesh)
+        sharded = _split(self.config, mesh)
         name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
         return self._program(
             group,
@@ -279,7 +278,7 @@ class Engine:
         found, lines = [], []
         for bucket in buckets(config, lengths, at_once):
             shared = (np.int32(bucket.lengths[0]), self.supply.arrays(mesh))
-            program = self._program(group, bucket, _evaluator(config, bucket), replicas, shared)
+            program = self._program(group, bucket, _evaluator(config, bucket, _split(config, mesh)), replicas, shared)
             self.reporter.advance(0)
             for length in bucket.lengths:
                 shared = (np.int32(length), self.supply.arrays(mesh))
@@ -311,7 +310,7 @@ class Engine:
             program = self._program(
                 group,
                 f"decode@{length}",
-                lambda r, _, s: decode_chunk(config, length, r["params"], r["seed"], s),
+                lambda r, _, s: decode_chunk(config, length, r["params"], r["seed"], s, _split(config, mesh)),
                 replicas,
                 shared,
             )
@@ -325,11 +324,12 @@ class Engine:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
-        shared = self.supply.arrays(make_mesh(self.config.execution, group.size))
+        mesh = make_mesh(self.config.execution, group.size)
+        shared = self.supply.arrays(mesh)
         program = self._program(
             group,
             "validate",
-            lambda r, _, data: validate(self.config, r["params"], r["seed"], data),
+            lambda r, _, data: validate(self.config, r["params"], r["seed"], data, _split(self.config, mesh)),
             replicas,
             shared,
         )
@@ -375,8 +375,12 @@ class Engine:
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
 
 
-def _evaluator(config: Run, bucket: Bucket) -> Callable[..., Any]:
-    return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
+def _evaluator(config: Run, bucket: Bucket, mesh: Mesh | None) -> Callable[..., Any]:
+    def evaluated(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
+        length, data = shared
+        return evaluate_length(config, bucket, replica["params"], replica["seed"], length, data, mesh)
+
+    return evaluated
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
@@ -398,8 +402,9 @@ def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
     return {**scores, "decoded": len(written)}
 
 
-def _sharded(execution: Execution, mesh: Any) -> Any:
-    return mesh if execution.data * execution.model > 1 else None
+def _split(config: Run, mesh: Mesh) -> Mesh | None:
+    """The mesh, where batches or matrices are split over it."""
+    return mesh if config.execution.split else None
 
 
 def _seeds(group: Group) -> str:

@@ -8,7 +8,9 @@ removed. Whatever has a step's name is whole, and of what was saved there is alw
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import errno
+import functools
 import gc
 import hashlib
 import json
@@ -117,7 +119,12 @@ class Checkpoints:
                 shutil.rmtree(self.at(step))
 
     def restore(
-        self, like: Any, *, set_aside: bool, misfit: Callable[[int, Any], str] = lambda step, state: ""
+        self,
+        like: Any,
+        *,
+        set_aside: bool,
+        misfit: Callable[[int, Any], str] = lambda step, state: "",
+        also: tuple[Any, Callable[[Any], Any]] | None = None,
     ) -> tuple[int, Any] | None:
         """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
         there is no step at all.
@@ -129,6 +136,7 @@ class Checkpoints:
           set_aside: whether a damaged step is renamed ``<step>.bad``. Only who holds the directory's lock, and goes on
             from the step before, may ask for it.
           misfit: why a state that is whole is not one of its step, or ""; it counts as damaged then.
+          also: another structure in which such a state may be stored, and what makes of it one like ``like``.
 
         Raises:
           CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
@@ -138,7 +146,7 @@ class Checkpoints:
         for step in agreed(lambda: self.steps()[::-1]):
             path, state, problem = self.at(step), None, ""
             try:
-                state = self._read(step, like)
+                state = self._read(step, like, also)
                 problem = misfit(step, state)
             except DamagedError as error:
                 problem = str(error)
@@ -148,10 +156,11 @@ class Checkpoints:
             problem = f"checkpoint {path} is damaged ({problem})"
             problems.append(problem)
             if set_aside:
-                problem += f"; kept as {agreed(lambda path=path: put_aside(path).name)}"
+                problem += f"; kept as {agreed(functools.partial(put_aside, path)).name}"
             self._note(f"{problem}, trying the one before")
             gc.collect()  # of Orbax's tasks that failed: they complain when they go, and that should be here
-        if problems or agreed(lambda: any(self._directory.glob("*.bad*"))):
+        damaged = agreed(lambda: any(self._directory.glob("*.bad*")))
+        if problems or damaged:
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(
                 f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move "
@@ -225,10 +234,13 @@ class Checkpoints:
             raise DamagedError(f"it is step {metadata['step']} under another name")
         return metadata
 
-    def _read(self, step: int, like: Any) -> Any:
+    def _read(self, step: int, like: Any, also: tuple[Any, Callable[[Any], Any]] | None) -> Any:
         from orbax.checkpoint import v1 as ocp
 
         path, record = self.at(step), self._record(step)["leaves"]
+        if also is not None and set(_named(also[0])) == set(record):
+            other, arranged = also
+            return arranged(self._read(step, other, None))
         expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
         stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         for name in sorted(set(expected) | set(stored)):
@@ -258,11 +270,13 @@ def _alone() -> Any:
     """
     from orbax.checkpoint import v1 as ocp
 
-    own = jax.process_index()
-    alone = ocp.options.MultiprocessingOptions(
-        primary_host=own, active_processes={own}, barrier_sync_key_prefix=f"process-{own}"
-    )
-    return ocp.Context(multiprocessing_options=alone)
+    if count() == 1:
+        return contextlib.nullcontext()
+    context = ocp.Context()
+    context.multiprocessing.primary_host = jax.process_index()
+    context.multiprocessing.active_processes = {jax.process_index()}
+    context.multiprocessing.barrier_sync_key_prefix = f"process-{jax.process_index()}"
+    return context
 
 
 # What TensorStore says of files that are not what was written; its "OS error" is the system's.

@@ -162,7 +162,7 @@ class _Trial:
 
     def _program(self, fed: Any) -> Program:
         run, execution = self.run, self.run.execution
-        sharded = self.mesh if execution.data * execution.model > 1 else None
+        sharded = self.mesh if execution.split else None
         arrays = self.supply.arrays(self.mesh)
         call = lambda state, fed, data: train_call(run, sharded, state, fed, data)  # noqa: E731
         return Program("train", call, execution, self.mesh, self.state, arrays, fed=fed, donate=True)

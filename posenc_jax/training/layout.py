@@ -65,7 +65,7 @@ def mode_on(execution: Execution, *, on_cpu: bool) -> Mode:
     """The mode that "auto" stands for."""
     if execution.mode != "auto":
         return execution.mode
-    return "devices" if on_cpu and execution.data * execution.model == 1 else "vmap"
+    return "devices" if on_cpu and not execution.split else "vmap"
 
 
 def check_mesh(execution: Execution, devices: Devices) -> None:

@@ -123,7 +123,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return Memory(
         parameters=of_parameter * kept * held * own,
-        optimizer=(of_state - of_parameter * kept) * held * own,
+        optimizer=(of_state - of_parameter * kept) * held * own // data,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
         activations=of_activation * at_once * _activations(run, batch),

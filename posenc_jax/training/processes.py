@@ -56,6 +56,34 @@ def put(tree: Any, shardings: Any) -> Any:
     return jax.tree.map(on_devices, tree, shardings)
 
 
+def rows_here(sharding: NamedSharding, rows: int) -> list[int]:
+    """Which of so many rows, the first axis of an array, lie on devices of this process."""
+    places = sharding.addressable_devices_indices_map((rows,)).values()
+    return sorted({row for place in places for row in _rows_at(place, rows)})
+
+
+def _rows_at(place: tuple[slice, ...] | None, rows: int) -> range:
+    return range(*place[0].indices(rows)) if place else range(0)
+
+
+def stacked(trees: list[Any], sharding: NamedSharding) -> Any:
+    """Host trees of equal shapes, one for each row of an array, on their way to the devices; of several processes each
+    needs those `rows_here`, and None stands for the others.
+    """
+    if count() == 1:
+        return jax.device_put(jax.tree.map(lambda *leaves: np.stack(leaves), *trees), sharding)
+    own = {row: tree for row, tree in enumerate(trees) if tree is not None}
+
+    def on_devices(*leaves: np.ndarray) -> jax.Array:
+        of_row = dict(zip(own, leaves, strict=True))
+        shape = (len(trees), *leaves[0].shape)
+        return jax.make_array_from_callback(
+            shape, sharding, lambda place: np.stack([of_row[row] for row in _rows_at(place, len(trees))])
+        )
+
+    return jax.tree.map(on_devices, *own.values())
+
+
 def host(tree: Any) -> Any:
     """Arrays, wherever their parts lie, as NumPy arrays in every process; all processes have to ask for them."""
     if count() > 1 and jax.tree.leaves(tree):
@@ -83,6 +111,13 @@ def agreed(work: Callable[[], Result]) -> Result:
         raise
     _sent(pickle.dumps((None, found)))
     return found
+
+
+def first_alone(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives in this process, called in the others when it is done in the first."""
+    found: list[Result] = []
+    agreed(lambda: found.append(work()))
+    return found[0] if found else work()
 
 
 def everyone(text: str) -> list[str]:
