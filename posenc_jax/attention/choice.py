@@ -33,7 +33,8 @@ class Call:
 
     Attributes:
       queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. backend: "cpu", "gpu" or "tpu".
-      causal, window: as in `Geometry`. segments: whether there are segment ids. structured: whether there is a
+      causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
+        than how long each row is. structured: whether there is a
         mask from structure.
       contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
@@ -51,6 +52,7 @@ class Call:
     causal: bool = False
     window: int | None = None
     segments: bool = False
+    right_padded: bool = False
     structured: bool = False
     contiguous: bool = True
     ordered: bool = True
@@ -96,6 +98,7 @@ def facts(geometry: Geometry) -> dict[str, Any]:
         "causal": geometry.causal,
         "window": geometry.window,
         "segments": geometry.k_segments is not None,
+        "right_padded": geometry.right_padded and geometry.k_segments is not None,
         "structured": geometry.structure is not None,
         "contiguous": geometry.contiguous and all(len(p) == 1 and len(p.shape) == 2 for p in sides),
         "ordered": ordered,
@@ -226,7 +229,7 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
     if call.dtype not in (jnp.bfloat16, jnp.float16):
         yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, factored, table=False)
-    if call.segments:
+    if call.segments and not call.right_padded:
         yield "segments would be a mask over all pairs"
     if call.structured:
         yield "a mask from structure would be one over all pairs"
@@ -234,6 +237,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
         yield "its masks are for queries and keys of the same places"
     if call.window and not call.causal:
         yield "its windows look into the past only"
+    if call.window and call.segments:
+        yield "it takes a window or the lengths of rows, not both"
     if dims > LARGEST_HEAD:
         yield f"queries and keys of {dims} dimensions are more than its {LARGEST_HEAD}"
 

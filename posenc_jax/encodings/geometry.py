@@ -20,7 +20,7 @@ from posenc_jax.encodings.structure import Array, Place, StructureMask, seen_by_
         *("positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"),
         "outline",
     ],
-    meta_fields=[],
+    meta_fields=["right_padded"],
 )
 @dataclasses.dataclass(frozen=True)
 class Sequence:
@@ -42,6 +42,8 @@ class Sequence:
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
         whole. places: ``[#B, S]``, their places in it.
       outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Place`), or None.
+      right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
+        their number says all.
     """
 
     positions: Array
@@ -53,6 +55,7 @@ class Sequence:
     context: Sequence | None = None
     places: Array | None = None
     outline: Array | None = None
+    right_padded: bool = False
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
@@ -97,7 +100,7 @@ _GEOMETRY_ARRAYS = [
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=_GEOMETRY_ARRAYS,
-    meta_fields=["causal", "num_heads", "contiguous", "window", "structure"],
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -115,7 +118,7 @@ class Geometry:
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
       q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
-        decides, by token types and outlines, or None.
+        decides, by token types and outlines, or None. right_padded: as in `Sequence`, of each side that has segments.
     """
 
     q_positions: Array
@@ -135,6 +138,7 @@ class Geometry:
     q_outline: Array | None = None
     k_outline: Array | None = None
     structure: StructureMask | None = None
+    right_padded: bool = False
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -177,6 +181,7 @@ class Geometry:
             queries.outline,
             keys.outline,
             structure,
+            all(side.segment_ids is None or side.right_padded for side in (queries, keys)),
         )
 
     @classmethod

@@ -53,6 +53,7 @@ class EncoderDecoder(Model):
         length: Array | None = None,
         decoder_length: Array | None = None,
         example_ids: Array | None = None,
+        right_padded: bool = False,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
         capture: bool = False,
@@ -60,10 +61,16 @@ class EncoderDecoder(Model):
         """Float32 logits ``[B, T, C]`` for the token after each of ``decoder_tokens [B, T]``, given ``tokens [B, S]``.
 
         Arguments as in `DecoderOnly`, for each side. A target sees the source tokens that have its own segment id.
+        ``right_padded`` promises segment ids as in `Sequence`, which lets more fused ways to attend serve.
         With ``capture`` returns ``(logits, {"encoder": activations, "decoder": activations})``.
         """
         source = sequence_of(
-            tokens, positions=positions, segment_ids=segment_ids, length=length, example_ids=example_ids
+            tokens,
+            positions=positions,
+            segment_ids=segment_ids,
+            length=length,
+            example_ids=example_ids,
+            right_padded=right_padded,
         )
         target = sequence_of(
             decoder_tokens,
@@ -71,6 +78,7 @@ class EncoderDecoder(Model):
             segment_ids=decoder_segment_ids,
             length=decoder_length,
             example_ids=example_ids,
+            right_padded=right_padded,
         )
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = decoder_positions is None

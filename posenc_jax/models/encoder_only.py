@@ -34,6 +34,7 @@ class EncoderOnly(Model):
         length: Array | None = None,
         example_ids: Array | None = None,
         outline: Array | None = None,
+        right_padded: bool = False,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
         capture: bool = False,
@@ -41,7 +42,8 @@ class EncoderOnly(Model):
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
 
         ``outline [#B, S, 4]`` says where each token stands in a document (`encodings.structure.Place`), for the mask of
-        the config; ValueError where that needs it, and it is not there.
+        the config; ValueError where that needs it, and it is not there. ``right_padded`` promises segment ids as in
+        `Sequence`, which lets more fused ways to attend serve.
 
         Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
@@ -55,6 +57,7 @@ class EncoderOnly(Model):
             length=length,
             example_ids=example_ids,
             outline=outline,
+            right_padded=right_padded,
         )
         mask = self.config.mask
         if mask is not None and mask.needs_outline and outline is None:

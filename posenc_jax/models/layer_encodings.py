@@ -25,6 +25,7 @@ def sequence_of(
     length: Array | None = None,
     example_ids: Array | None = None,
     outline: Array | None = None,
+    right_padded: bool = False,
 ) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
@@ -36,7 +37,9 @@ def sequence_of(
         positions = np.arange(size, dtype=np.int32)[None]
     if length is None:
         length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
-    return Sequence(positions, length, tokens, segment_ids, token_types, example_ids, outline=outline)
+    return Sequence(
+        positions, length, tokens, segment_ids, token_types, example_ids, outline=outline, right_padded=right_padded
+    )
 
 
 def segment_lengths(segment_ids: Array) -> Array:

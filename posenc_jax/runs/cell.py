@@ -10,14 +10,12 @@ import functools
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from posenc_jax.config import Run, config_hash
 from posenc_jax.data.metric import with_metrics
@@ -32,12 +30,13 @@ from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
-from posenc_jax.runs.files import Log, append_rows, in_turn, locked, sealed_line
+from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data
@@ -46,12 +45,12 @@ from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
-from posenc_jax.training.generation import CHUNK, decode_chunk
+from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
-from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
-from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
+from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, place, stack
+from posenc_jax.training.step import buckets, init_params, init_state
 
 
 def run(
@@ -114,7 +113,7 @@ class Engine:
         self.data = data
         self.supply = Supply(config, data)
         self.plan = plan_of(config, target_here())
-        self._programs: dict[Any, Program] = {}
+        self.programs = Programs(config, self.supply)
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
@@ -131,7 +130,10 @@ class Engine:
 
             if agreed(begun):
                 folder = group.directory if first() else Path(holding.enter_context(tempfile.TemporaryDirectory()))
-                self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
+                try:
+                    self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
+                except StoppedError as error:  # of all, and the first knows the directory
+                    raise StoppedError(error.signal, agreed(lambda text=str(error): text)) from None
 
     def _run_group(self, group: Group, saved: Path) -> None:
         now = environment() | {
@@ -159,7 +161,6 @@ class Engine:
     def _train(self, group: Group, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
         log = Log(group.directory / "metrics.jsonl")
-
         restored = restore(config, group.size, checkpoints, set_aside=True, misfit=functools.partial(misfit, group))
         step, state = restored or (
             0,
@@ -175,12 +176,12 @@ class Engine:
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
             state, fed = place(state, mesh), self.supply.feed(seeds, step, mesh)
-            self._trainer(group, mesh, state, fed)
+            self.programs.train(group, state, fed)
             self.reporter.advance(0)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
         calls = Calls(config, group, log, self.reporter, meter)
         while step < training.steps and alive:
-            program = self._trainer(group, mesh, state, fed)
+            program = self.programs.train(group, state, fed)
             with meter.running(work, training.steps_at_once):
                 with meter.waiting():  # a CPU may take a call only when it is done with the one before
                     state, metrics = program(state, self.supply.arrays(mesh), fed)
@@ -188,7 +189,7 @@ class Engine:
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute
                     fed = self.supply.feed(seeds, step, mesh)
-                signal = largest(self.stop() or 0) or None
+                signal = largest(self.stop() or 0) or None  # of any process
                 validates, saves = (n and step % n == 0 for n in (training.validate_every, training.checkpoint_every))
                 pauses = step == training.steps or validates or saves or signal is not None
                 calls.read(but=0 if pauses else 1)
@@ -204,20 +205,6 @@ class Engine:
                 checkpoints.wait()
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
         return state, log
-
-    def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
-        """The training program, one for each shape of what it is fed."""
-        sharded = _split(self.config, mesh)
-        name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
-        return self._program(
-            group,
-            name,
-            lambda s, f, data: train_call(self.config, sharded, s, f, data),
-            state,
-            self.supply.arrays(mesh),
-            fed=fed,
-            donate=True,
-        )
 
     def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
@@ -277,8 +264,7 @@ class Engine:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
         found, lines = [], []
         for bucket in buckets(config, lengths, at_once):
-            shared = (np.int32(bucket.lengths[0]), self.supply.arrays(mesh))
-            program = self._program(group, bucket, _evaluator(config, bucket, _split(config, mesh)), replicas, shared)
+            program = self.programs.evaluate(group, bucket, replicas)
             self.reporter.advance(0)
             for length in bucket.lengths:
                 shared = (np.int32(length), self.supply.arrays(mesh))
@@ -292,8 +278,8 @@ class Engine:
                         lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
                 found.append((length, scores))
                 self.reporter.advance(1, f"length {length}")
-                signal = largest(self.stop() or 0)
-                if signal:
+                signal = largest(self.stop() or 0) or None
+                if signal is not None:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
 
@@ -307,13 +293,7 @@ class Engine:
         written: list[list[Json]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
             shared = (np.int32(start), self.supply.arrays(mesh))
-            program = self._program(
-                group,
-                f"decode@{length}",
-                lambda r, _, s: decode_chunk(config, length, r["params"], r["seed"], s, _split(config, mesh)),
-                replicas,
-                shared,
-            )
+            program = self.programs.decode(group, length, replicas)
             with meter.running(of_chunk(config, length) * len(group.replicas)):
                 tokens = host(program(replicas, shared))
             for i, lines in enumerate(written):
@@ -324,63 +304,17 @@ class Engine:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
-        mesh = make_mesh(self.config.execution, group.size)
-        shared = self.supply.arrays(mesh)
-        program = self._program(
-            group,
-            "validate",
-            lambda r, _, data: validate(self.config, r["params"], r["seed"], data, _split(self.config, mesh)),
-            replicas,
-            shared,
-        )
+        program = self.programs.validate(group, replicas)
+        shared = self.supply.arrays(make_mesh(self.config.execution, group.size))
         work = of_validation(self.config) * len(group.replicas)
         with self._timings(group).phase("validate") as meter, meter.running(work):
             return host(program(replicas, shared))
-
-    def _program(
-        self,
-        group: Group,
-        name: str | Bucket,
-        fn: Callable[..., Any],
-        replicas: Any,
-        shared: Any,
-        *,
-        fed: Any = None,
-        donate: bool = False,
-    ) -> Program:
-        key = (name, group.size)
-        if key not in self._programs:
-            title = name if isinstance(name, str) else f"evaluate@{name.max_length}"
-            start = time.perf_counter()
-            program = Program(
-                title,
-                fn,
-                self.config.execution,
-                make_mesh(self.config.execution, group.size),
-                replicas,
-                shared,
-                fed=fed,
-                donate=donate,
-            )
-            seconds = round(time.perf_counter() - start, 3)
-            timing = {"program": title, "compile_seconds": seconds, "time": time.time()}
-            append_rows(group.directory / "timing.jsonl", [timing])
-            self._programs[key] = program
-        return self._programs[key]
 
     def _initial_params(self, seed: int) -> Any:
         params = init_params(self.config, seed)
         if self.config.init_from is None:
             return params
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
-
-
-def _evaluator(config: Run, bucket: Bucket, mesh: Mesh | None) -> Callable[..., Any]:
-    def evaluated(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
-        length, data = shared
-        return evaluate_length(config, bucket, replica["params"], replica["seed"], length, data, mesh)
-
-    return evaluated
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
@@ -400,11 +334,6 @@ def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
     assert isinstance(task, TextTask)
     scores = task.text_scores([line["output"] for line in written], written) if written else {}
     return {**scores, "decoded": len(written)}
-
-
-def _split(config: Run, mesh: Mesh) -> Mesh | None:
-    """The mesh, where batches or matrices are split over it."""
-    return mesh if config.execution.split else None
 
 
 def _seeds(group: Group) -> str:

@@ -33,6 +33,7 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         causal=stack == "decoder",
         structured=model.mask is not None,
         segments=kind != "decoder_only" or packed,
+        right_padded=not packed,
         contiguous=not packed,
     )
     slot = getattr(run.slots, stack)

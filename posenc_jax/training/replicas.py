@@ -80,9 +80,9 @@ def lowered(
     *,
     fed: Any = None,
     donate: bool = False,
-) -> tuple[Any, tuple[Any, Any], Any]:
+) -> tuple[Any, tuple[Any, Any], list[np.ndarray]]:
     """The program of ``fn(replica, fed, shared)`` over a mesh, not compiled yet; where ``fed`` and ``shared``
-    lie; and its ``tables``.
+    lie; and its ``tables``, which are still on the host, since the devices may only be described ones.
 
     The tables are the float arrays that tracing found constant: cosines, slopes, sinusoids. They go in as inputs, so
     that encodings of one shape and other values (another base, other slopes) are one program, which the compilation
@@ -112,11 +112,7 @@ def lowered(
         out_shardings=out_shardings,
         donate_argnums=(1,) if donate else (),
     )
-    return (
-        jitted.lower(jax.tree.map(_abstract, tables), *arguments),
-        in_shardings[1:],
-        put(tables, [whole] * len(tables)),
-    )
+    return jitted.lower(jax.tree.map(_abstract, tables), *arguments), in_shardings[1:], tables
 
 
 def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Sequence[Any]], list[Any]]]:
@@ -152,7 +148,8 @@ class Program:
         donate: bool = False,
     ) -> None:
         self.name = name
-        program, self._shardings, self._tables = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
+        program, self._shardings, tables = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
+        self._tables = put(tables, [NamedSharding(mesh, P())] * len(tables))
         self._compiled = program.compile()
 
     def hlo(self) -> str:

@@ -120,6 +120,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
             decoder_length=example.decoder_length,
             decoder_segment_ids=example.decoder_segment_ids,
             decoder_positions=example.decoder_positions,
+            right_padded=not packed,
             **common,
         )
         return logits
@@ -127,8 +128,10 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
         common |= dict(token_types=example.token_types)
     if task.has_outline:
         common |= dict(outline=example.grid_positions)
-    if task.model_kind == "encoder_only" or packed:
-        common |= dict(segment_ids=example.segment_ids)  # causal: padding on the right alone needs no mask
+    if task.model_kind == "encoder_only":
+        common |= dict(segment_ids=example.segment_ids, right_padded=not packed)
+    elif packed:  # else causal: padding on the right needs no mask
+        common |= dict(segment_ids=example.segment_ids)
     logits = model(example.inputs, **common)
     return logits if run.model.pooling is None else logits[:, None]
 

@@ -59,6 +59,16 @@ CASES: dict[str, tuple[Run, tuple[str, ...]]] = {
         _TRAIN,
     ),
     "bfloat16: rope": (dataclasses.replace(_ROPE, model=_BFLOAT16, seeds=(0,)), _TRAIN),
+    "bfloat16 encoder, padded rows: rope": (
+        Run(
+            task=TokenAt(length=127),
+            model=_BFLOAT16,
+            posenc=parse("rope"),
+            **_SMALL | {"evaluation": Evaluation(lengths=(127,), num_examples=8)},
+            seeds=(0,),
+        ),
+        _TRAIN,
+    ),
     # How replicas lie on devices: eight in one batch on each, four batches, two halves of matrices.
     "vmap: rope, 8 replicas": (dataclasses.replace(_ROPE, seeds=tuple(range(8))), _ALL),
     "split batches: rope": (dataclasses.replace(_ROPE, execution=Execution("vmap", data=2)), _TRAIN),

@@ -51,3 +51,12 @@ def test_a_program_computes_with_its_own_values(mode):
         product, total = Program("scaled", scaled(table), execution, mesh, state, 2.0)(place(state, mesh), 2.0)
         np.testing.assert_array_equal(product, state * table + 2 * whole)
         np.testing.assert_array_equal(total, state + table)
+
+
+def test_a_program_for_devices_that_are_only_described_touches_none(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("no device is there to put anything on")
+
+    monkeypatch.setattr("jax.device_put", refuse)
+    run = dataclasses.replace(CONFIG, posenc=parse("rope"))
+    assert "stablehlo" in text(run)
