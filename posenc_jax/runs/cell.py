@@ -133,7 +133,7 @@ class Engine:
                 try:
                     self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
                 except StoppedError as error:  # of all, and the first knows the directory
-                    raise StoppedError(error.signal, agreed(lambda text=str(error): text)) from None
+                    raise StoppedError(error.signal, agreed(functools.partial(str, error))) from None
 
     def _run_group(self, group: Group, saved: Path) -> None:
         now = environment() | {
