@@ -77,27 +77,37 @@ def join(together: Together) -> None:
 
 
 def leaving(work: Callable[[], int]) -> int:
-    """Runs a command; a process that others compute with leaves at once where it fails, since they are not there to be
-    waited for.
+    """Runs a command and gives its exit code; of several processes each leaves at once.
+
+    One that has failed is not to be waited for. And what they meet by lives in the first process: who said good-bye to
+    it when that one is gone would be aborted.
     """
     try:
-        return work()
+        code = work()
     except Exception as error:
         if not _others():
             raise
-        import jax
-
-        from posenc_jax.training.processes import lost
-
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if lost(error):
-            end = f"lost the others, for one has ended ({line}): start all again with the same commands to go on"
-        else:
-            traceback.print_exc()
-            end = f"failed ({line}), and the others end with it"
-        print(f"posenc: process {jax.process_index()} of {jax.process_count()} {end}", file=sys.stderr, flush=True)
+        code = _failed(error)
+    if _others():
         sys.stdout.flush()
-        os._exit(1)
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _failed(error: Exception) -> int:
+    import jax
+
+    from posenc_jax.training.processes import lost
+
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if lost(error):
+        end = f"lost the others, for one has ended ({line}): start all again with the same commands to go on"
+    else:
+        traceback.print_exception(error)
+        end = f"failed ({line}), and the others end with it"
+    print(f"posenc: process {jax.process_index()} of {jax.process_count()} {end}", file=sys.stderr)
+    return 1
 
 
 def _others() -> bool:
