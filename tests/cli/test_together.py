@@ -43,6 +43,29 @@ def test_one_process_raises_what_it_raises():
         together.leaving(broken)
 
 
+def run(code: str, *arguments: str):
+    """What becomes of a process that is one of two and runs ``work`` of this code."""
+    whole = (
+        "import jax, sys\n"
+        "from posenc_jax.cli import together\n"
+        "jax.process_count, jax.distributed.is_initialized = lambda: 2, lambda: True\n"
+        f"{code}\n"
+        "together.leaving(work)\n"
+        "print('said good-bye')"
+    )
+    return processes.subprocess.run(
+        [sys.executable, "-c", whole, *arguments],
+        env=processes.environment() | {"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_process_of_several_leaves_at_once_when_it_is_done():
+    done = run("def work():\n    print('complete')\n    return 3")
+    assert (done.returncode, done.stdout) == (3, "complete\n")
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -55,19 +78,7 @@ def test_one_process_raises_what_it_raises():
     ],
 )
 def test_a_process_that_others_left_ends_at_once_in_words(error, said):
-    code = (
-        "import jax, sys\n"
-        "from posenc_jax.cli import together\n"
-        "jax.process_count, jax.distributed.is_initialized = lambda: 2, lambda: True\n"
-        "def work(): raise RuntimeError(sys.argv[1])\n"
-        "together.leaving(work)"
-    )
-    done = processes.subprocess.run(
-        [sys.executable, "-c", code, error],
-        env=processes.environment() | {"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-    )
+    done = run("def work(): raise RuntimeError(sys.argv[1])", error)
     assert done.returncode == 1
     assert done.stderr.endswith(said)
     assert ("Traceback" in done.stderr) == (error == "a mistake")
