@@ -5,20 +5,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.analysis.fused import fused
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
-from posenc_jax.analysis.outcome import WAYS_OUT, Clause, Clauses, ContractError
+from posenc_jax.analysis.outcome import WAYS_OUT, Clause, Clauses, ContractError, Findings, NotApplicable
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec, token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.value import Value
-
-Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
 TOLERANCE_BFLOAT16 = 0.05
@@ -28,10 +27,6 @@ X = noise(2, TOKENS, DIMS.d_model)
 ORDER = np.broadcast_to(np.arange(TOKENS, dtype=np.int32), (2, TOKENS))
 LENGTH = np.array([TOKENS, TOKENS - 2], np.int32)
 REAL = (LENGTH[:, None] > ORDER).astype(np.int32)  # the second row has padding on the right
-
-
-class NotApplicable(Exception):
-    """Raised by a clause that says nothing about an encoding; the message says why."""
 
 
 def check_contract(encodings: PositionalEncoding | Encodings, *, only: tuple[str, ...] | None = None) -> Clauses:
@@ -73,6 +68,7 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
       drawn, apart in rows of the same number.
     - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
     - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole.
+    - ``fused``: where an element says `bias_of_distance`, its bias is that; its `factors` give what it adds.
     - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.
 
     In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in
@@ -373,4 +369,6 @@ def gradients(layer: Layer) -> Findings:
 
 
 _ALL = (value, parameters, dtype, precision, jit, recompile, vmap, cached_decoding, causality, padding, packing, shift)
-CLAUSES: dict[str, Callable[[Layer], Findings]] = {clause.__name__: clause for clause in (*_ALL, blocks, gradients)}
+CLAUSES: dict[str, Callable[[Layer], Findings]] = {
+    clause.__name__: clause for clause in (*_ALL, blocks, fused, gradients)
+}

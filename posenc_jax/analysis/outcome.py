@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Literal
+
+Findings = Iterator[tuple[float, str]]  # how far two things that must agree are apart, and what they are
+
+
+class NotApplicable(Exception):
+    """Raised by a clause that says nothing about an encoding; the message says why."""
 
 
 class ContractError(AssertionError):
@@ -57,6 +64,8 @@ WAYS_OUT = {
     "packing": "leave out tokens of other segments (geometry.mask, segment_ids), and read each token's own length",
     "shift": "read geometry.relative alone, or say shift_invariant = False",
     "blocks": "compute every entry from its own query and key, so that a block is a part of the whole",
+    "fused": "let bias read geometry.relative and nothing else, or leave bias_of_distance out; let factors be of what "
+    "bias and content_bias add, or say num_factors = 0",
     "gradients": "keep sqrt, log and division away from 0, as in jnp.sqrt(jnp.where(d > 0, d, 1))",
 }
 """What to do where a clause fails; what a method cannot keep by its nature stands in its ``breaks``."""

@@ -72,6 +72,13 @@ class Fields:
         """The fields that are there, in a fixed order."""
         return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
 
+    def lacking(self, record: Mapping[str, str]) -> str:
+        """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
+        empty = [name for name in self.read if name in record and not record[name].strip()]
+        if self.sections and not set(self.sections) <= set(empty):
+            empty = [name for name in empty if name not in self.sections]
+        return f"field {empty[0]!r} is empty" if empty else ""
+
     @property
     def kind(self) -> Kind:
         """What the corpus is for."""
@@ -163,7 +170,7 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
         for split in made.info.splits:
             source = made.as_data_source(split=split)
             rows = [{column: texts[column](source[i][column]) for column in fields.read} for i in range(len(source))]
-            found[str(split)] = iter([(f"{name}:{split}:{i}", _checked(row)) for i, row in enumerate(rows)])
+            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows)])
         return found
     except DataError:
         raise
@@ -172,11 +179,6 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _checked(row: dict[str, str]) -> dict[str, str] | Malformed:
-    empty = [name for name, text in row.items() if not text.strip()]
-    return Malformed(f"field {empty[0]!r} is empty") if empty else row
 
 
 def take(
@@ -202,6 +204,8 @@ def take(
             total += record["text"].count("\n") + 1 if of_many_lines and not isinstance(record, Malformed) else 1
             if isinstance(record, Malformed):
                 malformed.append((place, record.why))
+            elif why := fields.lacking(record):
+                malformed.append((place, why))
             else:
                 own.append((place, fields.row(record, place)))
     if len(malformed) > most_malformed * total:

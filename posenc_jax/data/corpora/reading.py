@@ -229,7 +229,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
-    """The fields of a row as text."""
+    """The fields of a row as text, which may be empty."""
     found = {}
     for name in fields:
         value = row.get(name)
@@ -238,8 +238,6 @@ def _chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malf
         if isinstance(value, bool) or not isinstance(value, str | int):
             return Malformed(f"field {name!r} is no text but {type(value).__name__}")
         word = str(value).strip()
-        if not word:
-            return Malformed(f"field {name!r} is empty")
         if len(word) > LONGEST_LINE:
             return Malformed(f"field {name!r} is longer than {LONGEST_LINE:,} characters")
         if "\0" in word or (not word.isprintable() and _has_surrogate(word)):

@@ -147,9 +147,11 @@ def test_malformed_lines_are_named(tmp_path):
     ]
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
-    assert [place for place, record in read(reading.jsonl(path, PAIR.read)) if isinstance(record, dict)] == [
-        "x.jsonl:1"
-    ]
+    whole = {place: record for place, record in read(reading.jsonl(path, PAIR.read)) if isinstance(record, dict)}
+    assert {place: PAIR.lacking(record) for place, record in whole.items()} == {
+        "x.jsonl:1": "",
+        "x.jsonl:7": "field 'q' is empty",
+    }
     found = dict(why(reading.jsonl(path, PAIR.read)))
     assert found.pop("x.jsonl:12").startswith("no JSON (")
     assert found == {
@@ -157,7 +159,6 @@ def test_malformed_lines_are_named(tmp_path):
         "x.jsonl:4": "no JSON object",
         "x.jsonl:5": "no field 'a' (it has q)",
         "x.jsonl:6": "field 'q' is no text but float",
-        "x.jsonl:7": "field 'q' is empty",
         "x.jsonl:8": "not UTF-8 at byte 1",
         "x.jsonl:9": "a NUL byte",
         "x.jsonl:10": "longer than 1,048,576 bytes",
@@ -171,10 +172,10 @@ def test_a_table(tmp_path):
     assert [record for _, record in read(reading.table(path, ("q", "a"))) if isinstance(record, dict)] == [
         {"q": "one", "a": "1, or\nso"},
         {"q": "four", "a": "4"},
+        {"q": "", "a": "5"},
     ]
     assert why(reading.table(path, ("q", "a"))) == [
         ("x.csv:4", "2 fields, and the first line names 3"),
-        ("x.csv:8", "field 'q' is empty"),
         ("x.csv:6", "not UTF-8 at byte 7"),
     ]
     path.write_bytes(b'q,a\n1,2\n3,"4\n5,6\n7,8\n')  # a stray quote takes what follows
@@ -259,6 +260,15 @@ def test_of_plain_texts_the_lines_are_counted():
     assert take({"": [("f:9", Malformed("bad")), *parts]}, fields, of_many_lines=True).malformed
     with pytest.raises(DataError, match="1 of 6 lines cannot be used"):
         take({"": [("f:9", Malformed("bad")), *parts]}, fields)
+
+
+def test_a_document_may_lack_sections_but_not_all_of_them():
+    fields = Fields(sections=("head", "body"), label="kind")
+    rows = [{"head": "", "body": f"body {i}", "kind": "abc"[i % 3]} for i in range(60)]
+    empty = {"head": "h", "body": " ", "kind": "  "}, {"head": " ", "body": "", "kind": "a"}
+    taken = take({"": records([*rows, *empty])}, fields, 0.1)
+    assert sum(map(len, taken.rows.values())) == 60
+    assert [why for _, why in taken.malformed] == ["field 'kind' is empty", "field 'head' is empty"]
 
 
 def test_a_name_without_its_folder_is_explained(here):

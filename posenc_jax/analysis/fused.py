@@ -1,0 +1,74 @@
+"""A clause of the contract: what an encoding promises to fused attention, which never calls its `bias`."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.analysis.layer import DIMS, Layer, compiled, noise, seen_by
+from posenc_jax.analysis.outcome import Findings, NotApplicable
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+
+TOKENS = 6
+FIRST = 5
+"""The position of the first token: none is at 0, where a wrong sign shows nothing."""
+
+
+def fused(layer: Layer) -> Findings:
+    """`bias_of_distance`: a query at 0 and a key at every distance have the biases of the whole. `factors`: their
+    products are what `bias` and `content_bias` add, but for a number of each query.
+    """
+    if not any(e.bias_of_distance or e.num_factors for e in layer.encodings):
+        raise NotApplicable("no bias of the distance alone, no factors")
+    x = noise(1, TOKENS, DIMS.d_model)
+    order, all_real = np.arange(FIRST, FIRST + TOKENS, dtype=np.int32)[None], np.ones((1, TOKENS), np.int32)
+    tokens = layer.sequence(x, order, all_real, np.array([TOKENS], np.int32))
+    geometries = seen_by(layer.encodings, tokens, tokens, True, layer.key, contiguous=True)
+    terms = layer.terms(layer.encodings, layer.params, x, tokens)
+    q, k = noise(2, 1, DIMS.num_heads, TOKENS, DIMS.head_dim)
+    for e, params, geometry, own in zip(layer.encodings, layer.params, geometries, terms):
+        name = type(e).__name__
+        if e.bias_of_distance:
+            apart = compiled(_distances_apart, static_argnums=0)(e, params, geometry)
+            yield float(apart), f"{name}.bias_of_distance: bias is another one for the same distance"
+        if e.num_factors:
+            found = e.factors(params, q, k, geometry, own)
+            sizes = tuple(side.shape[3] for side in found)
+            if sizes != (e.num_factors,) * 2:
+                yield np.inf, f"{name}.factors has {sizes} numbers a token, and num_factors = {e.num_factors}"
+                continue
+            apart = compiled(_products_apart, static_argnums=0)(e, params, q, k, geometry, own)
+            yield float(apart), f"{name}.factors: their products are not what bias and content_bias add"
+
+
+def _distances_apart(e: PositionalEncoding, params: Params, geometry: Geometry) -> Array:
+    """The largest difference of the biases from those of their distances."""
+    whole = e.bias(params, geometry)
+    distances = np.arange(1 - TOKENS, TOKENS, dtype=np.int32)[None]
+    nowhere, one = np.zeros((1, 1), np.int32), np.ones((1,), np.int32)
+    places = np.zeros_like(distances)
+    alone = Geometry(nowhere, distances, nowhere, places, one, one, causal=True, num_heads=DIMS.num_heads)
+    table = e.bias(params, alone)
+    assert whole is not None
+    assert table is not None
+    index = np.arange(TOKENS)[None] - np.arange(TOKENS)[:, None] + TOKENS - 1
+    return jnp.abs(whole - table[:, :, 0][:, :, index]).max()
+
+
+def _products_apart(
+    e: PositionalEncoding, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms
+) -> Array:
+    """The largest difference among the keys that a query sees, taken from that at the first one."""
+    added = sum(
+        (
+            term
+            for term in (e.bias(params, geometry), e.content_bias(params, q, k, geometry, terms))
+            if term is not None
+        ),
+        jnp.zeros((1, DIMS.num_heads, TOKENS, TOKENS)),
+    )
+    of_queries, of_keys = e.factors(params, q, k, geometry, terms)
+    apart = added - jnp.einsum("bhqf,bhkf->bhqk", *jnp.broadcast_arrays(of_queries, of_keys))
+    seen = geometry.mask
+    assert seen is not None
+    return jnp.where(seen, jnp.abs(apart - apart[..., :1]), 0).max()
