@@ -75,6 +75,7 @@ ORDER = {
             "directory",
             "beginnings",
             "checkpoint",
+            "alike",
             "damage",
         ),
         *(
@@ -90,6 +91,7 @@ ORDER = {
             "timing",
             "trackers",
             "calls",
+            "programs",
             "tuning",
         ),
         *("groups", "cell", "ablation", "merge", "spread", "local", "cluster", "evaluation", "inference"),

@@ -7,13 +7,16 @@ from pathlib import Path
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
 DESCRIPTION = "Trains and measures the run in a Python file with a variable `config`. The same command again resumes."
 USAGE = f"""usage: posenc train CONFIG [--directory DIR] [overrides]
 
 {DESCRIPTION}
-`posenc train --help` lists the overrides."""
+`posenc train --help` lists the overrides.
+
+{HELP}"""
 
 
 def main(arguments: list[str]) -> int:
@@ -22,13 +25,14 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
-        return guarded(lambda: print_options("train", DESCRIPTION))
-    return guarded(lambda: _train(arguments[0], arguments[1:]))
+        return guarded(lambda: print_options("train", DESCRIPTION, HELP))
+    return leaving(lambda: guarded(lambda: _train(arguments[0], arguments[1:])))
 
 
-def _train(config_file: str, overrides: list[str]) -> int:
+def _train(config_file: str, arguments: list[str]) -> int:
     chosen = None
     config = load_config(config_file, Run, "train")
+    together, overrides = read_together(arguments)
     if overrides:
         from posenc_jax.cli.overrides import override_run
 
@@ -38,14 +42,19 @@ def _train(config_file: str, overrides: list[str]) -> int:
     accept = chosen is not None and chosen.accept_changed_code
     tracked = chosen.track if chosen is not None else ()
     prepare_jax()
+    if together is not None:
+        join(together)
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
     from posenc_jax.runs.trackers import Tracked
+    from posenc_jax.training.processes import first
 
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         results = run(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
+    if not first():  # of several processes
+        return 0
     asked = [replica for result in results for replica in result["replicas"]]
     asked = [replica for replica in asked if (replica["seed"], replica["learning_rate"]) in config.replicas]
     print(score_table(config, asked))

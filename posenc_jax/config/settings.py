@@ -242,6 +242,11 @@ class Execution(Value):
     data: int = 1
     model: int = 1
 
+    @property
+    def split(self) -> bool:
+        """Whether a replica lies on several devices."""
+        return self.data * self.model > 1
+
     def check_fields(self) -> None:
         """Refuses impossible settings."""
         check_at_most(self, dict.fromkeys(("group_size", "data", "model"), 2**16), "execution.")

@@ -30,7 +30,7 @@ from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, StoppedError
 from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
@@ -100,6 +100,7 @@ def cells_to_run(
     Raises:
       RefusedError: as `ablate`; nothing has been written then.
     """
+    refuse_several_processes("an ablation")
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
     places = {cell: cell_directory(directory, cell) for cell in config.runs}

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from posenc_jax.config import Run
@@ -16,6 +15,7 @@ from posenc_jax.runs.files import Log
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.timing import Meter
 from posenc_jax.shapes import Json
+from posenc_jax.training.processes import host
 
 _LOGGED = ("loss", "accuracy", "exact_match", "gradient_norm")
 _VALIDATED = ("loss", "accuracy", "exact_match")
@@ -49,7 +49,7 @@ class Calls:
         while len(self._unread) > but:
             step, metrics = self._unread.popleft()
             with self._meter.waiting():
-                found = jax.tree.map(np.asarray, metrics)
+                found = host(metrics)
             refuse_foreign_tokens(self._config.task, found)
             self.alive = bool((found["diverged_at"] < 0).any())
             self._newest = step, found

@@ -4,10 +4,12 @@ where it stopped.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import json
 import os
-import time
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,37 +17,40 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Execution, Run, config_hash
+from posenc_jax.config import Run, config_hash
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
+from posenc_jax.runs.alike import refuse_other_configs, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import Group, check_writable, complete, refuse_other, results
+from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
-from posenc_jax.runs.files import Log, append_rows, in_turn, locked, sealed_line
+from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
+from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.state import abstract_state, count_parameters, misfit
+from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
-from posenc_jax.training.generation import CHUNK, decode_chunk
+from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
-from posenc_jax.training.replicas import Program, devices_here, make_mesh, mode_of, place, stack
-from posenc_jax.training.step import Bucket, buckets, evaluate_length, init_params, init_state, train_call, validate
+from posenc_jax.training.processes import agreed, first, first_alone, host, largest
+from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, place, stack
+from posenc_jax.training.step import buckets, init_params, init_state
 
 
 def run(
@@ -72,21 +77,28 @@ def run(
         user's, or another process works in it.
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
-    reporter = reporter or PrintingReporter()
+    reporter = (reporter or PrintingReporter()) if first() else Reporter()
     directory = Path(directory).expanduser().absolute()
-    check_writable(directory)
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    if not complete(directory, config):
-        check_run(config)
-    with locked(directory):
-        missing = missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
+    refuse_other_configs(config)
+    with contextlib.ExitStack() as holding:
+
+        def begun() -> list[Replica]:
+            check_writable(directory)
+            refuse_other(directory, config, accept_changed_code=accept_changed_code)
+            if not complete(directory, config):
+                check_run(config)
+            holding.enter_context(locked(directory))
+            return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
+
+        missing = agreed(begun)
         if not missing:
             reporter.note(f"{directory} is already complete: nothing to do")
-            return results(directory, config)
-        engine = Engine(config, reporter, stop, load_data(config, directory, reporter.note))
-        for group in groups_of_missing(config, directory, len(missing), devices_with_memory()):
+            return agreed(lambda: results(directory, config))
+        data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read
+        engine = Engine(config, reporter, stop, data)
+        for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)
-    return results(directory, config)
+        return agreed(lambda: results(directory, config))
 
 
 class Engine:
@@ -101,27 +113,38 @@ class Engine:
         self.data = data
         self.supply = Supply(config, data)
         self.plan = plan_of(config, target_here())
-        self._programs: dict[Any, Program] = {}
+        self.programs = Programs(config, self.supply)
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
         another process works on is waited for.
-        """
-        refuse_links(group.directory.parent, group.directory / "checkpoints")
-        with in_turn(group.directory, self.reporter, self.stop):
-            if not (group.directory / "result.json").exists():
-                self._run_group(group)
 
-    def _run_group(self, group: Group) -> None:
+        Of the processes that compute together the first writes; the others do the same in a folder that goes away.
+        """
+        with contextlib.ExitStack() as holding:
+
+            def begun() -> bool:
+                refuse_links(group.directory.parent, group.directory / "checkpoints")
+                holding.enter_context(in_turn(group.directory, self.reporter, self.stop))
+                return not (group.directory / "result.json").exists()
+
+            if agreed(begun):
+                folder = group.directory if first() else Path(holding.enter_context(tempfile.TemporaryDirectory()))
+                try:
+                    self._run_group(dataclasses.replace(group, directory=folder), group.directory / "checkpoints")
+                except StoppedError as error:  # of all, and the first knows the directory
+                    raise StoppedError(error.signal, agreed(functools.partial(str, error))) from None
+
+    def _run_group(self, group: Group, saved: Path) -> None:
         now = environment() | {
             "mode": mode_of(self.config.execution),
             "model_precision": self.config.model.product_precision,
             "own": digests(self.config),
         }
-        bit_exact = record_environment(group, now, self.reporter.note)
+        bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
         timings = self._timings(group)
         timings.planned()
-        with Checkpoints(group.directory / "checkpoints", self.reporter.note) as checkpoints:
+        with Checkpoints(saved, self.reporter.note) as checkpoints:
             try:
                 with timings.phase("train") as meter:
                     state, log = self._train(group, checkpoints, meter)
@@ -137,28 +160,28 @@ class Engine:
 
     def _train(self, group: Group, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
-        restored = checkpoints.restore(
-            abstract_state(config, group.size), set_aside=True, misfit=functools.partial(misfit, group)
-        )
+        log = Log(group.directory / "metrics.jsonl")
+        restored = restore(config, group.size, checkpoints, set_aside=True, misfit=functools.partial(misfit, group))
         step, state = restored or (
             0,
             stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
         )
-        log = Log(group.directory / "metrics.jsonl")
         if restored is not None:
-            refuse_lost_rows(group, log, checkpoints, step)
+            agreed(lambda: refuse_lost_rows(group, log, checkpoints, step))
+        else:
+            refuse_other_states(state)
         log.cut_back(step)
         mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
             state, fed = place(state, mesh), self.supply.feed(seeds, step, mesh)
-            self._trainer(group, mesh, state, fed)
+            self.programs.train(group, state, fed)
             self.reporter.advance(0)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
         calls = Calls(config, group, log, self.reporter, meter)
         while step < training.steps and alive:
-            program = self._trainer(group, mesh, state, fed)
+            program = self.programs.train(group, state, fed)
             with meter.running(work, training.steps_at_once):
                 with meter.waiting():  # a CPU may take a call only when it is done with the one before
                     state, metrics = program(state, self.supply.arrays(mesh), fed)
@@ -166,7 +189,7 @@ class Engine:
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute
                     fed = self.supply.feed(seeds, step, mesh)
-                signal = self.stop()
+                signal = largest(self.stop() or 0) or None  # of any process
                 validates, saves = (n and step % n == 0 for n in (training.validate_every, training.checkpoint_every))
                 pauses = step == training.steps or validates or saves or signal is not None
                 calls.read(but=0 if pauses else 1)
@@ -183,32 +206,18 @@ class Engine:
                 raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
         return state, log
 
-    def _trainer(self, group: Group, mesh: Any, state: Any, fed: Any) -> Program:
-        """The training program, one for each shape of what it is fed."""
-        sharded = _sharded(self.config.execution, mesh)
-        name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
-        return self._program(
-            group,
-            name,
-            lambda s, f, data: train_call(self.config, sharded, s, f, data),
-            state,
-            self.supply.arrays(mesh),
-            fed=fed,
-            donate=True,
-        )
-
     def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
-        host = measured(config.training, jax.tree.map(np.asarray, state))
-        state = place(host, make_mesh(config.execution, group.size))
+        whole = measured(config.training, host(state))
+        state = place(whole, make_mesh(config.execution, group.size))
         validation = self._validation(group, state)
         evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
         if decoded:
             write_texts(group.directory / "decoded.jsonl", decoded)
         replicas = []
         for i, (seed, rate) in enumerate(group.replicas):
-            diverged_at = int(host["diverged_at"][i])
-            params = jax.tree.map(lambda leaf, i=i: leaf[i], host["params"])
+            diverged_at = int(whole["diverged_at"][i])
+            params = jax.tree.map(lambda leaf, i=i: leaf[i], whole["params"])
             replicas.append(
                 {
                     "seed": seed,
@@ -225,8 +234,8 @@ class Engine:
             "table": config.table,
             "posenc": spec(config.posenc),
             "config_hash": group.config_hash or config_hash(config),
-            "num_parameters": count_parameters(host["params"]) // group.size,
-            "num_posenc_parameters": count_parameters(host["params"].get("posenc", {})) // group.size,
+            "num_parameters": count_parameters(whole["params"]) // group.size,
+            "num_posenc_parameters": count_parameters(whole["params"].get("posenc", {})) // group.size,
             "mode": mode_of(config.execution),
             "group_size": group.size,
             "device_kind": record["device_kind"],
@@ -255,13 +264,12 @@ class Engine:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
         found, lines = [], []
         for bucket in buckets(config, lengths, at_once):
-            shared = (np.int32(bucket.lengths[0]), self.supply.arrays(mesh))
-            program = self._program(group, bucket, _evaluator(config, bucket), replicas, shared)
+            program = self.programs.evaluate(group, bucket, replicas)
             self.reporter.advance(0)
             for length in bucket.lengths:
                 shared = (np.int32(length), self.supply.arrays(mesh))
                 with meter.running(of_length(config, length, at_once) * len(group.replicas)):
-                    sums = jax.tree.map(np.asarray, program(replicas, shared))
+                    sums = host(program(replicas, shared))
                 scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
                 if config.evaluation.decoded_examples:
                     texts = self._decode(group, replicas, length, writing)
@@ -270,7 +278,7 @@ class Engine:
                         lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
                 found.append((length, scores))
                 self.reporter.advance(1, f"length {length}")
-                signal = self.stop()
+                signal = largest(self.stop() or 0) or None
                 if signal is not None:
                     raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
         return found, lines
@@ -285,15 +293,9 @@ class Engine:
         written: list[list[Json]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
             shared = (np.int32(start), self.supply.arrays(mesh))
-            program = self._program(
-                group,
-                f"decode@{length}",
-                lambda r, _, s: decode_chunk(config, length, r["params"], r["seed"], s),
-                replicas,
-                shared,
-            )
+            program = self.programs.decode(group, length, replicas)
             with meter.running(of_chunk(config, length) * len(group.replicas)):
-                tokens = np.asarray(program(replicas, shared))
+                tokens = host(program(replicas, shared))
             for i, lines in enumerate(written):
                 for row, number in enumerate(there[start : start + CHUNK]):
                     output = self.data.tokenizer.target.decode(tokens[i, row].tolist())
@@ -302,58 +304,17 @@ class Engine:
 
     def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
         replicas = {"params": state["params"], "seed": state["seed"]}
+        program = self.programs.validate(group, replicas)
         shared = self.supply.arrays(make_mesh(self.config.execution, group.size))
-        program = self._program(
-            group,
-            "validate",
-            lambda r, _, data: validate(self.config, r["params"], r["seed"], data),
-            replicas,
-            shared,
-        )
         work = of_validation(self.config) * len(group.replicas)
         with self._timings(group).phase("validate") as meter, meter.running(work):
-            return jax.tree.map(np.asarray, program(replicas, shared))
-
-    def _program(
-        self,
-        group: Group,
-        name: str | Bucket,
-        fn: Callable[..., Any],
-        replicas: Any,
-        shared: Any,
-        *,
-        fed: Any = None,
-        donate: bool = False,
-    ) -> Program:
-        key = (name, group.size)
-        if key not in self._programs:
-            title = name if isinstance(name, str) else f"evaluate@{name.max_length}"
-            start = time.perf_counter()
-            program = Program(
-                title,
-                fn,
-                self.config.execution,
-                make_mesh(self.config.execution, group.size),
-                replicas,
-                shared,
-                fed=fed,
-                donate=donate,
-            )
-            seconds = round(time.perf_counter() - start, 3)
-            timing = {"program": title, "compile_seconds": seconds, "time": time.time()}
-            append_rows(group.directory / "timing.jsonl", [timing])
-            self._programs[key] = program
-        return self._programs[key]
+            return host(program(replicas, shared))
 
     def _initial_params(self, seed: int) -> Any:
         params = init_params(self.config, seed)
         if self.config.init_from is None:
             return params
         return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
-
-
-def _evaluator(config: Run, bucket: Bucket) -> Callable[..., Any]:
-    return lambda replica, _, shared: evaluate_length(config, bucket, replica["params"], replica["seed"], *shared)
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
@@ -373,10 +334,6 @@ def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
     assert isinstance(task, TextTask)
     scores = task.text_scores([line["output"] for line in written], written) if written else {}
     return {**scores, "decoded": len(written)}
-
-
-def _sharded(execution: Execution, mesh: Any) -> Any:
-    return mesh if execution.data * execution.model > 1 else None
 
 
 def _seeds(group: Group) -> str:

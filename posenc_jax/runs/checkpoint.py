@@ -8,7 +8,9 @@ removed. Whatever has a step's name is whole, and of what was saved there is alw
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import errno
+import functools
 import gc
 import hashlib
 import json
@@ -29,6 +31,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
 from posenc_jax.training.paths import names
+from posenc_jax.training.processes import agreed, count, everyone, first, host, lost
 
 KEPT = 2
 _UNFINISHED = ".unfinished"
@@ -86,25 +89,42 @@ class Checkpoints:
           before: called before the step gets its name, while training goes on: waits for what belongs to the step.
         """
         self.wait()
-        leaves = _copied(_named(state))
+        leaves = _named(state) if count() > 1 else _copied(_named(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
+        if count() > 1:  # what Orbax's processes tell each other must not overtake what training's do
+            self._saved(lambda: self._write(metadata, leaves, before))
+            self._remove_old()
+            return
         self._pending = self._writer.submit(self._write, metadata, leaves, before)
 
     def wait(self) -> None:
         """Returns when the pending save is on disk; raises what went wrong with it."""
-        if self._pending is None:
-            return
         pending, self._pending = self._pending, None
+        if pending is not None:
+            self._saved(pending.result)
+            self._remove_old()
+
+    def _saved(self, work: Callable[[], Any]) -> None:
         try:
-            pending.result()
+            work()
         except Exception as error:  # OSError, and what TensorStore makes of it
+            if lost(error):
+                raise
             raise self._not_saved(error) from error
-        for step in self.steps()[:-KEPT]:
-            shutil.rmtree(self.at(step))
+
+    def _remove_old(self) -> None:
+        if first():
+            for step in self.steps()[:-KEPT]:
+                shutil.rmtree(self.at(step))
 
     def restore(
-        self, like: Any, *, set_aside: bool, misfit: Callable[[int, Any], str] = lambda step, state: ""
+        self,
+        like: Any,
+        *,
+        set_aside: bool,
+        misfit: Callable[[int, Any], str] = lambda step, state: "",
+        also: tuple[Any, Callable[[Any], Any]] | None = None,
     ) -> tuple[int, Any] | None:
         """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
         there is no step at all.
@@ -116,27 +136,31 @@ class Checkpoints:
           set_aside: whether a damaged step is renamed ``<step>.bad``. Only who holds the directory's lock, and goes on
             from the step before, may ask for it.
           misfit: why a state that is whole is not one of its step, or ""; it counts as damaged then.
+          also: another structure in which such a state may be stored, and what makes of it one like ``like``.
 
         Raises:
           CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
             cannot be read here.
         """
         problems = []
-        for step in reversed(self.steps()):
-            path = self.at(step)
+        for step in agreed(lambda: self.steps()[::-1]):
+            path, state, problem = self.at(step), None, ""
             try:
-                state = self._read(step, like)
-                if problem := misfit(step, state):
-                    raise DamagedError(problem)
-                return step, state
+                state = self._read(step, like, also)
+                problem = misfit(step, state)
             except DamagedError as error:
-                problem = f"checkpoint {path} is damaged ({error})"
-                problems.append(problem)
-                if set_aside:
-                    problem += f"; kept as {put_aside(path).name}"
-                self._note(f"{problem}, trying the one before")
+                problem = str(error)
+            problem = next(filter(None, everyone(problem)), "")
+            if not problem:
+                return step, state
+            problem = f"checkpoint {path} is damaged ({problem})"
+            problems.append(problem)
+            if set_aside:
+                problem += f"; kept as {agreed(functools.partial(put_aside, path)).name}"
+            self._note(f"{problem}, trying the one before")
             gc.collect()  # of Orbax's tasks that failed: they complain when they go, and that should be here
-        if problems or any(self._directory.glob("*.bad*")):
+        damaged = agreed(lambda: any(self._directory.glob("*.bad*")))
+        if problems or damaged:
             detail = "; ".join(problems) or "only damaged steps (*.bad) are left"
             raise CheckpointError(
                 f"no valid checkpoint in {self._directory}: {detail}. To start this group over, move "
@@ -155,19 +179,23 @@ class Checkpoints:
         from orbax.checkpoint import v1 as ocp
 
         before()
-        leaves = {name: np.asarray(leaf, order="C") for name, leaf in copies.items()}
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
-            sums = pool.map(_digest, leaves.values())
-            record = {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
-        metadata = {"leaves": record, **about}
+        leaves = {name: np.asarray(leaf, order="C") for name, leaf in copies.items()} if count() == 1 else copies
+        metadata = {"leaves": _sums(leaves), **about}
         path = self.at(about["step"])
         unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
-        make_directory(self._directory)
-        self._remove_unfinished()
+
+        def begun() -> None:
+            make_directory(self._directory)
+            self._remove_unfinished()
+
+        def ended() -> None:
+            sync_tree(unfinished)
+            unfinished.rename(path)
+            sync(self._directory)
+
+        agreed(begun)
         ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
-        sync_tree(unfinished)
-        unfinished.rename(path)
-        sync(self._directory)
+        agreed(ended)
 
     def _remove_unfinished(self) -> None:
         for stale in (*self._directory.glob(f"*{_UNFINISHED}"), *self._directory.glob("*.orbax-checkpoint-tmp*")):
@@ -194,7 +222,8 @@ class Checkpoints:
 
         path = self.at(step)
         try:
-            metadata = dict(ocp.metadata(path).custom_metadata)
+            with _alone():
+                metadata = dict(ocp.metadata(path).custom_metadata)
             digest, record = metadata.pop("sha256"), metadata["leaves"]
         except Exception as error:
             raise _reason(error, path) from error
@@ -205,10 +234,13 @@ class Checkpoints:
             raise DamagedError(f"it is step {metadata['step']} under another name")
         return metadata
 
-    def _read(self, step: int, like: Any) -> Any:
+    def _read(self, step: int, like: Any, also: tuple[Any, Callable[[Any], Any]] | None) -> Any:
         from orbax.checkpoint import v1 as ocp
 
         path, record = self.at(step), self._record(step)["leaves"]
+        if also is not None and set(_named(also[0])) == set(record):
+            other, arranged = also
+            return arranged(self._read(step, other, None))
         expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
         stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         for name in sorted(set(expected) | set(stored)):
@@ -219,7 +251,8 @@ class Checkpoints:
                     "directory"
                 )
         try:
-            arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
+            with _alone():
+                arrays = ocp.load(path, {name: np.zeros(shape, dtype) for name, (dtype, shape) in expected.items()})
         except Exception as error:
             raise _reason(error, path) from error
         for name, array in arrays.items():
@@ -227,6 +260,23 @@ class Checkpoints:
                 raise DamagedError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in _named(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _alone() -> Any:
+    """Orbax waits for no other process while this one reads.
+
+    Several processes that compute together all read, each for itself: Orbax counts what a process does in the names of
+    its barriers, and one that had read more often than another would wait for it for ever when next they save.
+    """
+    from orbax.checkpoint import v1 as ocp
+
+    if count() == 1:
+        return contextlib.nullcontext()
+    context = ocp.Context()
+    context.multiprocessing.primary_host = jax.process_index()
+    context.multiprocessing.active_processes = {jax.process_index()}
+    context.multiprocessing.barrier_sync_key_prefix = f"process-{jax.process_index()}"
+    return context
 
 
 # What TensorStore says of files that are not what was written; its "OS error" is the system's.
@@ -297,6 +347,17 @@ def _copied(leaves: dict[str, Any]) -> dict[str, Any]:
 
 
 _copied_by_devices = jax.jit(lambda leaves: jax.tree.map(jnp.copy, leaves))
+
+
+def _sums(leaves: dict[str, Any]) -> dict[str, list[Any]]:
+    """The kind and the SHA-256 of each leaf. What several processes hold in parts is put together leaf by leaf, so that
+    none needs room for all.
+    """
+    if count() > 1:
+        return {name: [*_kind(leaf), _digest(host(leaf))] for name, leaf in leaves.items()}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
+        sums = pool.map(_digest, leaves.values())
+        return {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
 
 
 def _kind(leaf: Any) -> tuple[str, list[int]]:

@@ -60,7 +60,7 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
     (bucket,) = buckets(run, run.evaluation.lengths[-1:])
 
     def evaluate(state: Any) -> Any:
-        return evaluate_length(run, bucket, state["params"], state["seed"], jnp.int32(bucket.max_length))
+        return evaluate_length(run, bucket, state["params"], state["seed"], jnp.int32(bucket.max_length), None, mesh)
 
     found: dict[str, Callable[[Any], Any]] = {"train": lambda state: train_call(run, mesh, state), "evaluate": evaluate}
     if run.task.model_kind == "decoder_only":
@@ -99,8 +99,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
     layout = layout_of(run, len(run.replicas), target.devices)
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
     mesh = mesh_of(devices_of(target), run.execution, layout.rows)
-    split = run.execution.data * run.execution.model > 1
-    program, state = functions(run, mesh if split else None)[name], abstract_state(run, layout.size)
+    program, state = functions(run, mesh if run.execution.split else None)[name], abstract_state(run, layout.size)
     with traced_for(target.chip.platform):
         found, *_ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=name == "train")
     return found

@@ -16,6 +16,10 @@ class DamagedFileError(RefusedError):
         super().__init__(f"{path} is damaged ({reason}): {way_out}")
         self.path = path
         self.reason = reason
+        self.way_out = way_out
+
+    def __reduce__(self) -> tuple[type[DamagedFileError], tuple[Path, str, str]]:  # it is sent to other processes
+        return type(self), (self.path, self.reason, self.way_out)
 
 
 class StoppedError(Exception):
@@ -24,6 +28,9 @@ class StoppedError(Exception):
     def __init__(self, signal: int, where: str) -> None:
         super().__init__(where)
         self.signal = signal
+
+    def __reduce__(self) -> tuple[type[StoppedError], tuple[int, str]]:  # it is sent to other processes
+        return type(self), (self.signal, str(self))
 
 
 class FailedCellsError(Exception):

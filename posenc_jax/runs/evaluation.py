@@ -34,7 +34,7 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
-from posenc_jax.runs.preflight import check_memory
+from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state
 from posenc_jax.runs.supply import home_of, read_tokenizer
@@ -91,6 +91,7 @@ def evaluate(
     for group_directory in groups:
         finished(group_directory)
     changed = _for_these_devices(changed, reporter.note)
+    refuse_several_processes("an evaluation")
     check_memory(changed, trained=True)
     task, loaded = changed.task, None
     if isinstance(task, TextTask):

@@ -15,13 +15,40 @@ from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, finished, group_directories, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.averaging import measured
+from posenc_jax.training.moments import optimized, rearranged
+from posenc_jax.training.optimizer import transformation
 from posenc_jax.training.step import init_params, init_state
 
 
 def abstract_state(config: Run, group_size: int) -> Any:
     """Shapes and dtypes of a group's state, ``[group_size, ...]``."""
     state = jax.eval_shape(lambda: init_state(config, init_params(config, 0), 0, 0.0))
+    return _of_group(state, group_size)
+
+
+def _of_group(state: Any, group_size: int) -> Any:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((group_size, *leaf.shape), leaf.dtype), state)
+
+
+def restore(
+    config: Run,
+    group_size: int,
+    checkpoints: Checkpoints,
+    *,
+    set_aside: bool,
+    misfit: Callable[[int, Any], str] = lambda step, state: "",
+) -> tuple[int, Any] | None:
+    """As `Checkpoints.restore`: the state as this config has it, also where it was saved on more or fewer devices."""
+    like, split = abstract_state(config, group_size), config.execution.split
+    params = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), like["params"])
+    other = jax.eval_shape(lambda p: transformation(config.optimizer).init(optimized(p, split=not split)), params)
+
+    def arranged(state: Any) -> Any:
+        return {**state, "opt": rearranged(state["opt"], like["opt"], split=split)}
+
+    return checkpoints.restore(
+        like, set_aside=set_aside, misfit=misfit, also=({**like, "opt": _of_group(other, group_size)}, arranged)
+    )
 
 
 def misfit(group: Group, step: int, state: Any) -> str:
@@ -42,7 +69,7 @@ def load_group_state(
     Only reads. RefusedError when the group is not finished, or the state is not the one that its result is of.
     """
     group, result = read_group(directory), finished(directory)
-    restored = Checkpoints(directory / "checkpoints", note).restore(abstract_state(config, group.size), set_aside=False)
+    restored = restore(config, group.size, Checkpoints(directory / "checkpoints", note), set_aside=False)
     if restored is None:
         raise RefusedError(f"{directory} has no checkpoint: restore it from where the run was made")
     step, state = restored[0], measured(config.training, restored[1])

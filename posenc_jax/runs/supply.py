@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
@@ -22,6 +21,7 @@ from posenc_jax.files import write_atomically
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.weights import metadata_of, read_shapes
+from posenc_jax.training.processes import put, rows_here, stacked
 
 # Of all seeds together, where training text is read in turn.
 _READING_THREADS = 4
@@ -131,6 +131,10 @@ def read_tokenizer(directory: Path) -> Tokenizer:
     return tokenizer_from_bytes(content)
 
 
+def _on_all(arrays: Any, mesh: Mesh) -> Any:
+    return jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec()), arrays)
+
+
 class Supply:
     """What programs are given besides their replicas: nothing for generated tasks."""
 
@@ -146,7 +150,7 @@ class Supply:
         if self.data is None:
             return None
         if self._arrays is None or self._arrays[0] != mesh:
-            self._arrays = (mesh, jax.device_put(self.data.arrays, NamedSharding(mesh, PartitionSpec())))
+            self._arrays = (mesh, put(self.data.arrays, _on_all(self.data.arrays, mesh)))
         return self._arrays[1]
 
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
@@ -157,17 +161,18 @@ class Supply:
             return None
         task, count = self.config.task, self.config.training.steps_at_once
         assert isinstance(task, TextTask)
-        for seed in set(seeds) - set(self._plans):
+        sharding = NamedSharding(mesh, PartitionSpec("replica"))
+        own = {seeds[i] for i in rows_here(sharding, len(seeds))}  # of several processes each reads for its replicas
+        for seed in own - set(self._plans):
             self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
         if self.data.on_demand is None:
-            parts: list[Any] = [task.feed(self._plans[seed], step, count) for seed in seeds]
+            parts: dict[int, Any] = {seed: task.feed(self._plans[seed], step, count) for seed in own}
         else:
-            threads = max(1, _READING_THREADS // len(set(seeds)))
-            for seed in set(seeds) - set(self._feeds):
+            threads = max(1, _READING_THREADS // len(own))
+            for seed in own - set(self._feeds):
                 self._feeds[seed] = Feed(self.data.on_demand, self._plans[seed], task.row, count, num_threads=threads)
-            parts = [self._feeds[seed](step) for seed in seeds]
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
-        return jax.device_put(stacked, NamedSharding(mesh, PartitionSpec("replica")))
+            parts = {seed: self._feeds[seed](step) for seed in own}
+        return stacked([parts.get(seed) for seed in seeds], sharding)
 
     def close(self) -> None:
         """Ends the threads that read ahead."""

@@ -20,7 +20,7 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import devices_with_memory
-from posenc_jax.runs.preflight import check_memory, check_run
+from posenc_jax.runs.preflight import check_memory, check_run, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import Supply
 from posenc_jax.training.layout import layout_of
@@ -70,6 +70,7 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
       RefusedError: this machine cannot train the run as it is.
     """
     reporter = reporter or Reporter()
+    refuse_several_processes("tuning")
     check_run(config)
     data = load(config.task, reporter.note) if isinstance(config.task, TextTask) else None
 
@@ -161,7 +162,7 @@ class _Trial:
 
     def _program(self, fed: Any) -> Program:
         run, execution = self.run, self.run.execution
-        sharded = self.mesh if execution.data * execution.model > 1 else None
+        sharded = self.mesh if execution.split else None
         arrays = self.supply.arrays(self.mesh)
         call = lambda state, fed, data: train_call(run, sharded, state, fed, data)  # noqa: E731
         return Program("train", call, execution, self.mesh, self.state, arrays, fed=fed, donate=True)

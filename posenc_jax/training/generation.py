@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Example
@@ -14,7 +15,7 @@ from posenc_jax.data.tokenizer import BOS, EOS, PAD
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Streams, decode
 from posenc_jax.training.precision import at_precision
-from posenc_jax.training.step import model_of
+from posenc_jax.training.step import model_of, spread
 from posenc_jax.training.streams import stream
 
 CHUNK = 32
@@ -28,7 +29,9 @@ def new_tokens(run: Run, max_length: int) -> int:
     return longest
 
 
-def decode_chunk(run: Run, length: int, params: Params, seed: Array, shared: tuple[Any, ...]) -> Array:
+def decode_chunk(
+    run: Run, length: int, params: Params, seed: Array, shared: tuple[Any, ...], mesh: Mesh | None = None
+) -> Array:
     """``[CHUNK, T]`` outputs for the test examples ``start ..`` of one length; of those beyond the last, anything.
 
     T is the room that this length has, and encodings that read the length see it: so a program serves one length, and
@@ -38,7 +41,7 @@ def decode_chunk(run: Run, length: int, params: Params, seed: Array, shared: tup
     indices = start + jnp.arange(CHUNK, dtype=jnp.int32)
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
-    example = run.task.test_batch(data, key, jnp.int32(length), indices, length)
+    example = spread(run.task.test_batch(data, key, jnp.int32(length), indices, length), mesh)
     return outputs(run, params, example, new_tokens(run, length), Streams(positions=position_key), key, indices)
 
 

@@ -17,12 +17,14 @@ class Devices:
 
     Attributes:
       count: devices of one kind. backend: "cpu" (cores of one machine, which share its memory), "gpu" or "tpu".
-      memory: bytes of each, or of all cores together; None where nobody tells.
+      memory: bytes of each, or of all cores together; None where nobody tells. processes: that share them, of which
+        each has equally many.
     """
 
     count: int
     backend: str
     memory: int | None = None
+    processes: int = 1
 
     @property
     def on_cpu(self) -> bool:
@@ -63,18 +65,25 @@ def mode_on(execution: Execution, *, on_cpu: bool) -> Mode:
     """The mode that "auto" stands for."""
     if execution.mode != "auto":
         return execution.mode
-    return "devices" if on_cpu and execution.data * execution.model == 1 else "vmap"
+    return "devices" if on_cpu and not execution.split else "vmap"
 
 
 def check_mesh(execution: Execution, devices: Devices) -> None:
-    """Refuses (ValueError) an execution that needs more devices than there are, or leaves accelerators over."""
+    """Refuses (ValueError) an execution that needs more devices than there are, or leaves accelerators or a process
+    over.
+    """
     asked = execution.data * execution.model
     if asked > devices.count:
         raise ValueError(
             f"execution.data x execution.model = {asked} devices are asked for, {devices.count} are there: lower "
             "them, or run where there are more"
         )
-    if not devices.on_cpu and devices.count % asked:
+    if devices.processes > 1 and execution.mode == "map":
+        raise ValueError(
+            f"execution.mode = 'map' uses one device, and {devices.processes} processes share {devices.count}: choose "
+            "'devices' or 'vmap', or start one process"
+        )
+    if (not devices.on_cpu or devices.processes > 1) and devices.count % asked:
         raise ValueError(
             f"execution.data x execution.model = {asked} does not divide the {devices.count} devices that are there: "
             f"{devices.count % asked} would be idle; choose divisors"
@@ -92,12 +101,14 @@ def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each
 
     A group has at most ``execution.group_size`` replicas (default: one for each row of devices in "devices" and "map",
     any number in "vmap") and ``most_on_each`` on a row; all have the same size, with equally many on each row. A row
-    takes as long as it has replicas. In "devices" a group lies on two devices at least where there are two: a program
+    takes as long as it has replicas. Where several processes share the devices, a group lies on all of them. In
+    "devices" a group lies on two devices at least where there are two: a program
     on one alone is compiled differently, and differs in the last bits.
     """
     mode, rows = mode_on(execution, on_cpu=devices.on_cpu), most_rows_on(execution, devices)
     limit = execution.group_size or (replicas if mode == "vmap" else rows)
     least = min(rows, 2) if mode == "devices" else 1
+    least = rows if devices.processes > 1 else least  # each process has a part in every program
     found = []
     for used in range(least, max(least, min(rows, limit, replicas)) + 1):
         for most in range(1, max(1, min(limit // used, most_on_each or limit, -(-replicas // used))) + 1):

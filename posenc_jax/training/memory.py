@@ -120,10 +120,12 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     tokens = training.batch_size * (batch.tokens // rows)
     own, of_parameter = parameters // model, size_of(run.model.param_dtype)
     of_state = state_size(run) // parameters
+    held_parameters = of_parameter * kept * held * own
+    moments = (of_state - of_parameter * kept) * held * own // data
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return Memory(
-        parameters=of_parameter * kept * held * own,
-        optimizer=(of_state - of_parameter * kept) * held * own,
+        parameters=held_parameters,
+        optimizer=moments,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
         activations=of_activation * at_once * _activations(run, batch),
@@ -133,7 +135,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         evaluation=_BYTES * at_once * _evaluation(run, at_once),
         scores=_BYTES * at_once * _scores(run, at_once),
         decoding=_BYTES * at_once * _decoding(run),
-        snapshot=0 if backend == "cpu" else of_state * held * own,
+        snapshot=0 if backend == "cpu" else held_parameters + moments,
         checkpoint=of_state * held * own,
     )
 

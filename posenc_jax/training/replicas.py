@@ -13,12 +13,13 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Execution
 from posenc_jax.training.layout import Devices, check_mesh, mode_on, rows_of
+from posenc_jax.training.processes import put
 from posenc_jax.training.sharding import state_shardings
 
 
 def devices_here(memory: int | None = None) -> Devices:
-    """The devices of this process, each with ``memory`` bytes."""
-    return Devices(len(jax.devices()), jax.default_backend(), memory)
+    """The devices of this process and of those that it computes together with, each with ``memory`` bytes."""
+    return Devices(len(jax.devices()), jax.default_backend(), memory, jax.process_count())
 
 
 def mode_of(execution: Execution) -> str:
@@ -27,19 +28,20 @@ def mode_of(execution: Execution) -> str:
 
 
 def check_devices(execution: Execution) -> None:
-    """Refuses (ValueError) an execution that these devices cannot serve, or other processes' devices."""
-    if jax.process_count() > 1:
-        raise ValueError(
-            f"{jax.process_count()} processes share their devices (jax.distributed), and a run is of one process: "
-            "start each process alone, with seeds and a directory of its own"
-        )
+    """Refuses (ValueError) an execution that these devices cannot serve."""
     check_mesh(execution, devices_here())
 
 
 def make_mesh(execution: Execution, group_size: int) -> Mesh:
     """Devices as (replica, data, model): as many rows of ``data x model`` devices as divide the group."""
     check_devices(execution)
-    rows = rows_of(execution, group_size, devices_here())
+    rows, asked = rows_of(execution, group_size, devices_here()), execution.data * execution.model
+    if jax.process_count() > 1 and rows * asked < len(jax.devices()):
+        raise ValueError(
+            f"a group of {group_size} replicas lies on {rows * asked} of the {len(jax.devices())} devices that "
+            f"{jax.process_count()} processes share, and each process must have a part: go on in one process, or with "
+            "other numbers of devices"
+        )
     return mesh_of(jax.devices(), execution, rows)
 
 
@@ -147,7 +149,7 @@ class Program:
     ) -> None:
         self.name = name
         program, self._shardings, tables = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
-        self._tables = jax.device_put(tables, NamedSharding(mesh, P()))
+        self._tables = put(tables, [NamedSharding(mesh, P())] * len(tables))
         self._compiled = program.compile()
 
     def hlo(self) -> str:
@@ -157,12 +159,12 @@ class Program:
 
     def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
         """Runs it; returns without waiting for the devices."""
-        return self._compiled(self._tables, replicas, *jax.device_put((fed, shared), self._shardings))
+        return self._compiled(self._tables, replicas, *put((fed, shared), self._shardings))
 
 
 def place(state: Any, mesh: Mesh) -> Any:
     """A host group state on its devices."""
-    return jax.device_put(state, state_shardings(state, mesh))
+    return put(state, state_shardings(state, mesh))
 
 
 def stack(states: list[Any]) -> Any:

@@ -30,13 +30,31 @@ def partition(path: str) -> P:
 
 
 def state_shardings(state: Any, mesh: Mesh) -> Any:
-    """Shardings of a group's state: the leading axis over `replica`, parameters by `partition`."""
+    """Shardings of a group's state: the leading axis over `replica`, parameters by `partition`. The optimizer's state
+    lies on `data` too (`over_data`): devices that share a batch need its moments once (Rajbhandari et al. 2020, ZeRO,
+    section 5.1).
+    """
 
     def sharding(path: tuple[Any, ...], leaf: Any) -> NamedSharding:
-        spec = partition(path_string(path)) if mesh.shape["model"] > 1 else P()
+        name = path_string(path)
+        spec = partition(name) if mesh.shape["model"] > 1 else P()
+        if name.startswith("/opt/"):
+            spec = over_data(spec, leaf.shape[1:], mesh.shape["data"])
         return NamedSharding(mesh, P("replica", *spec))
 
     return jax.tree_util.tree_map_with_path(sharding, state)
+
+
+def over_data(spec: P, shape: tuple[int, ...], devices: int) -> P:
+    """``spec`` of an array with its first dimension that is whole and divides split over `data`; itself without one."""
+    axes = [*spec, *[None] * (len(shape) - len(spec))]
+    fitting = (
+        i for i, (axis, size) in enumerate(zip(axes, shape, strict=True)) if axis is None and size % devices == 0
+    )
+    split = next(fitting, None)
+    if split is None or devices == 1:
+        return spec
+    return P(*axes[:split], "data", *axes[split + 1 :])
 
 
 def path_string(path: tuple[Any, ...]) -> str:

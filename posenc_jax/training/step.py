@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -26,6 +25,7 @@ from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.averaging import averaged, averages
+from posenc_jax.training.moments import as_tree, optimized
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.paths import names
 from posenc_jax.training.precision import at_precision, in_float32
@@ -75,26 +75,12 @@ def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> Sta
     return {
         "params": params,
         **average,
-        "opt": transformation(run.optimizer).init(optimized(run, params)),
+        "opt": transformation(run.optimizer).init(optimized(params, split=run.execution.split)),
         "step": np.int32(0),
         "seed": np.int32(seed),
         "learning_rate": np.float32(learning_rate),
         "diverged_at": np.int32(-1),
     }
-
-
-def optimized(run: Run, tree: Params) -> Any:
-    """Parameters or gradients as the optimizer sees them, in at least float32: one vector, because a program with one
-    update instead of one per array compiles in two thirds of the time; the tree itself where matrices are split over
-    devices.
-    """
-    return in_float32(tree) if run.execution.model > 1 else ravel_pytree(in_float32(tree))[0]
-
-
-def as_tree(run: Run, params: Params, direction: Any) -> Params:
-    """The inverse of `optimized`, in the structure of ``params``, in at least float32."""
-    tree: Params = direction if run.execution.model > 1 else ravel_pytree(in_float32(params))[1](direction)
-    return tree
 
 
 def model_of(run: Run, params: Params) -> Any:
@@ -208,14 +194,15 @@ def train_step(
     gradients = jax.tree.map(
         lambda g, trained: g / weight if trained else jnp.zeros_like(g), gradients, trainable(params, run.slots)
     )
-    gradients = optimized(run, gradients)
+    split = run.execution.split
+    gradients = optimized(gradients, split=split)
     direction, opt = transformation(run.optimizer).update(gradients, state["opt"])
     rate = state["learning_rate"] * schedule(run.optimizer, training.steps)(step)
-    new_params = updated(run.optimizer, params, as_tree(run, params, direction), rate)
+    new_params = updated(run.optimizer, params, as_tree(params, direction, split=split), rate)
 
     norm = optax.tree.norm(gradients)
     finite = jnp.isfinite(sums["loss_sum"]) & jnp.isfinite(norm)
-    for leaf in jax.tree.leaves(optimized(run, new_params)):
+    for leaf in jax.tree.leaves(optimized(new_params, split=split)):
         finite &= jnp.all(jnp.isfinite(leaf))
     alive = state["diverged_at"] < 0
     # `where`, not `cond`: a branch changes how XLA fuses, and so the bits.
@@ -291,14 +278,22 @@ def all_sums(run: Run, logits: Array, example: Example) -> dict[str, Array]:
     return scores(logits, example) | own
 
 
-def validate(run: Run, params: Params, seed: Array, data: Any = None) -> dict[str, Array]:
+def spread(batch: Example, mesh: Mesh | None) -> Example:
+    """A batch over the ``data`` axis of a mesh, where its examples divide; else each device computes all of it."""
+    if mesh is None or batch.inputs.shape[0] % mesh.shape["data"]:
+        return batch
+    split: Example = jax.lax.with_sharding_constraint(batch, NamedSharding(mesh, P("data")))
+    return split
+
+
+def validate(run: Run, params: Params, seed: Array, data: Any = None, mesh: Mesh | None = None) -> dict[str, Array]:
     """Scores on fresh batches drawn like training batches: what learning rates are chosen by."""
     size = run.training.batch_size
 
     def batch_scores(index: Array) -> dict[str, Array]:
         key = at_step(seed, "validation", index)
         batch_key, position_key = jax.random.split(key)
-        batch = run.task.validation_batch(data, batch_key, index, size)
+        batch = spread(run.task.validation_batch(data, batch_key, index, size), mesh)
         ids = jnp.arange(batch.inputs.shape[0])
         logits = forward(run, params, batch, streams=Streams(positions=position_key), example_ids=ids, train=False)
         return all_sums(run, logits, batch)
@@ -308,7 +303,13 @@ def validate(run: Run, params: Params, seed: Array, data: Any = None) -> dict[st
 
 
 def evaluate_length(
-    run: Run, bucket: Bucket, params: Params, seed: Array, length: Array, data: Any = None
+    run: Run,
+    bucket: Bucket,
+    params: Params,
+    seed: Array,
+    length: Array,
+    data: Any = None,
+    mesh: Mesh | None = None,
 ) -> dict[str, Array]:
     """Scores on the test examples of one length, chunk by chunk; all chunks of a draw share their random positions."""
     chunks_per_draw = bucket.examples_per_draw // bucket.chunk
@@ -322,6 +323,7 @@ def evaluate_length(
         numbers = draw * bucket.share + within
         example = run.task.test_batch(data, key, length, numbers, bucket.max_length)
         example = dataclasses.replace(example, weights=example.weights * (within < bucket.share)[:, None])
+        example = spread(example, mesh)
         streams = Streams(positions=jax.random.fold_in(position_key, draw))
         logits = forward(run, params, example, streams=streams, example_ids=numbers, train=False)
         return all_sums(run, logits, example)

@@ -14,6 +14,7 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 from posenc_jax.config import Ablation, config_hash, to_json
 from posenc_jax.encodings import Learned, RoPE
 from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs import programs as programs_module
 from posenc_jax.runs.calls import refuse_foreign_tokens
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import digest
@@ -93,13 +94,13 @@ def extended(tmp_path_factory):
     before = contents(directory)
     made = []
 
-    class Counted(cell_module.Program):
+    class Counted(programs_module.Program):
         def __init__(self, name, *arguments, **keywords):
             made.append(name)
             super().__init__(name, *arguments, **keywords)
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(cell_module, "Program", Counted)
+    patch.setattr(programs_module, "Program", Counted)
     results = run(WITH_FAST_RATE, directory)
     patch.undo()
     return directory, before, results, made

@@ -9,13 +9,14 @@ import pytest
 import sealed_files
 from trained_runs import CONFIG, contents, copy_of_the_run
 
-from posenc_jax.config import Execution
+from posenc_jax.config import Ablation, Execution
+from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import complete, group_directories, plan, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.training import replicas
-from posenc_jax.training.layout import Devices, laid_out, layout_of, rows_of
+from posenc_jax.training.layout import Devices, check_mesh, laid_out, layout_of, rows_of
 from posenc_jax.training.memory import memory_of
 
 
@@ -133,11 +134,25 @@ def test_an_accelerator_holds_as_many_as_its_memory_does():
     assert sizes(one - 1, group_size=40) == (40, 1, 10)
 
 
-def test_a_run_of_several_processes_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+def test_an_ablation_of_several_processes_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(replicas.jax, "process_count", lambda: 2)
-    with pytest.raises(RefusedError, match=r"2 processes share their devices .*: start each process alone"):
-        run(CONFIG, tmp_path / "run")
+    with pytest.raises(RefusedError, match=r"2 processes share their devices .* an ablation is of one process"):
+        ablate(Ablation("tiny", (CONFIG,)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_groups_of_several_processes_lie_on_all_devices():
+    """2 processes with 2 devices each: what one process with 4 has, but none is left out."""
+    together = Devices(4, "cpu", processes=2)
+    for seeds, size in ((1, 4), (2, 4), (4, 4), (5, 4)):
+        layout = laid_out(Execution("devices"), seeds, together)
+        assert (layout.rows, layout.size) == (4, size), seeds
+    assert laid_out(Execution("vmap", data=2), 3, together).rows == 2
+    assert laid_out(Execution("vmap", data=4), 3, together).size == 3
+    with pytest.raises(ValueError, match=r"'map' uses one device, and 2 processes share 4: choose 'devices' or 'vmap'"):
+        check_mesh(Execution("map"), together)
+    with pytest.raises(ValueError, match=r"= 3 does not divide the 4 devices"):
+        check_mesh(Execution("vmap", data=3), together)
 
 
 def test_auto_is_a_device_each_on_cpu_and_one_batch_elsewhere(monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import jax
 import numpy as np
 import processes
@@ -12,8 +15,12 @@ from registry_slots import AllowingTypes, slots_of_registry
 from posenc_jax.config import Execution, Run
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.sharding import partition, path_string
-from posenc_jax.training.step import init_params, init_state
+from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.errors import CheckpointError
+from posenc_jax.runs.state import abstract_state, restore
+from posenc_jax.training.moments import rearranged
+from posenc_jax.training.sharding import over_data, partition, path_string
+from posenc_jax.training.step import init_params, init_state, spread
 
 # Trains one cell under several layouts as `Engine` does; prints {layout: {path: [shape, largest, sharded, ...]}}.
 PROGRAM = """
@@ -90,17 +97,22 @@ def check(found):
         assert result["worst"] < 2e-5, layout
         assert result["devices"] == DEVICES[layout]
     shards = found["replica=2, data=2, model=2"]["shards"]
-    halved = [path for path, (whole, part) in shards.items() if np.prod(part) * 4 == np.prod(whole)]
-    matrices = [path for path in halved if path.startswith("/params")]
-    # Both moments lie as their parameters do.
-    assert len(halved) == 3 * len(matrices)
+    parameters = {path.removeprefix("/params"): lies for path, lies in shards.items() if path.startswith("/params/")}
+    matrices = [path for path, (whole, part) in parameters.items() if np.prod(part) * 4 == np.prod(whole)]
     for path in matrices:
-        whole, part = shards[path]
+        whole, part = parameters[path]
         axis = 1 if path.endswith("output/kernel") else len(whole) - 1
         assert part == [1, *(n // 2 if i + 1 == axis else n for i, n in enumerate(whole[1:]))], path
+    # Both moments lie as their parameters do, and one more dimension of each over the devices that share the batch.
+    moments = {path: lies for path, lies in shards.items() if "/mu/" in path or "/nu/" in path}
+    assert len(moments) == 2 * len(parameters)
+    for path, (whole, part) in moments.items():
+        _, expected = parameters["/" + re.split("/(?:mu|nu)/", path)[1]]
+        again = next((i for i in range(1, len(whole)) if expected[i] == whole[i] and whole[i] % 2 == 0), None)
+        assert part == [n // 2 if i == again else n for i, n in enumerate(expected)], path
     for path, (whole, part) in shards.items():
         assert part[0] == whole[0] // 2 == 1, path
-    return {path.split("/", 3)[-1] for path in matrices}
+    return {path.split("/", 2)[-1] for path in matrices}
 
 
 def test_a_decoder_with_rope():
@@ -147,6 +159,95 @@ def test_every_matrix_of_the_blocks_has_a_rule_and_nothing_else_has(task):
             assert partition(path_string(path)) == P("model"), path_string(path)
         else:
             assert partition(path_string(path)) == P(), path_string(path)
+
+
+def test_a_moment_lies_on_the_first_dimension_that_is_whole_and_divides():
+    assert over_data(P(), (6, 8), 4) == P(None, "data")
+    assert over_data(P(), (8, 8), 4) == P("data", None)
+    assert over_data(P(None, "model"), (8, 6), 4) == P("data", "model")
+    assert over_data(P("model", None), (8, 6), 2) == P("model", "data")
+    assert over_data(P("model"), (8,), 2) == P("model")
+    assert over_data(P(), (7, 9), 2) == over_data(P(), (), 2) == over_data(P(), (8,), 1) == P()
+
+
+# Validates and evaluates with a batch on one device and on four; prints the scores and the operations of a device.
+MEASURING = """
+import dataclasses, json
+import jax, numpy as np
+from posenc_jax.config import Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks import TASKS
+from posenc_jax.encodings import parse
+from posenc_jax.models.config import Transformer
+from posenc_jax.training.replicas import lowered, make_mesh, place, stack
+from posenc_jax.training.step import buckets, evaluate_length, init_params, validate
+
+base = Run(
+    task=TASKS["copying"](kind="cmc", max_length=3, num_symbols=4),
+    model=Transformer(d_model=16, num_layers=1, num_heads=4),
+    posenc=parse("randomized(max_position=16)|learned"),
+    training=Training(steps=10, batch_size=8, steps_per_call=5, log_every=5, validation_batches=2),
+    evaluation=Evaluation(lengths=(2, 3), num_examples=16, draws=2),
+    seeds=(0,),
+)
+(bucket,) = buckets(base, (3,))
+
+def measure(execution):
+    run = dataclasses.replace(base, execution=execution)
+    mesh = make_mesh(execution, 1)
+    replica = place(stack([{"params": init_params(run, 0), "seed": np.int32(0)}]), mesh)
+    split = mesh if execution.split else None
+
+    def program(r, _, length):
+        return (
+            validate(run, r["params"], r["seed"], None, split),
+            evaluate_length(run, bucket, r["params"], r["seed"], length, None, split),
+        )
+
+    found, _, tables = lowered(program, execution, mesh, replica, np.int32(3))
+    made = found.compile()
+    scores = jax.tree.map(lambda x: np.asarray(x).tolist(), made(tables, replica, None, np.int32(3)))
+    return scores, made.cost_analysis()["flops"]
+
+whole, four = Execution(mode="vmap"), Execution(mode="vmap", data=4)
+print(json.dumps([measure(whole), measure(four)]))
+"""
+
+
+def test_what_is_measured_is_split_over_the_devices_that_share_a_batch():
+    (expected, operations), (scores, of_one) = processes.python(MEASURING, devices=4)
+    for found, wanted in zip(scores, expected, strict=True):
+        assert found.keys() == wanted.keys()
+        for name, value in wanted.items():
+            assert found[name] == pytest.approx(value, rel=1e-5), name
+    assert of_one < 0.35 * operations
+
+
+def test_a_batch_that_does_not_divide_stays_whole():
+    mesh = jax.sharding.AbstractMesh((1, 4, 1), ("replica", "data", "model"))
+    batch = TASKS["copying"]().train_batch(None, None, jax.random.key(0), 6)
+    assert spread(batch, mesh) is batch
+    assert spread(batch, None) is batch
+
+
+def test_a_state_saved_on_several_devices_is_restored_on_one_and_the_other_way_round(tmp_path):
+    task, model = TASKS["copying"](), Transformer(d_model=8, num_layers=1, num_heads=2)
+    one = Run(task=task, model=model, execution=Execution("vmap"))
+    four = dataclasses.replace(one, execution=Execution("vmap", data=4))
+    for name, saved, wanted in (("four", four, one), ("one", one, four)):
+        like = abstract_state(saved, 2)
+        state = jax.tree.map(lambda leaf: np.arange(np.prod(leaf.shape)).reshape(leaf.shape).astype(leaf.dtype), like)
+        with Checkpoints(tmp_path / name) as checkpoints:
+            checkpoints.save(5, state)
+        step, found = restore(wanted, 2, Checkpoints(tmp_path / name), set_aside=False)
+        assert step == 5
+        assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), found) == jax.tree.map(
+            lambda leaf: (leaf.shape, leaf.dtype), abstract_state(wanted, 2)
+        )
+        expected = state | {"opt": rearranged(state["opt"], found["opt"], split=wanted.execution.split)}
+        jax.tree.map(np.testing.assert_array_equal, found, expected)
+    wider = dataclasses.replace(one, model=dataclasses.replace(model, d_model=16))
+    with pytest.raises(CheckpointError, match="is of another model: "):
+        restore(wider, 2, Checkpoints(tmp_path / "four"), set_aside=False)
 
 
 def test_encodings_are_never_split():

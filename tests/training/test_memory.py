@@ -125,6 +125,8 @@ def test_each_part_grows_with_what_it_is_of():
     apart = memory_of(BASE, 1, 1, data=4, model=2)
     assert apart.attention == one.attention / 4
     assert apart.parameters == one.parameters // 8 * 4
+    assert apart.optimizer == 2 * apart.parameters // 4
+    assert memory_of(BASE, 1, 1, data=4, model=2, backend="gpu").snapshot == apart.state
     half = dataclasses.replace(BASE, model=dataclasses.replace(BASE.model, dtype="bfloat16"))
     assert memory_of(half, 1, 1).activations == one.activations == 2 * memory_of(half, 1, 1, backend="gpu").activations
     text = Run(task=Translation(), evaluation=Evaluation(lengths=(16,), decoded_examples=4, decoding=Beam(size=8)))
