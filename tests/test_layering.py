@@ -92,7 +92,7 @@ ORDER = {
             "calls",
             "tuning",
         ),
-        *("groups", "cell", "ablation", "merge", "spread", "local", "cluster", "evaluation", "inference"),
+        *("groups", "cell", "ablation", "merge", "spread", "commands", "local", "cluster", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),

@@ -87,6 +87,7 @@ class Cluster:
         self.folder, self.slurm, self.log = folder, slurm, folder / "log"
         self.broken = folder / "broken"
         self.disturbed: list[str] = []
+        self.commands: list[subprocess.Popen] = []
         (folder / "tiny.py").write_text(config(cells, steps, self.broken))
         self.environment = processes.environment() | {"SLURM_CONF": str(slurm.conf)}
         del self.environment["NPROC"]  # each task has the cores that it asks for
@@ -94,16 +95,27 @@ class Cluster:
         assert processes.finish(whole, self.log, 1500) == 0, self.log.read_text()[-4000:]
         self.expected = results(folder / "undisturbed")
 
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leaves no command behind: without SLURM it would wait for it."""
+        for process in self.commands:
+            process.kill()
+            process.wait()
+
     def start(self, name: str, *more: str, variables: dict[str, str] | None = None) -> subprocess.Popen:
         arguments = ["ablate", "tiny.py", "--directory", str(self.folder / name), *more]
         with self.log.open("ab") as output:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "posenc_jax", *arguments],
                 env=self.environment | (variables or {}),
                 cwd=self.folder,
                 stdout=output,
                 stderr=output,
             )
+        self.commands.append(process)
+        return process
 
     def spread(self, name: str, *more: str) -> subprocess.Popen:
         return self.start(name, "--slurm", "--cpus", "1", "--time", "30", *more)
@@ -135,7 +147,7 @@ class Cluster:
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
         """Says one of SLURM's commands of a task in the middle of its training, to each once."""
         task = self.chosen(process)
-        self.slurm.ask(*command, task)
+        self.slurm.tell(*command, task)
         return task
 
     def kill(self, process: subprocess.Popen) -> str:
@@ -162,8 +174,7 @@ class Cluster:
 @pytest.mark.timeout(2400)
 def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
     available()
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=10, steps=1000)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=10, steps=1000) as cluster:
         cluster.broken.touch()
         process = cluster.spread("disturbed")
         cluster.wait(
@@ -191,8 +202,7 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
 @pytest.mark.timeout(2400)
 def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
     available()
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=3, steps=1000)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=3, steps=1000) as cluster:
         slurm.start_node()
         first = cluster.spread("disturbed", "--parallel", "1")
         cluster.wait(first, lambda: any(map(cluster.trained, slurm.tasks("RUNNING"))))
@@ -217,8 +227,7 @@ def test_sixty_cells_with_random_kills(tmp_path):
         ("scontrol", "requeue"),
         None,  # SIGKILL for the command that waits for the tasks
     ]
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=60, steps=400)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=60, steps=200) as cluster:
         slurm.start_node()
         for _ in range(40):
             process = cluster.spread("disturbed")
@@ -232,7 +241,7 @@ def test_sixty_cells_with_random_kills(tmp_path):
                         process.kill()
                         process.wait()
                     else:
-                        slurm.ask(*kind, task)
+                        slurm.tell(*kind, task)
                     kills += 1
             if process.returncode == 0:
                 break

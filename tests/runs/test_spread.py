@@ -190,6 +190,12 @@ def test_shares_of_a_machine(monkeypatch):
         local.shares(2, Devices(4, "tpu"))
 
 
+def test_who_waits_for_a_task_needs_no_jax():
+    """Of an array on SLURM each task has such a process."""
+    code = "import json, sys, posenc_jax.runs.cluster; print(json.dumps({'jax': 'jax' in sys.modules}))"
+    assert processes.python(code) == {"jax": False}
+
+
 def test_what_a_cluster_needs_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(MissingExtraError, match=r"^--slurm needs submitit, .*: pip install 'posenc-jax\[cluster\]'$"):
