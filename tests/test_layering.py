@@ -94,7 +94,7 @@ ORDER = {
             "programs",
             "tuning",
         ),
-        *("groups", "cell", "ablation", "merge", "spread", "local", "cluster", "evaluation", "inference"),
+        *("groups", "cell", "ablation", "merge", "spread", "commands", "local", "cluster", "evaluation", "inference"),
     ),
     "config": ("stored", "settings", "run", "reading", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),

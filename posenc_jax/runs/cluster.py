@@ -20,9 +20,9 @@ from typing import Any
 from posenc_jax import extras
 from posenc_jax.checksums import read_lines
 from posenc_jax.files import make_directory, read_regular
+from posenc_jax.runs.commands import last_words, log_of, start
 from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import append_rows
-from posenc_jax.runs.local import last_words, log_of, start
 
 _POLL = 2.0
 _TRIES = 10
@@ -113,11 +113,13 @@ def run_on_slurm(
       For each task without a result, why.
 
     Raises:
-      RefusedError: SLURM does not take the job. StoppedError: ``stop`` asked for it.
+      RefusedError: SLURM does not answer, or does not take the job. StoppedError: ``stop`` asked for it.
     """
     logs, record = directory / "logs", directory / "slurm" / "jobs.jsonl"
     make_directory(record.parent)
-    there = _jobs_there() or set()
+    there = _jobs_there()
+    if there is None:  # tasks that it may have would be submitted once more
+        raise RefusedError("SLURM does not answer: run the same command again when `squeue --me` does")
     jobs = {name: job for name, job in _recorded(record).items() if name in commands and job in there}
     if jobs:
         note(f"{len(jobs)} tasks are in SLURM already")
@@ -131,8 +133,12 @@ def run_on_slurm(
     note(f"waiting for {len(jobs)} tasks in SLURM (jobs: {_listed(jobs)})")
     failed: dict[str, str] = {}
     absent: dict[str, int] = {}
+    answers = True
     while jobs:
         alive = _jobs_there()  # asked before results are looked for: a task that is gone has written its own
+        if answers and alive is None:
+            note("SLURM does not answer (`squeue` fails): asking until it does")
+        answers = alive is not None
         for name, job in list(jobs.items()):
             done = (directory / name / "result.json").exists()
             absent[job] = absent.get(job, 0) + 1 if alive is not None and job not in alive else 0

@@ -65,6 +65,10 @@ class Slurm:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.ask("scancel", f"--user={os.geteuid()}")
+        end = time.monotonic() + 30
+        while self.tasks("RUNNING,COMPLETING") and time.monotonic() < end:
+            time.sleep(0.2)
         for name in ("slurmd", "slurmctld"):
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int((self.folder / f"{name}.pid").read_text()), signal.SIGTERM)
@@ -76,6 +80,11 @@ class Slurm:
     def ask(self, *words: str) -> str:
         """What one of SLURM's commands says."""
         return subprocess.run(words, env=self.environment, capture_output=True, text=True).stdout
+
+    def tell(self, *words: str) -> None:
+        """Says one of SLURM's commands once: `scancel` would repeat a signal for 100 s where its task is requeued."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(words, env=self.environment, capture_output=True, timeout=4)
 
     def tasks(self, state: str) -> list[str]:
         """The tasks of arrays in a state, as ``12_3``."""

@@ -16,12 +16,15 @@ import processes
 import pytest
 from one_machine_slurm import Slurm, lacking
 
+from posenc_jax.checksums import read_lines
+
 sys.path.insert(0, str(processes.ROOT / "scripts"))
 from fault_battery.scene import outcome
 
 pytestmark = pytest.mark.slow
 
-# CELLS is their number, STEPS those of each. A file BROKEN breaks one of them, in the processes of SLURM.
+# CELLS is their number, STEPS those of each. A file BROKEN breaks one of them, in the processes of SLURM. The others
+# have the same program, which is compiled once.
 CONFIG = """
 import dataclasses
 import os
@@ -39,7 +42,7 @@ class Breaking(PositionalEncoding):
             raise ValueError("this cell is broken")
         return x
 
-def cell(posenc, label, seeds):
+def cell(posenc, label, seeds, rate=1e-2):
     return Run(
         task=Copying(kind="cmc", max_length=3, num_symbols=4),
         model=Transformer(d_model=8, num_layers=1, num_heads=1, dropout=0.1),
@@ -49,10 +52,10 @@ def cell(posenc, label, seeds):
             checkpoint_every=40, validate_every=STEPS // 2, validation_batches=2,
         ),
         evaluation=Evaluation(lengths=(2, 3), num_examples=8, draws=2),
-        seeds=seeds, learning_rates=(1e-2,), label=label,
+        seeds=seeds, learning_rates=(rate,), label=label,
     )
 
-cells = [cell(RoPE(base=100.0 + n), f"rope {n}", (0,)) for n in range(CELLS - 1)]
+cells = [cell(RoPE(), f"rope {n}", (0,), rate=1e-2 + 1e-4 * n) for n in range(CELLS - 1)]
 config = Ablation(name="tiny", runs=(cell(Breaking(), "breaking", (0, 1)), *cells))
 """
 
@@ -72,6 +75,11 @@ def available() -> Path:
     return Path(found.origin)
 
 
+def results(directory: Path) -> dict[str, object]:
+    """Every row, result and checksum of a final state, and the tables."""
+    return outcome(directory) | {path.name: path.read_bytes() for path in directory.glob("tables.*")}
+
+
 class Cluster:
     """A SLURM, a config, and the undisturbed outcome of it, which one process made on one core."""
 
@@ -79,29 +87,41 @@ class Cluster:
         self.folder, self.slurm, self.log = folder, slurm, folder / "log"
         self.broken = folder / "broken"
         self.disturbed: list[str] = []
+        self.commands: list[subprocess.Popen] = []
         (folder / "tiny.py").write_text(config(cells, steps, self.broken))
         self.environment = processes.environment() | {"SLURM_CONF": str(slurm.conf)}
         del self.environment["NPROC"]  # each task has the cores that it asks for
         whole = self.start("undisturbed", variables={"NPROC": "1"})
         assert processes.finish(whole, self.log, 1500) == 0, self.log.read_text()[-4000:]
-        self.expected = outcome(folder / "undisturbed")
+        self.expected = results(folder / "undisturbed")
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leaves no command behind: without SLURM it would wait for it."""
+        for process in self.commands:
+            process.kill()
+            process.wait()
 
     def start(self, name: str, *more: str, variables: dict[str, str] | None = None) -> subprocess.Popen:
         arguments = ["ablate", "tiny.py", "--directory", str(self.folder / name), *more]
         with self.log.open("ab") as output:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "posenc_jax", *arguments],
                 env=self.environment | (variables or {}),
                 cwd=self.folder,
                 stdout=output,
                 stderr=output,
             )
+        self.commands.append(process)
+        return process
 
     def spread(self, name: str, *more: str) -> subprocess.Popen:
         return self.start(name, "--slurm", "--cpus", "1", "--time", "30", *more)
 
     def check(self, name: str) -> None:
-        found = outcome(self.folder / name)
+        found = results(self.folder / name)
         assert found.keys() == self.expected.keys()
         for path, content in self.expected.items():
             assert found[path] == content, path
@@ -114,19 +134,20 @@ class Cluster:
             time.sleep(0.2)
 
     def names(self) -> dict[str, str]:
-        """The group of each task."""
-        rows = (self.folder / "disturbed" / "slurm" / "jobs.jsonl").read_text().splitlines()
-        return {row["job"]: row["task"] for row in map(json.loads, rows)}
+        """The group of each task that is in the record, which may be being written."""
+        record = self.folder / "disturbed" / "slurm" / "jobs.jsonl"
+        rows = [line.row for line in read_lines(record.read_bytes())] if record.exists() else []
+        return {row["job"]: row["task"] for row in rows if row is not None}
 
     def trained(self, task: str) -> bool:
         """Whether a task, as ``12_3``, has rows of its group on disk, and no result."""
-        group = self.folder / "disturbed" / self.names()[task]
+        group = self.folder / "disturbed" / self.names().get(task, "not in the record")
         return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
 
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
         """Says one of SLURM's commands of a task in the middle of its training, to each once."""
         task = self.chosen(process)
-        self.slurm.ask(*command, task)
+        self.slurm.tell(*command, task)
         return task
 
     def kill(self, process: subprocess.Popen) -> str:
@@ -153,8 +174,7 @@ class Cluster:
 @pytest.mark.timeout(2400)
 def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
     available()
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=10, steps=1000)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=10, steps=1000) as cluster:
         cluster.broken.touch()
         process = cluster.spread("disturbed")
         cluster.wait(
@@ -182,8 +202,7 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
 @pytest.mark.timeout(2400)
 def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
     available()
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=3, steps=1000)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=3, steps=1000) as cluster:
         slurm.start_node()
         first = cluster.spread("disturbed", "--parallel", "1")
         cluster.wait(first, lambda: any(map(cluster.trained, slurm.tasks("RUNNING"))))
@@ -199,24 +218,30 @@ def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
 @pytest.mark.timeout(7200)
 def test_sixty_cells_with_random_kills(tmp_path):
     available()
-    chance = random.Random(0)
+    chance, kills = random.Random(0), 0
     kinds = [
         ("scancel", "--signal=KILL"),
         ("scancel", "--signal=TERM"),
         ("scancel", "--signal=USR2"),
+        ("scancel",),
         ("scontrol", "requeue"),
+        None,  # SIGKILL for the command that waits for the tasks
     ]
-    with Slurm(tmp_path / "slurm") as slurm:
-        cluster = Cluster(tmp_path, slurm, cells=60, steps=400)
+    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=60, steps=200) as cluster:
         slurm.start_node()
-        kills = 0
-        for _ in range(20):
+        for _ in range(40):
             process = cluster.spread("disturbed")
             while process.poll() is None:
-                time.sleep(chance.uniform(1, 6))
+                time.sleep(chance.uniform(2, 10))
                 running = slurm.tasks("RUNNING")
                 if running and kills < 30:
-                    slurm.ask(*chance.choice(kinds), chance.choice(running))
+                    training = [task for task in running if cluster.trained(task)]  # else most would only have begun
+                    kind, task = chance.choice(kinds), chance.choice(training or running)
+                    if kind is None:
+                        process.kill()
+                        process.wait()
+                    else:
+                        slurm.tell(*kind, task)
                     kills += 1
             if process.returncode == 0:
                 break

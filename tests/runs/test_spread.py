@@ -190,6 +190,12 @@ def test_shares_of_a_machine(monkeypatch):
         local.shares(2, Devices(4, "tpu"))
 
 
+def test_who_waits_for_a_task_needs_no_jax():
+    """Of an array on SLURM each task has such a process."""
+    code = "import json, sys, posenc_jax.runs.cluster; print(json.dumps({'jax': 'jax' in sys.modules}))"
+    assert processes.python(code) == {"jax": False}
+
+
 def test_what_a_cluster_needs_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(MissingExtraError, match=r"^--slurm needs submitit, .*: pip install 'posenc-jax\[cluster\]'$"):
@@ -221,6 +227,23 @@ def test_what_is_requeued(tmp_path, monkeypatch, code, state, requeued):
         cluster.Task([code], tmp_path / "log")()
     asked = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
     assert ("requeue 7" in asked) == requeued, asked
+
+
+def test_a_slurm_that_does_not_answer_is_asked_again_and_loses_no_task(tmp_path, monkeypatch):
+    """What `squeue` says is made up here: None, that it failed."""
+    says = [set(), {"0_0"}, None, None, {"0_0"}, None, *[set()] * 3]
+    notes = []
+    monkeypatch.setattr(cluster, "_jobs_there", lambda: says.pop(0))
+    monkeypatch.setattr(cluster, "_submitted", lambda *_: ["0_0"])
+    monkeypatch.setattr(cluster, "_POLL", 0.001)
+    failed = cluster.run_on_slurm({"a": []}, cluster.Allocation(), tmp_path, notes.append, lambda: None, notes.append)
+    assert failed == {"a": f"job 0_0: it ended: it said nothing [all in {tmp_path / 'logs' / 'a.log'}]"}
+    silent = "SLURM does not answer (`squeue` fails): asking until it does"
+    assert notes == ["waiting for 1 tasks in SLURM (jobs: 0)", silent, silent, "a"]
+    assert not says
+    says.append(None)
+    with pytest.raises(RefusedError, match=r"^SLURM does not answer: run the same command again when `squeue --me`"):
+        cluster.run_on_slurm({"a": []}, cluster.Allocation(), tmp_path, notes.append, lambda: None, notes.append)
 
 
 def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypatch):
