@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jax
-
 from posenc_jax.config import Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.runs.directory import load_config
@@ -20,6 +18,7 @@ from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory
+from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import check_devices
 
 
@@ -27,9 +26,9 @@ def refuse_several_processes(what: str) -> None:
     """RefusedError where this process computes together with others (`jax.distributed`): a single run can, ``what``
     cannot.
     """
-    if jax.process_count() > 1:
+    if count() > 1:
         raise RefusedError(
-            f"{jax.process_count()} processes share their devices (jax.distributed), and {what} is of one process: "
+            f"{count()} processes share their devices (jax.distributed), and {what} is of one process: "
             "start each process alone, with a directory of its own, or train one run together"
         )
 

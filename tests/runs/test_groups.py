@@ -136,6 +136,7 @@ def test_an_accelerator_holds_as_many_as_its_memory_does():
 
 def test_an_ablation_of_several_processes_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(replicas.jax, "process_count", lambda: 2)
+    monkeypatch.setattr(replicas.jax.distributed, "is_initialized", lambda: True)
     with pytest.raises(RefusedError, match=r"2 processes share their devices .* an ablation is of one process"):
         ablate(Ablation("tiny", (CONFIG,)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
