@@ -68,7 +68,8 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
       drawn, apart in rows of the same number.
     - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
     - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole.
-    - ``fused``: where an element says `bias_of_distance`, its bias is that; its `factors` give what it adds.
+    - ``fused``: what fused attention reads in place of `bias`, the biases of distances alone (`bias_of_distance`) and
+      `factors`, is what the element adds.
     - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.
 
     In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -35,7 +36,7 @@ def fused(layer: Layer) -> Findings:
             apart = compiled(_distances_apart, static_argnums=0)(e, params, geometry)
             yield float(apart), f"{name}.bias_of_distance: bias is another one for the same distance"
         if factored[number]:
-            found = e.factors(params, q, k, geometry, own)
+            found = jax.eval_shape(e.factors, params, q, k, geometry, own)
             sizes = tuple(side.shape[3] for side in found)
             if sizes != (e.num_factors,) * 2:
                 yield np.inf, f"{name}.factors has {sizes} numbers a token, and num_factors = {e.num_factors}"

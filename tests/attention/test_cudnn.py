@@ -23,7 +23,7 @@ def told(monkeypatch):
 
     def by_xla(*arrays, implementation, **arguments):
         assert implementation == "cudnn"
-        seen.update(arguments, shapes=[a.shape for a in arrays])
+        seen.update(arguments)
         return real(*arrays, implementation="xla", **arguments)
 
     monkeypatch.setattr(jax.nn, "dot_product_attention", by_xla)
