@@ -165,6 +165,7 @@ CHANGES = {
         "steps_per_call": 5,
         "log_every": 20,
         "checkpoint_every": 20,
+        "keep_every": 40,
         "validate_every": 10,
         "validation_batches": 3,
         "label_smoothing": 0.1,
@@ -283,6 +284,8 @@ REFUSED = [
         ["microbatches = 4", "batch_size = 10", "parts of a batch are equal"],
     ),
     (lambda: Training(label_smoothing=1.0), ["label_smoothing = 1.0", "from 0 to below 1"]),
+    (lambda: Training(keep_every=10), ["keep_every = 10", "a multiple of training.checkpoint_every = 0"]),
+    (lambda: Training(keep_every=10, checkpoint_every=20), ["keep_every = 10", "multiple", "checkpoint_every = 20"]),
     (lambda: Training(averaged_checkpoints=0), ["averaged_checkpoints = 0", "at least 1"]),
     (lambda: Training(averaged_checkpoints=5), ["averaged_checkpoints = 5", "checkpoint_every = 0", "to a divisor"]),
     (

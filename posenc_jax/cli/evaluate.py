@@ -16,7 +16,7 @@ DESCRIPTION = (
     "the parameters that it was trained to."
 )
 USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--metrics METRICS] [--data NAME]
-                           [--shuffle-words] [--trust RUN] [--accept-changed-code]
+                           [--shuffle-words] [--steps N ...] [--trust RUN] [--accept-changed-code]
 
 {DESCRIPTION}
 `posenc evaluate --help` explains the options."""
@@ -36,6 +36,8 @@ class Options:
     """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
     shuffle_words: bool = False
     """Tasks on text: whether the words of every input stand in a random order."""
+    steps: tuple[int, ...] = ()
+    """Checkpoints to measure, of those that training.keep_every left (none: what the result is of)."""
     trust: Path | None = None
     """A run whose own Python files may be run: they are not run unasked, and are named with their digests (None)."""
     accept_changed_code: bool = False
@@ -95,13 +97,19 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
             posenc,
             metrics=metrics,
             **other,
+            steps=options.steps or None,
             accept_changed_code=options.accept_changed_code,
             reporter=reporter,
             stop=stop,
         )
-    replicas: dict[tuple[int, float], list[Json]] = {}
+    measured: dict[int | None, dict[tuple[int, float], list[Json]]] = {}
     for row in rows:
+        replicas = measured.setdefault(row.get("step"), {})
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)
-    print(score_table(changed, [{"seed": s, "learning_rate": r, "evaluation": e} for (s, r), e in replicas.items()]))
+    for step, replicas in measured.items():
+        if step is not None:
+            print(f"after step {step}:")
+        scores = [{"seed": s, "learning_rate": r, "evaluation": e} for (s, r), e in replicas.items()]
+        print(score_table(changed, scores))
     print(f"written: {path}")
     return 0

@@ -101,8 +101,9 @@ class Training(Value):
     steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
       largest number that divides all cadences (`steps_at_once`).
     log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
-      checkpoints (0: only at the end). validate_every: steps between validations in range (0: only at the end).
-      validation_batches: batches of a validation, up to 1000000.
+      checkpoints (0: only at the end). keep_every: steps between checkpoints that stay, beside the newest two, for
+      ``posenc evaluate RUN --steps`` (0: none). validate_every: steps between validations in range (0: only at the
+      end). validation_batches: batches of a validation, up to 1000000.
     averaged_checkpoints: what is measured, and what a finished run is used with, is the mean of the parameters over the
       last so many checkpoints, that of the last step among them (1: that alone); Vaswani et al. 2017, section 6.1.
     """
@@ -115,6 +116,7 @@ class Training(Value):
     steps_per_call: int = 50
     log_every: int = 50
     checkpoint_every: int = 0
+    keep_every: int = 0
     validate_every: int = 0
     validation_batches: int = 16
     label_smoothing: float = 0.0
@@ -145,7 +147,7 @@ class Training(Value):
                 f"training.curriculum_every = {self.curriculum_every} and training.length_strata = "
                 f"{self.length_strata}: shares are those of all lengths; set one of the two to its default"
             )
-        for field in ("steps", "log_every", "checkpoint_every", "validate_every"):
+        for field in ("steps", "log_every", "checkpoint_every", "keep_every", "validate_every"):
             value = getattr(self, field)
             if value < 0:
                 raise ValueError(f"training.{field} = {value} must not be negative: 0 means only at the end")
@@ -153,6 +155,11 @@ class Training(Value):
             raise ValueError(
                 f"training.label_smoothing = {self.label_smoothing} must be from 0 to below 1: it is taken from every "
                 "target"
+            )
+        if self.keep_every and (self.checkpoint_every == 0 or self.keep_every % self.checkpoint_every):
+            raise ValueError(
+                f"training.keep_every = {self.keep_every} must be a multiple of training.checkpoint_every = "
+                f"{self.checkpoint_every}: only at those steps there is a checkpoint to keep"
             )
         self._check_averaging()
 

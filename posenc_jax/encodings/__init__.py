@@ -48,6 +48,7 @@ from posenc_jax.encodings.fire import FIRE as FIRE
 from posenc_jax.encodings.dynamic_bias import DynamicBias as DynamicBias
 from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
 from posenc_jax.encodings.dape import DAPE as DAPE
+from posenc_jax.encodings.temperature import Temperature as Temperature
 from posenc_jax.encodings.forgetting import FoX as FoX
 from posenc_jax.encodings.shaw import Shaw as Shaw
 from posenc_jax.encodings.music_transformer import MusicTransformer as MusicTransformer

@@ -138,7 +138,7 @@ def dense(
     if call.groups > 1:
         k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
-    scorer, adjuster, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
+    scorer, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
     logits: Array
     if scorer is None:
         logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * call.scale
@@ -148,16 +148,18 @@ def dense(
             .score(params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer])
             .astype(dtype)
         )
+    adjusters = [i for i, element in enumerate(encodings) if "adjust_logits" in element.acts_on]
     if bias is not None:
         bias = _for_batch(bias.astype(dtype), logits.shape[0])
-        if adjuster is None:
+        if not adjusters:
             logits = logits + bias
     for element, p, g, t in zip(encodings, params, per_element, terms, strict=True):
         term = element.content_bias(p, q, k, g, t)
         if term is not None:
             logits = logits + term.astype(dtype)
-    if adjuster is not None:
-        logits = encodings[adjuster].adjust_logits(params[adjuster], logits, bias, per_element[adjuster]).astype(dtype)
+    for i in adjusters:
+        logits = encodings[i].adjust_logits(params[i], logits, bias, per_element[i]).astype(dtype)
+        bias = None  # is in the logits
     if normalizer is not None:
         weights = encodings[normalizer].normalize(params[normalizer], logits, per_element[normalizer])
     else:

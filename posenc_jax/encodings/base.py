@@ -97,7 +97,7 @@ class PositionalEncoding(Value):
         "value_term",
     )
     # Of each of these a slot can hold one element at most.
-    EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "adjust_logits", "normalize")
+    EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "normalize")
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuses a field called like a hook, which would hide it."""
@@ -221,7 +221,8 @@ class PositionalEncoding(Value):
 
     def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
         """``[B, H, Q, K]`` in place of the sum ``logits + bias``: ``logits`` are products and content biases, ``bias``
-        ``[#B, H, Q, K]`` the sum of all `bias`, or None. Neither is masked. At most one element of a slot has it.
+        ``[#B, H, Q, K]`` the sum of all `bias`, or None. Neither is masked. Folded left to right: to the next element
+        that has it, the result is ``logits``, and ``bias`` None.
         """
         raise NotImplementedError
 

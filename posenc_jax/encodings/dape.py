@@ -14,8 +14,8 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder
 
 _NO_BIAS = (
-    "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', or set "
-    "with_bias to False"
+    "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', before any "
+    "other element that adjusts logits, or set with_bias to False"
 )
 
 

@@ -144,7 +144,7 @@ class Engine:
         bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
         timings = self._timings(group)
         timings.planned()
-        with Checkpoints(saved, self.reporter.note) as checkpoints:
+        with Checkpoints(saved, self.reporter.note, keep_every=self.config.training.keep_every) as checkpoints:
             try:
                 with timings.phase("train") as meter:
                     state, log = self._train(group, checkpoints, meter)

@@ -50,7 +50,11 @@ class Checkpoints:
     into each step's metadata and is checked on reading.
     """
 
-    def __init__(self, directory: Path, note: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, directory: Path, note: Callable[[str], None] = lambda text: None, *, keep_every: int = 0
+    ) -> None:
+        """``keep_every``: steps whose multiples stay when newer ones are saved (0: the newest two only)."""
+        self._keep_every = keep_every
         self._directory = directory.absolute()
         self._note = note
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
@@ -79,7 +83,8 @@ class Checkpoints:
     def save(
         self, step: int, state: Any, rows: str | None = None, *, before: Callable[[], None] = lambda: None
     ) -> None:
-        """Starts to save a state (host or device arrays); waits for the one before. Only the newest steps are kept.
+        """Starts to save a state (host or device arrays); waits for the one before. Kept are the newest steps, and the
+        multiples of ``keep_every``.
 
         Returns as soon as devices are told to copy the state where it lies: it is fetched, checksums and files are made
         while training goes on, which may give the state itself away.
@@ -116,7 +121,8 @@ class Checkpoints:
     def _remove_old(self) -> None:
         if first():
             for step in self.steps()[:-KEPT]:
-                shutil.rmtree(self.at(step))
+                if not self._keep_every or step % self._keep_every:
+                    shutil.rmtree(self.at(step))
 
     def restore(
         self,
@@ -125,6 +131,7 @@ class Checkpoints:
         set_aside: bool,
         misfit: Callable[[int, Any], str] = lambda step, state: "",
         also: tuple[Any, Callable[[Any], Any]] | None = None,
+        only: int | None = None,
     ) -> tuple[int, Any] | None:
         """The newest good step and its state as NumPy arrays in the structure of ``like`` (arrays or shapes); None when
         there is no step at all.
@@ -137,13 +144,14 @@ class Checkpoints:
             from the step before, may ask for it.
           misfit: why a state that is whole is not one of its step, or ""; it counts as damaged then.
           also: another structure in which such a state may be stored, and what makes of it one like ``like``.
+          only: the one step that will do.
 
         Raises:
           CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
             cannot be read here.
         """
         problems = []
-        for step in agreed(lambda: self.steps()[::-1]):
+        for step in agreed(lambda: [n for n in self.steps()[::-1] if only in (None, n)]):
             path, state, problem = self.at(step), None, ""
             try:
                 state = self._read(step, like, also)

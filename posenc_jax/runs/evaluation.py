@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.directory import (
+    Group,
     check_writable,
     code_in,
     finished,
     group_directories,
     groups_of,
     load_config,
+    read_group,
     refuse_changed_code,
 )
 from posenc_jax.runs.errors import RefusedError
@@ -36,7 +38,7 @@ from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.state import load_group_state
+from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer
 from posenc_jax.runs.transplant import partners
 from posenc_jax.shapes import Json
@@ -52,6 +54,8 @@ def evaluate(
     metrics: tuple[Metric, ...] | None = None,
     data: str | None = None,
     shuffle_words: bool = False,
+    steps: tuple[int, ...] | None = None,
+    seeds: tuple[int, ...] | None = None,
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
@@ -66,17 +70,18 @@ def evaluate(
     The user's own classes are those of the copy that the run keeps. Where they have changed since, it is refused, or
     with ``accept_changed_code`` measured with the changed ones, which the file then says.
 
-    ``metrics`` take the place of those of the run's config.
+    ``metrics`` take the place of those of the run's config. ``steps``: the checkpoints to measure, which the run kept
+    (`Training.keep_every`), instead of what its result is of. ``seeds``: only groups that hold one of them.
 
     Where there are fewer devices than a sharded run was trained on, it is measured without sharding.
 
     Returns:
       The file written in ``directory/evaluations`` and its rows: seed, learning_rate, length, accuracy, exact_match,
-      loss, count, and the task's own scores.
+      loss, count, and the task's own scores; with ``steps`` step too.
 
     Raises:
-      RefusedError: the run is not finished, the new slot needs parameters that were not trained, or code has changed.
-      ValueError: a length or slot that the run cannot serve.
+      RefusedError: the run is not finished, has no checkpoint of a step, the new slot needs parameters that were not
+        trained, or code has changed. ValueError: a length or slot that the run cannot serve.
     """
     reporter = reporter or Reporter()
     directory = Path(directory).expanduser().absolute()
@@ -99,21 +104,23 @@ def evaluate(
     engine = Engine(changed, reporter, stop, loaded)
     rows: list[Json] = []
     decoded: list[Json] = []
-    for group_directory in groups:
-        group, state = load_group_state(config, group_directory, reporter.note)
+    states = _states(config, groups, steps, seeds, reporter.note)
+    for step, group, state in states:
         params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
         found, lines = engine.evaluate(group, placed, lengths)
-        decoded += lines
+        of_step = {} if step is None else {"step": step}
+        decoded += [{**of_step, **line} for line in lines]
         for length, scores in found:
             for i, (seed, rate) in enumerate(group.replicas):
-                rows.append({"seed": seed, "learning_rate": rate, "length": length, **scores[i]})
-    rows.sort(key=lambda row: (row["learning_rate"], row["seed"], row["length"]))
+                rows.append({**of_step, "seed": seed, "learning_rate": rate, "length": length, **scores[i]})
+    rows.sort(key=lambda row: (row.get("step", 0), row["learning_rate"], row["seed"], row["length"]))
     question: dict[str, Any] = {
         "lengths": lengths,
         "posenc": spec(changed.posenc),
         "evaluation": to_json(changed.evaluation),
     }
+    question |= {name: asked for name, asked in (("steps", steps), ("seeds", seeds)) if asked is not None}
     if other_code:
         question["changed_code"] = other_code
     if brought := _brought(directory, changed):
@@ -127,6 +134,23 @@ def evaluate(
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, sealed_line({**question, "rows": rows}))
     return path, read_json(path, sealed=True)["rows"]
+
+
+def _states(
+    config: Run,
+    groups: list[Path],
+    steps: tuple[int, ...] | None,
+    seeds: tuple[int, ...] | None,
+    note: Callable[[str], None],
+) -> Iterator[tuple[int | None, Group, Any]]:
+    """(step, group, state) to measure; None for the step of what a group's result is of."""
+    for directory in groups:
+        if seeds is not None and not any(seed in seeds for seed, _ in read_group(directory).replicas):
+            continue
+        if steps is None:
+            yield None, *load_group_state(config, directory, note)
+        for step in steps or ():
+            yield step, *load_state_at(config, directory, step, note)
 
 
 def _brought(directory: Path, changed: Run) -> Digests:

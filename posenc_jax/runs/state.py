@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,7 @@ def restore(
     *,
     set_aside: bool,
     misfit: Callable[[int, Any], str] = lambda step, state: "",
+    only: int | None = None,
 ) -> tuple[int, Any] | None:
     """As `Checkpoints.restore`: the state as this config has it, also where it was saved on more or fewer devices."""
     like, split = abstract_state(config, group_size), config.execution.split
@@ -46,9 +48,8 @@ def restore(
     def arranged(state: Any) -> Any:
         return {**state, "opt": rearranged(state["opt"], like["opt"], split=split)}
 
-    return checkpoints.restore(
-        like, set_aside=set_aside, misfit=misfit, also=({**like, "opt": _of_group(other, group_size)}, arranged)
-    )
+    also = ({**like, "opt": _of_group(other, group_size)}, arranged)
+    return checkpoints.restore(like, set_aside=set_aside, misfit=misfit, also=also, only=only)
 
 
 def misfit(group: Group, step: int, state: Any) -> str:
@@ -81,6 +82,27 @@ def load_group_state(
                 f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"
             )
     return group, state
+
+
+def load_state_at(
+    config: Run, directory: Path, step: int, note: Callable[[str], None] = lambda text: None
+) -> tuple[Group, Any]:
+    """A finished group (its directory) and its state after ``step`` updates, as host arrays, if that was kept.
+
+    Only reads. RefusedError when the group is not finished, or has no checkpoint of that step.
+    """
+    group, checkpoints = read_group(directory), Checkpoints(directory / "checkpoints", note)
+    finished(directory)
+    if step not in checkpoints.steps():
+        there = ", ".join(map(str, checkpoints.steps()))
+        raise RefusedError(
+            f"{directory} has no checkpoint of step {step}, but of {there}: choose among them, or train with "
+            "training.checkpoint_every and training.keep_every, which keep more"
+        )
+    fits = functools.partial(misfit, group)
+    restored = restore(config, group.size, checkpoints, set_aside=False, misfit=fits, only=step)
+    assert restored is not None
+    return group, restored[1]
 
 
 def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:

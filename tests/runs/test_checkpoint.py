@@ -70,6 +70,17 @@ def damaged_arrays(directory):
     return [p for p in files(directory / "30") if p.stat().st_size > 2000]
 
 
+def test_steps_that_are_to_stay_do_and_each_can_be_asked_for(tmp_path):
+    with Checkpoints(tmp_path, keep_every=20) as checkpoints:
+        for step in range(10, 70, 10):
+            checkpoints.save(step, {"x": np.full(3, step, np.float32)})
+    assert Checkpoints(tmp_path).steps() == [20, 40, 50, 60]
+    like = {"x": np.zeros(3, np.float32)}
+    step, found = Checkpoints(tmp_path).restore(like, set_aside=False, only=40)
+    assert (step, found["x"].tolist()) == (40, [40, 40, 40])
+    assert Checkpoints(tmp_path).restore(like, set_aside=False, only=30) is None
+
+
 def test_the_newest_two_steps_are_kept_and_come_back_to_the_bit(saved):
     assert Checkpoints(saved).steps() == [20, 30]
     assert restored(saved) == (30, True)

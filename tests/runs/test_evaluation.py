@@ -24,7 +24,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate
-from posenc_jax.runs.state import load_group_state
+from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.training import step as step_module
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params, model_of
 from posenc_jax.training.streams import stream
@@ -267,6 +267,33 @@ def test_other_positions_with_the_same_parameters(finished, text, lengths, train
     assert (row["seed"], row["length"]) == (1, lengths[-1])
     close(row, plain_scores(config, {**params, "posenc": {"decoder": encodings}}, 1, lengths[-1]))
     assert row["loss"] != evaluate(finished, (5,))[1][-1]["loss"]
+
+
+def test_earlier_checkpoints_are_measured_too(finished):
+    """Each step with the parameters of its checkpoint; the last one is what the result is of."""
+    path, rows = evaluate(finished, (2, 5), steps=(10, 20), seeds=(1,))
+    assert [(row["step"], row["seed"], row["length"]) for row in rows] == [
+        (step, seed, length)
+        for step in (10, 20)
+        for seed in (0, 1)
+        for length in (2, 5)  # one group has both seeds
+    ]
+    assert json.loads(path.read_text())["steps"] == [10, 20]
+    last = [{**row, "step": 20} for row in evaluate(finished, (2, 5))[1]]
+    assert [row for row in rows if row["step"] == 20] == last
+    _, state = load_state_at(CONFIG, finished / "group-000", 10)
+    assert state["step"].tolist() == [10, 10]
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), state["params"])
+    close(rows[3], plain_scores(changed_config(CONFIG, (2, 5), CONFIG.posenc), params, 1, 5))
+    assert evaluate(finished, (2,), seeds=(7,))[1] == []
+
+
+def test_a_checkpoint_that_was_not_kept(finished):
+    with pytest.raises(
+        RefusedError, match=r"no checkpoint of step 15, but of 10, 20: choose among them, or train with"
+    ):
+        evaluate(finished, (2,), steps=(10, 15))
+    assert not (finished / "evaluations").exists()
 
 
 @pytest.mark.parametrize("lengths", [pytest.param((2,), marks=pytest.mark.slow), (3, 4)])

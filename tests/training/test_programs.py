@@ -27,6 +27,7 @@ def text(run):
     [
         (("rope", "rope(base=5e5)", "rope(scaling=linear(factor=4))"), 1),
         (("sinusoidal", "sinusoidal(base=100)", "rope(rotary_dim=4)"), 2),  # the last has other operations
+        (("temperature(0.5)", "temperature(2)"), 1),
     ],
 )
 def test_encodings_that_differ_in_values_share_a_program(posenc, programs):

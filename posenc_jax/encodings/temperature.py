@@ -1,0 +1,67 @@
+"""A constant temperature of attention (Chi et al. 2023)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.method import Method
+
+
+@dataclasses.dataclass(frozen=True)
+class Temperature(PositionalEncoding):
+    """Divides all logits by a constant, biases included, so that attention is sharper below 1 and flatter above::
+
+        weights_ij = softmax_j(logits_ij / tau)
+
+    No encoding of positions by itself: the last element of a slot, as in ``(T5Bias(), Temperature(0.8))``. Over more
+    keys than in training a softmax is flatter; a lower temperature at test time undoes a part of that (Chi et al. 2023,
+    section 4, who find tau by aligning the attention of long inputs with that of short ones). Here it is a setting:
+    ``posenc evaluate RUN --posenc "t5|temperature(0.8)"`` tries one.
+
+    Where the slot has another normalisation than the softmax, that sees the divided logits. No fused attention.
+
+    Fields: ``value``: tau, above 0.
+
+    >>> logits, bias = np.full((1, 1, 1, 2), 3.0), np.ones((1, 1, 1, 2))
+    >>> Temperature(2).adjust_logits({}, logits, bias, None).ravel().tolist()
+    [2.0, 2.0]
+    """
+
+    value: float = 1.0
+
+    name = "temperature"
+    paper = "arXiv:2311.00684"
+    citation = (
+        "Chi, T.-C., Fan, T.-H., Rudnicky, A. I. (2023). Attention Alignment and Flexible Positional Embeddings "
+        "Improve Transformer Length Extrapolation. arXiv:2311.00684."
+    )
+    methods = (
+        Method(
+            "additive",
+            "Temperature of attention",
+            "t5|temperature(value=0.8)",
+            "Chi et al. 2023",
+            paper,
+            "at test time: posenc evaluate RUN --posenc ...",
+        ),
+    )
+    shift_invariant = True
+    unsigned = True
+
+    position_axes = "any"
+
+    def check_fields(self) -> None:
+        """Refuses what no logit can be divided by."""
+        if not 1e-6 <= self.value <= 1e6:
+            raise ValueError(
+                f"Temperature.value = {self.value} must be from 1e-6 to 1e6: 1 changes nothing, less is sharper"
+            )
+
+    def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
+        """``[B, H, Q, K]``: ``(logits + bias) / tau``."""
+        total = logits if bias is None else logits + bias
+        # As an array, so that temperatures share a compiled program.
+        return total / np.full((1, 1, 1, 1), self.value, total.dtype)
