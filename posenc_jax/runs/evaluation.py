@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +101,8 @@ def evaluate(
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
-    engine = Engine(changed, reporter, stop, loaded)
-    rows: list[Json] = []
-    decoded: list[Json] = []
-    states = _states(config, groups, steps, seeds, reporter.note)
-    for step, group, state in states:
-        params = {**state["params"], "posenc": _fit(config, changed, state["params"]["posenc"])}
-        placed = place({"params": params, "seed": state["seed"]}, make_mesh(changed.execution, group.size))
-        found, lines = engine.evaluate(group, placed, lengths)
-        of_step = {} if step is None else {"step": step}
-        decoded += [{**of_step, **line} for line in lines]
-        for length, scores in found:
-            for i, (seed, rate) in enumerate(group.replicas):
-                rows.append({**of_step, "seed": seed, "learning_rate": rate, "length": length, **scores[i]})
-    rows.sort(key=lambda row: (row.get("step", 0), row["learning_rate"], row["seed"], row["length"]))
+    states = states_of(config, groups, steps, seeds, reporter.note)
+    rows, decoded = measure(config, Engine(changed, reporter, stop, loaded), states, lengths)
     question: dict[str, Any] = {
         "lengths": lengths,
         "posenc": spec(changed.posenc),
@@ -136,14 +124,39 @@ def evaluate(
     return path, read_json(path, sealed=True)["rows"]
 
 
-def _states(
+def measure(
+    config: Run, engine: Engine, states: Iterable[tuple[int | None, Group, Any]], lengths: tuple[int, ...]
+) -> tuple[list[Json], list[Json]]:
+    """The rows of `evaluate`, and what was decoded.
+
+    Args:
+      config: what the states were trained with. engine: of what they are measured with. states: see `states_of`.
+    """
+    rows: list[Json] = []
+    decoded: list[Json] = []
+    for step, group, state in states:
+        params = {**state["params"], "posenc": _fit(config, engine.config, state["params"]["posenc"])}
+        placed = place({"params": params, "seed": state["seed"]}, make_mesh(engine.config.execution, group.size))
+        found, lines = engine.evaluate(group, placed, lengths)
+        of_step = {} if step is None else {"step": step}
+        decoded += [{**of_step, **line} for line in lines]
+        for length, scores in found:
+            for i, (seed, rate) in enumerate(group.replicas):
+                rows.append({**of_step, "seed": seed, "learning_rate": rate, "length": length, **scores[i]})
+    rows.sort(key=lambda row: (row.get("step", 0), row["learning_rate"], row["seed"], row["length"]))
+    return rows, decoded
+
+
+def states_of(
     config: Run,
     groups: list[Path],
     steps: tuple[int, ...] | None,
     seeds: tuple[int, ...] | None,
     note: Callable[[str], None],
 ) -> Iterator[tuple[int | None, Group, Any]]:
-    """(step, group, state) to measure; None for the step of what a group's result is of."""
+    """(step, group, state) of the groups that hold one of the seeds (None: of all): of each of the steps, or with None
+    of what the group's result is of, where the step is None too.
+    """
     for directory in groups:
         if seeds is not None and not any(seed in seeds for seed, _ in read_group(directory).replicas):
             continue

@@ -10,8 +10,9 @@ from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
-from posenc_jax.verdict.measuring import Measured
-from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+from posenc_jax.verdict.measuring import Measured, Scored
+from posenc_jax.verdict.otherwise import TEMPERATURES
+from posenc_jax.verdict.tables import CHECKPOINTS, CHOOSING_SEEDS, Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Card:
 
     Attributes:
       label: the encoding that is judged. baselines: those that it is compared with, by label.
-      tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table.
+      tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table, after
+        the last step of training. otherwise: the same of other ways to score.
       seeds: those compared. environment: versions, processor or device, commit. seconds: of all runs behind it.
     """
 
@@ -29,6 +31,7 @@ class Card:
     tables: Mapping[str, Table]
     measured: Mapping[str, Mapping[str, Measured]]
     findings: tuple[Finding, ...]
+    otherwise: tuple[Finding, ...]
     seeds: tuple[int, ...]
     environment: Json
     seconds: float
@@ -50,7 +53,8 @@ def record(card: Card) -> Json:
         "label": card.label,
         "baselines": list(card.baselines),
         "verdict": list(card.sentences),
-        "findings": [dataclasses.asdict(own) | {"comparison": own.comparison._asdict()} for own in card.findings],
+        "findings": [_finding(own) for own in card.findings],
+        "otherwise": [_finding(own) for own in card.otherwise],
         "measured": {
             label: {name: _measured(measured) for name, measured in by_table.items()}
             for label, by_table in card.measured.items()
@@ -66,10 +70,14 @@ def record(card: Card) -> Json:
     }
 
 
+def _finding(finding: Finding) -> Json:
+    return dataclasses.asdict(finding) | {"comparison": finding.comparison._asdict()}
+
+
 def _measured(measured: Measured) -> Json:
     return {
         **{field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)},
-        **{name: _keys(getattr(measured, name)) for name in ("tried", "by_length", "scores", "in_range")},
+        **{name: _keys(getattr(measured, name)) for name in ("tried", "by_length", "scores", "in_range", "otherwise")},
         "diverged": list(measured.diverged),
     }
 
@@ -79,8 +87,8 @@ def _keys(found: Mapping) -> Json:
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
-    """What was found, where each encoding breaks and what it costs."""
-    return _found(card), _lengths(card), _cost(card)
+    """What was found, what other ways to score would have found, where each encoding breaks and what it costs."""
+    return _found(card), *([_otherwise(card)] if card.otherwise else []), _lengths(card), _cost(card)
 
 
 def text_card(card: Card, width: int) -> str:
@@ -121,6 +129,32 @@ def _found(card: Card) -> TextTable:
             "detectable: the smallest true difference that such seeds find in 8 of 10 cases.",
             "not measurable here: both at chance, or both near the best score, or fewer than two pairs of seeds.",
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
+        ),
+    )
+
+
+def _otherwise(card: Card) -> TextTable:
+    several = len(card.baselines) > 1
+    final = {(own.table, own.baseline): own.word for own in card.findings}
+    entries = []
+    for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline))):
+        kind = card.kinds[own.table]
+        measured = (card.measured[label][own.table] for label in (card.label, own.baseline))
+        means = (_mean(side, kind, own.way) for side in measured)
+        names = (own.table, own.baseline) if several else (own.table,)
+        entries.append((*names, own.way, *means, _difference(own, kind), own.word, final[own.table, own.baseline]))
+    names = ("table", "against") if several else ("table",)
+    sides = (card.label, "baseline" if several else card.baselines[0])
+    return TextTable(
+        title="Scored otherwise",
+        columns=(*names, "score", *sides, "difference [95 %]", "seen", "after the last step"),
+        align="l" * (1 + len(names)) + "rrrll",
+        entries=tuple(entries),
+        notes=(
+            f"The same models. best checkpoint: of each seed the best of {CHECKPOINTS} checkpoints along training. "
+            f"best temperature: the best with logits divided by {', '.join(map(str, (1, *TEMPERATURES)))}. "
+            "Both are chosen by the very scores they report, so they flatter; they have no part in the verdict. p is "
+            "corrected by Holm's method, for each of the two by itself.",
         ),
     )
 
@@ -169,6 +203,7 @@ def _cost(card: Card) -> TextTable:
                     f"{measured.num_parameters:,}",
                     f"{measured.num_posenc_parameters:,}",
                     "-" if time is None else significant(time),
+                    measured.memory,
                     f"{measured.learning_rate:g}",
                     ", ".join(map(str, measured.diverged)) or "none",
                 )
@@ -176,20 +211,30 @@ def _cost(card: Card) -> TextTable:
     grids = sorted({", ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
     return TextTable(
         title="Cost and settings",
-        columns=("table", "encoding", "parameters", "of them its own", "ms a step", "learning rate", "diverged seeds"),
-        align="llrrrrl",
+        columns=(
+            "table",
+            "encoding",
+            "parameters",
+            "of them its own",
+            "ms a step",
+            "memory",
+            "learning rate",
+            "diverged seeds",
+        ),
+        align="llrrrlrl",
         entries=tuple(entries),
         notes=(
             f"Learning rates are chosen from {' and '.join(grids)} by validation within the training lengths, on seeds "
             f"{' and '.join(map(str, CHOOSING_SEEDS))}, which are not compared. ms a step: of the models that "
-            "train together, beside whatever else the machine did.",
+            "train together, beside whatever else the machine did. memory: of attention on an "
+            "accelerator, by the length T; in blocks the logits are computed twice.",
             f"{_machine(card.environment)}. All runs together: {card.seconds / 60:.0f} minutes.",
         ),
     )
 
 
-def _mean(measured: Measured, kind: Kind) -> str:
-    mean = mean_interval(kind.inner(score) for score in measured.scores.values()).mean
+def _mean(measured: Measured, kind: Kind, way: Scored = "final") -> str:
+    mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
     return "-" if mean is None else kind.show(kind.outer(mean))
 
 

@@ -15,6 +15,7 @@ from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.measuring import Measured, measure
+from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import Table
 
@@ -42,12 +43,14 @@ def decide(
         measured[own][name] = measure(
             tables[name], encodings[own], own, directory, seeds=seeds, reporter=reporter, stop=stop
         )
+    theirs = {own: measured[own] for own in baselines}
     return Card(
         label=label,
         baselines=tuple(baselines),
         tables=tables,
         measured=measured,
-        findings=findings(tables, measured[label], {own: measured[own] for own in baselines}),
+        findings=findings(tables, measured[label], theirs),
+        otherwise=tuple(found for way in WAYS for found in findings(tables, measured[label], theirs, way)),
         seeds=seeds,
         environment=environment(),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),

@@ -8,7 +8,7 @@ from typing import get_args
 
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.statistics import Comparison, Word, holm, word
-from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.tables import Table
 
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -20,7 +20,8 @@ class Finding:
 
     Attributes:
       comparison: of the scores, seed by seed; of logarithms where the score is logarithmic.
-      p: of the comparison, corrected by Holm's method for all findings of the verdict; None where nothing is tested.
+      p: of the comparison, corrected by Holm's method for all findings of the same way; None where nothing is tested.
+      way: how both were scored: after the last step, which decides, or otherwise.
       word: by that p, from 0.05 down (`posenc_jax.statistics.word`).
     """
 
@@ -29,20 +30,24 @@ class Finding:
     comparison: Comparison
     p: float | None
     word: Word
+    way: Scored = "final"
 
 
 def findings(
-    tables: Mapping[str, Table], ours: Mapping[str, Measured], theirs: Mapping[str, Mapping[str, Measured]]
+    tables: Mapping[str, Table],
+    ours: Mapping[str, Measured],
+    theirs: Mapping[str, Mapping[str, Measured]],
+    way: Scored = "final",
 ) -> tuple[Finding, ...]:
     """Every baseline on every table that was measured; ``theirs``: baseline -> table -> what it scored."""
     pairs = [(name, baseline) for baseline in theirs for name in tables if name in ours and name in theirs[baseline]]
-    compared = {(name, own): _compare(tables[name], ours[name], theirs[own][name]) for name, own in pairs}
+    compared = {(name, own): _compare(tables[name], ours[name], theirs[own][name], way) for name, own in pairs}
     tested = {repr(pair): c.p for pair, c in compared.items() if c.p is not None and not c.at_bound}
     corrected = holm(tested)
     found = []
     for (name, baseline), comparison in compared.items():
         p = corrected.get(repr((name, baseline)))
-        found.append(Finding(name, baseline, comparison, p, word(comparison, p, tables[name].kind.better)))
+        found.append(Finding(name, baseline, comparison, p, word(comparison, p, tables[name].kind.better), way))
     return tuple(found)
 
 
@@ -67,8 +72,8 @@ def breaks_at(measured: Measured, table: Table) -> int | None:
     return None
 
 
-def _compare(table: Table, ours: Measured, theirs: Measured) -> Comparison:
-    return comparison_of(ours.scores, theirs.scores, table.kind, table.run.task.chance)
+def _compare(table: Table, ours: Measured, theirs: Measured, way: Scored) -> Comparison:
+    return comparison_of(ours.scored(way), theirs.scored(way), table.kind, table.run.task.chance)
 
 
 def _names(names: list[str]) -> str:

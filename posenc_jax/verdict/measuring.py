@@ -8,9 +8,10 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Literal
 
+from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run
-from posenc_jax.data.score_kinds import Kind
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.timing import Timing, read_timing
@@ -20,7 +21,10 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import select_learning_rate
+from posenc_jax.verdict.otherwise import Way, otherwise
 from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+
+Scored = Literal["final"] | Way
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,10 +36,12 @@ class Measured:
       learning_rate: the chosen one. tried: learning rate -> validation score of each choosing seed, None if diverged.
       by_length: length -> seed -> score. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
         over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
+      otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
       diverged: the compared seeds that did.
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
       seconds: that all its runs took, compiling apart.
-      num_parameters, num_posenc_parameters: of the model, and of the encoding in it.
+      num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
+        encoding on an accelerator, in words.
     """
 
     label: str
@@ -45,11 +51,17 @@ class Measured:
     by_length: dict[int, dict[int, float]]
     scores: dict[int, float]
     in_range: dict[int, float]
+    otherwise: dict[Way, dict[int, float]]
     diverged: tuple[int, ...]
     milliseconds_per_step: float | None
     seconds: float
     num_parameters: int
     num_posenc_parameters: int
+    memory: str
+
+    def scored(self, way: Scored) -> dict[int, float]:
+        """Seed -> score, after the last step or otherwise."""
+        return self.scores if way == "final" else self.otherwise.get(way, {})
 
 
 def measure(
@@ -75,7 +87,9 @@ def measure(
     rate = min(table.run.learning_rates) if rate is None else rate
     compared = dataclasses.replace(choosing, seeds=seeds, learning_rates=(rate,))
     results = run(compared, place, reporter=reporter, stop=stop)
-    return _measured(table, compared, results, tried, read_timing(place))
+    found = _measured(table, compared, results, tried)
+    others = otherwise(table, compared, place, found.scores, reporter=reporter, stop=stop)
+    return _timed(dataclasses.replace(found, otherwise=others), read_timing(place))
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
@@ -94,9 +108,7 @@ def validation_of(cell: Run, results: Iterable[Json]) -> dict[float, dict[int, f
     return found
 
 
-def _measured(
-    table: Table, cell: Run, results: list[Json], tried: dict[float, dict[int, float | None]], timing: Timing | None
-) -> Measured:
+def _measured(table: Table, cell: Run, results: list[Json], tried: dict[float, dict[int, float | None]]) -> Measured:
     by_length: dict[int, dict[int, float]] = {length: {} for length in cell.evaluation.lengths}
     diverged = []
     for replica in _replicas(cell, results):
@@ -107,7 +119,6 @@ def _measured(
             score = row[table.metric]
             if score is not None and math.isfinite(score):
                 by_length[row["length"]][replica["seed"]] = score
-    training = None if timing is None else timing.measured.get("train")
     within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
     return Measured(
         label=cell.label,
@@ -115,22 +126,28 @@ def _measured(
         learning_rate=cell.learning_rates[0],
         tried=tried,
         by_length=by_length,
-        scores=_means(by_length, table.score_lengths, table.kind),
-        in_range=_means(by_length, within, table.kind),
+        scores=table.seed_means(by_length, table.score_lengths),
+        in_range=table.seed_means(by_length, within),
+        otherwise={},
         diverged=tuple(sorted(diverged)),
-        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
-        seconds=0.0 if timing is None else sum(phase.seconds for phase in timing.measured.values()),
+        milliseconds_per_step=None,
+        seconds=0.0,
         num_parameters=results[0]["num_parameters"],
         num_posenc_parameters=results[0]["num_posenc_parameters"],
+        memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
     )
 
 
-def _means(by_length: dict[int, dict[int, float]], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:
-    """Seed -> mean over the lengths, of the seeds that have them all."""
-    if not lengths:
-        return {}
-    seeds = set.intersection(*(set(by_length[length]) for length in lengths))
-    return {seed: kind.mean(by_length[length][seed] for length in lengths) for seed in sorted(seeds)}
+def _timed(measured: Measured, timing: Timing | None) -> Measured:
+    """What its runs took, beside what they scored."""
+    if timing is None:
+        return measured
+    training = timing.measured.get("train")
+    return dataclasses.replace(
+        measured,
+        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
+        seconds=sum(phase.seconds for phase in timing.measured.values()),
+    )
 
 
 def _replicas(cell: Run, results: Iterable[Json]) -> list[Json]:

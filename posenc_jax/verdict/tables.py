@@ -7,6 +7,7 @@ baselines only (NoPE, sinusoidal, RoPE, ALiBi), never at a method that is to win
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
@@ -18,6 +19,8 @@ SEEDS = tuple(range(8))
 """Of the runs that are compared."""
 CHOOSING_SEEDS = (1000, 1001)
 """Of the runs by which learning rates are chosen; none of them is compared."""
+CHECKPOINTS = 4
+"""At equal distances along training, the last one at its end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +61,26 @@ class Table:
         lengths = self.run.evaluation.lengths
         return tuple(n for n in lengths if self.run.task.range_of(n) == "beyond") or lengths
 
+    @property
+    def steps_kept(self) -> tuple[int, ...]:
+        """The steps of training whose checkpoints are measured, the last one at the end."""
+        steps = self.run.training.steps
+        return tuple(range(steps // CHECKPOINTS, steps + 1, steps // CHECKPOINTS))
+
     def cell(self, slot: Slot, label: str, seeds: tuple[int, ...], learning_rates: tuple[float, ...]) -> Run:
-        """The run of an encoding."""
-        return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, learning_rates=learning_rates)
+        """The run of an encoding, which keeps the checkpoints of `steps_kept`."""
+        every = self.steps_kept[0]
+        training = dataclasses.replace(self.run.training, checkpoint_every=every, keep_every=every)
+        return dataclasses.replace(
+            self.run, posenc=slot, label=label, seeds=seeds, learning_rates=learning_rates, training=training
+        )
+
+    def seed_means(self, by_length: Mapping[int, Mapping[int, float]], lengths: tuple[int, ...]) -> dict[int, float]:
+        """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""
+        if not lengths:
+            return {}
+        seeds = set.intersection(*(set(by_length[length]) for length in lengths))
+        return {seed: self.kind.mean(by_length[length][seed] for length in lengths) for seed in sorted(seeds)}
 
 
 _SMALL = Transformer(d_model=64, num_layers=2, num_heads=4)

@@ -12,6 +12,7 @@ from posenc_jax.verdict.deciding import write
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import TABLES
 
@@ -24,7 +25,10 @@ def measured(label, name):
     order = range(8) if label == "mine" else reversed(range(8))
     own = {seed: MEANS[label][name] + 0.001 * (place - 3.5) for seed, place in enumerate(order)}
     by_length = {n: {seed: min(1.0, score + (n <= 8) * 0.6) for seed, score in own.items()} for n in lengths}
-    return Measured(label, label, 1e-3, {1e-3: {1000: 0.9}}, by_length, own, own, (), 2.5, 60.0, 1000, 10)
+    others = {way: {seed: score + 0.1 * (label == "rope") for seed, score in own.items()} for way in WAYS}
+    return Measured(
+        label, label, 1e-3, {1e-3: {1000: 0.9}}, by_length, own, own, others, (), 2.5, 60.0, 1000, 10, "O(T)"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +41,7 @@ def card():
         tables=tables,
         measured=found,
         findings=findings(tables, found["mine"], {"rope": found["rope"]}),
+        otherwise=tuple(own for way in WAYS for own in findings(tables, found["mine"], {"rope": found["rope"]}, way)),
         seeds=tuple(range(8)),
         environment=environment(),
         seconds=240.0,
@@ -51,6 +56,7 @@ def test_text(card):
     assert said.startswith(SENTENCE)
     assert max(map(len, said.splitlines())) <= 100
     assert re.search(r"copy +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
+    assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better +better", said)
     assert "All runs together: 4 minutes." in " ".join(said.split())
 
 
@@ -58,6 +64,8 @@ def test_every_form_says_the_same(card):
     data = json.loads(json.dumps(record(card)))
     assert data["verdict"] == [SENTENCE]
     assert data["findings"][0]["comparison"]["difference"] == pytest.approx(0.5)
+    assert [(own["table"], own["way"]) for own in data["otherwise"]] == [(name, way) for way in WAYS for name in NAMES]
+    assert data["otherwise"][0]["comparison"]["difference"] == pytest.approx(0.4)
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == measured("mine", "copy").scores[0]
     assert SENTENCE in markdown_card(card)
     assert r"\caption{mine against rope" in latex_card(card)

@@ -12,7 +12,7 @@ NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
 
 def scored(mean, noise=NOISE, by_length=None):
     scores = {seed: mean + own for seed, own in enumerate(noise)}
-    return Measured("x", "x", 1e-3, {}, by_length or {}, scores, {}, (), None, 0.0, 1, 0)
+    return Measured("x", "x", 1e-3, {}, by_length or {}, scores, {}, {}, (), None, 0.0, 1, 0, "")
 
 
 def words(ours, theirs, tables=None):

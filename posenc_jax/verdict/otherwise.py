@@ -1,0 +1,114 @@
+"""The same trained models scored in two other ways: by their best checkpoint, and at their best temperature.
+
+Published comparisons often are of such scores. Both are chosen on the scores that they report, so they flatter; a
+verdict shows them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from posenc_jax.config import Run
+from posenc_jax.encodings import Temperature, is_pattern
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.files import make_directory
+from posenc_jax.runs.cell import Engine
+from posenc_jax.runs.directory import group_directories
+from posenc_jax.runs.evaluation import changed_config, measure, states_of
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.shapes import Json
+from posenc_jax.verdict.tables import CHECKPOINTS, Table
+
+Way = Literal["best checkpoint", "best temperature"]
+WAYS: tuple[Way, ...] = get_args(Way)
+TEMPERATURES = (0.5, 0.7, 0.85, 1.2)
+"""What the logits of attention are divided by, beside 1."""
+
+
+def otherwise(
+    table: Table,
+    cell: Run,
+    place: Path,
+    final: Mapping[int, float],
+    *,
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> dict[Way, dict[int, float]]:
+    """Way -> seed -> the best score of the seed, the final one among them.
+
+    Args:
+      cell: the run of the compared seeds, with one learning rate. place: its directory, finished; what is measured is
+        kept there, and only new seeds are measured again.
+      final: seed -> score of the last step.
+    """
+    path = place / "evaluations" / "verdict.json"
+    question = {"lengths": list(table.score_lengths), "temperatures": list(TEMPERATURES), "checkpoints": CHECKPOINTS}
+    seeds: dict[str, Json] = {}
+    if path.exists() and (known := read_json(path, sealed=True))["question"] == question:
+        seeds = known["seeds"]
+    missing = tuple(seed for seed in final if str(seed) not in seeds)
+    if missing:
+        measured = {way: dict(_measured(table, cell, place, missing, way, reporter, stop)) for way in WAYS}
+        for seed in missing:
+            seeds[str(seed)] = {
+                way: {name: scores.get(seed) for name, scores in by_name.items()} for way, by_name in measured.items()
+            }
+        make_directory(path.parent)
+        write_json(path, {"question": question, "seeds": seeds})
+    best = max if table.kind.better == "higher" else min
+    return {
+        way: {
+            seed: best(score, *(other for other in seeds[str(seed)][way].values() if other is not None))
+            for seed, score in final.items()
+        }
+        for way in WAYS
+    }
+
+
+def _measured(
+    table: Table,
+    cell: Run,
+    place: Path,
+    seeds: tuple[int, ...],
+    way: Way,
+    reporter: Reporter,
+    stop: Callable[[], int | None],
+) -> Iterator[tuple[str, dict[int, float]]]:
+    """(checkpoint or temperature, seed -> score)."""
+    lengths, groups = table.score_lengths, group_directories(place)
+
+    def rows(slot: Slot, steps: tuple[int, ...] | None) -> list[Json]:
+        changed = changed_config(cell, lengths, slot)
+        states = states_of(cell, groups, steps, seeds, reporter.note)
+        return measure(cell, Engine(changed, reporter, stop), states, lengths)[0]
+
+    if way == "best checkpoint":
+        steps = table.steps_kept[:-1]
+        found = rows(cell.posenc, steps)
+        for step in steps:
+            yield str(step), _scores(table, cell, (row for row in found if row["step"] == step))
+    else:
+        for temperature in TEMPERATURES:
+            yield str(temperature), _scores(table, cell, rows(_at(temperature, cell.posenc), None))
+
+
+def _at(temperature: float, slot: Slot) -> Slot:
+    """The slot with all its logits divided."""
+    last = (Temperature(temperature),)
+    layers: Any = slot
+    return tuple((*layer, *last) for layer in layers) if is_pattern(slot) else (*layers, *last)
+
+
+def _scores(table: Table, cell: Run, rows: Iterable[Json]) -> dict[int, float]:
+    """Seed -> mean over the table's lengths, of the replicas of the cell."""
+    replicas = set(cell.replicas)
+    by_length: dict[int, dict[int, float]] = {length: {} for length in table.score_lengths}
+    for row in rows:
+        score = row[table.metric]
+        if (row["seed"], row["learning_rate"]) in replicas and score is not None and math.isfinite(score):
+            by_length[row["length"]][row["seed"]] = score
+    return table.seed_means(by_length, table.score_lengths)

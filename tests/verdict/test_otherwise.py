@@ -1,0 +1,82 @@
+"""The best checkpoint and the best temperature of models that are really trained."""
+
+import dataclasses
+import json
+
+import pytest
+
+from posenc_jax.config import Evaluation, Execution, Run, Training
+from posenc_jax.data.tasks import EvenPairs
+from posenc_jax.encodings import Temperature, parse
+from posenc_jax.models.config import Transformer
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.verdict import otherwise as module
+from posenc_jax.verdict.otherwise import WAYS, otherwise
+from posenc_jax.verdict.tables import CHECKPOINTS, TABLES, Table
+
+SMALL = Run(
+    table="even_pairs",
+    task=EvenPairs(max_length=3),
+    model=Transformer(d_model=16, num_layers=2, num_heads=2),
+    training=Training(steps=40, batch_size=8, steps_per_call=10, log_every=10, validation_batches=1),
+    evaluation=Evaluation(lengths=(3, 4, 5), num_examples=64),
+    execution=Execution(mode="map", group_size=2),
+    seeds=(0, 1, 2),
+)
+TABLE = Table("even_pairs", "a question", "a source", run=SMALL, full=SMALL)
+
+
+def test_every_run_of_a_table_keeps_its_checkpoints():
+    for table in TABLES.values():
+        for size in (table, table.at_full_size):
+            assert len(size.steps_kept) == CHECKPOINTS
+            assert size.steps_kept[-1] == size.run.training.steps
+            training = size.cell((), "nope", (0,), (1e-3,)).training
+            assert training.keep_every == size.steps_kept[0]
+            assert dataclasses.replace(training, checkpoint_every=0, keep_every=0) == size.run.training
+
+
+@pytest.mark.parametrize("text", [pytest.param("alibi", marks=pytest.mark.slow), "alibi / nope"])
+def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(module, "TEMPERATURES", (0.5, 1.2))
+    cell = TABLE.cell(parse(text), "mine", (0, 1, 2), (3e-3,))
+    (*_, _), place = run(cell, tmp_path / "run", reporter=Reporter()), tmp_path / "run"
+    rows = {"final": evaluate(place, (4, 5))[1]}
+    for row in evaluate(place, (4, 5), steps=(10, 20, 30))[1]:
+        rows.setdefault(f"step {row['step']}", []).append(row)
+    for value in (0.5, 1.2):
+        last = (Temperature(value),)
+        slot = parse(text)
+        colder = (slot[0] + last, slot[1] + last) if "/" in text else slot + last
+        rows[f"temperature {value}"] = evaluate(place, (4, 5), colder)[1]
+    scores = {
+        name: {seed: sum(row["accuracy"] for row in found if row["seed"] == seed) / 2 for seed in (0, 1, 2)}
+        for name, found in rows.items()
+    }
+    assert len({tuple(found.values()) for found in scores.values()}) > 3, "all the same: nothing is shown"
+    found = otherwise(TABLE, cell, place, scores["final"], reporter=Reporter())
+    assert tuple(found) == WAYS
+    for way, word in zip(WAYS, ("step", "temperature"), strict=True):
+        for seed in (0, 1, 2):
+            wanted = max(own[seed] for name, own in scores.items() if name == "final" or name.startswith(word))
+            assert found[way][seed] == pytest.approx(wanted)
+
+    def unexpected(*_):
+        raise AssertionError("what is measured is not measured again")
+
+    monkeypatch.setattr(module, "measure", unexpected)
+    assert otherwise(TABLE, cell, place, scores["final"], reporter=Reporter()) == found
+    only = {1: scores["final"][1]}
+    assert otherwise(TABLE, cell, place, only, reporter=Reporter()) == {way: {1: found[way][1]} for way in WAYS}
+    kept = place / "evaluations" / "verdict.json"
+    assert json.loads(kept.read_text())["question"]["lengths"] == [4, 5]
+    with pytest.raises(AssertionError, match="not measured again"):
+        otherwise(
+            dataclasses.replace(TABLE, run=dataclasses.replace(SMALL, evaluation=Evaluation(lengths=(3, 4)))),
+            cell,
+            place,
+            only,
+            reporter=Reporter(),
+        )
