@@ -4,7 +4,9 @@
   unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
-- the table of encodings in scripts/docs/guides/catalogue.md, from the code and the audit.
+- posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
+  table of all of them in its README.
+- the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts.
 
 All or nothing is written, and only what differs.
 """
@@ -24,13 +26,22 @@ from typing import Any
 
 import numpy as np
 
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.verdict.evidence import Evidence, as_text, collected
+
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
+VERDICTS = ROOT / "experiments" / "verdicts"
+EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
-COLUMNS = ("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit")
+BEGIN_VERDICTS, END_VERDICTS = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
+COLUMNS = (
+    *("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
+    "verdict",
+)
 
 Record = dict[str, Any]  # JSON
 
@@ -52,7 +63,11 @@ def main(arguments: list[str] | None = None) -> int:
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
-        texts |= {PAGE: replaced(PAGE.read_text(), table(audit))}
+        found = cards()
+        texts |= {EVIDENCE: as_text(collected(found))}
+        readme = VERDICTS / "README.md"
+        texts |= {readme: replaced(readme, BEGIN_VERDICTS, verdicts_table(found), END_VERDICTS)}
+        texts |= {PAGE: replaced(PAGE, BEGIN, table(audit, collected(found)), END)}
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1
@@ -203,14 +218,14 @@ def learned(encodings: tuple) -> int:
 # The table of encodings.
 
 
-def table(audit: Record) -> str:
-    """The Markdown table: one row a method, its last cell from the audit, all others from the code."""
+def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
+    """The Markdown table: a row a method, its last cells from the audit and the verdicts, the others from the code."""
     from posenc_jax.analysis.audit import rows
     from posenc_jax.cli.list import places, ways
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
 
-    verdicts = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
+    audited = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
     cells = []
     for family, method in rows():
         encodings = elements(parse(method.spec))
@@ -227,19 +242,58 @@ def table(audit: Record) -> str:
                 "yes" if all(e.extrapolates for e in encodings) else "no",
                 f"{learned(encodings):,}",
                 ways(parse(method.spec)),
-                verdicts[method.name, method.spec],
+                audited[method.name, method.spec],
+                "; ".join(
+                    f"[{own}](../../../experiments/verdicts/README.md)" for own in verdicts if own.label == method.name
+                )
+                or "-",
             ]
         )
     return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
 
 
-def replaced(page: str, new: str) -> str:
-    """The page with another table; ValueError where it has no place for one."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{PAGE.name} has no place for the table: put it between {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+def cards() -> list[tuple[str, Record]]:
+    """The committed verdicts: the file, from the top of the repository, and what is in it."""
+    return [
+        (path.relative_to(ROOT).as_posix(), json.loads(path.read_text())) for path in sorted(VERDICTS.glob("*.json"))
+    ]
+
+
+def verdicts_table(cards: list[tuple[str, Record]]) -> str:
+    """One row for each card and baseline: the difference on each table with its interval, and what was seen."""
+    from posenc_jax.data.score_kinds import KINDS
+    from posenc_jax.drawing.markdown import grid
+
+    names = list(dict.fromkeys(name for _, card in cards for name in card["tables"]))
+    rows = []
+    for file, card in sorted(cards, key=lambda one: one[1]["label"].lower()):
+        for baseline in card["baselines"]:
+            found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
+            kinds = {name: KINDS[about["metric"]] for name, about in card["tables"].items()}
+            cells = [_seen(found[name], kinds[name]) if name in found else "-" for name in names]
+            environment = f"{card['environment']['commit'][:8]}, {card['seconds'] / 60:.0f} min"
+            rows.append(
+                [f"[{card['label']}]({Path(file).name})", baseline, *cells, str(len(card["seeds"])), environment]
+            )
+    columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
+    return grid(columns, "l" * (2 + len(names)) + "rl", rows)
+
+
+def _seen(finding: Record, kind: Kind) -> str:
+    compared = finding["comparison"]
+    if compared["low"] is None:
+        return finding["word"]
+    low, high = (kind.show(compared[side]) for side in ("low", "high"))
+    return f"{finding['word']}: {kind.show_difference(compared['difference'])} [{low}, {high}]"
+
+
+def replaced(path: Path, begin: str, new: str, end: str) -> str:
+    """A page with another table; ValueError where it has no place for one."""
+    before, found, rest = path.read_text().partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"{path.name} has no place for the table: put it between {begin!r} and {end!r}")
+    return f"{before}{begin}\n{new}\n{end}{after}"
 
 
 if __name__ == "__main__":

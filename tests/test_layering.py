@@ -62,7 +62,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "tables": ("folder", "ours", "judging", "beside", "running", "__init__"),
-    "verdict": ("tables", "otherwise", "measuring", "judging", "card", "figure", "page", "deciding"),
+    "verdict": ("tables", "otherwise", "measuring", "judging", "card", "figure", "page", "deciding", "evidence"),
     "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
     "runs": (
         *(

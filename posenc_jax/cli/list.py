@@ -114,8 +114,17 @@ def _method_details(method: Any, words: dict[str, Any]) -> str:
     lines = [method.name, _wrap(f"string: {method.spec}", "  "), _wrap(f"paper: {method.paper}, {method.link}", "  ")]
     lines += [_wrap(f"note: {method.note}", "  ")] if method.note else []
     lines += [_wrap(f"attention in O(T) memory: {ways(parse(method.spec))}", "  ")]
+    lines += _verdicts(method, "  ")
     made_of = [words[word] for word in _words_of(method.spec) if word in words]
     return "\n".join([*lines, *(f"\n{_details(cls, {})}" for cls in made_of)])
+
+
+def _verdicts(method: Any, indent: str) -> list[str]:
+    """What verdicts said of a row of the catalogue."""
+    from posenc_jax.verdict.evidence import evidence
+
+    own = [found for found in evidence() if found.label == method.name]
+    return [_wrap(f"verdict: {found} ({found.record})", indent) for found in own]
 
 
 def _words_of(spec: str) -> list[str]:
@@ -147,12 +156,10 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
     lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
     lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
     lines += [_wrap(cls.citation, "")] if getattr(cls, "citation", "") else []
-    using = [
-        f"{method.name}: {method.spec}"
-        for method in methods.values()
-        if getattr(cls, "name", "") in _words_of(method.spec)
-    ]
-    lines += ["", "In the catalogue:", *(_wrap(line, "  ", "      ") for line in using)] if using else []
+    using = [method for method in methods.values() if getattr(cls, "name", "") in _words_of(method.spec)]
+    lines += ["", "In the catalogue:"] if using else []
+    for method in using:
+        lines += [_wrap(f"{method.name}: {method.spec}", "  ", "      "), *_verdicts(method, " " * 6)]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """``posenc list`` and ``posenc --help``."""
 
+import re
 import sys
 
 import pytest
@@ -76,6 +77,15 @@ def test_a_row_of_the_catalogue_in_full(capsys, monkeypatch, name):
     for element in parse(method.spec):
         assert f" {element.name}(" in text
         assert " ".join(element.citation.split()) in text
+
+
+def test_what_a_verdict_said_of_it(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for name in ("pope", "PoPE"):
+        assert main(["list", name]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        said = re.search(r"verdict: against RoPE, 8 seeds: (.*) \(experiments/verdicts/pope-against-rope.json\)", out)
+        assert "worse on even_pairs" in said[1]
 
 
 def test_every_row_and_every_word_has_details(capsys):
