@@ -88,3 +88,9 @@ def _compiled_programs_end_with_their_file():
     yield
     jax.clear_caches()
     vars(_contexts).clear()
+
+
+@pytest.fixture
+def with_cudnn(monkeypatch):
+    """JAX asks for cuDNN's version before it traces a call of it, and says nothing else of it until it is compiled."""
+    monkeypatch.setattr("jax._src.cudnn.fused_attention_stablehlo.check_cudnn_version", lambda: 91000)

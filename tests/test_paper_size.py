@@ -16,7 +16,7 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.text import Classification, Translation
 from posenc_jax.data.text.on_demand import Fed
-from posenc_jax.runs.described import traced_for
+from posenc_jax.runs.described import KERNELS, traced_for
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target
 from posenc_jax.training.step import init_params, init_state, train_step
@@ -95,11 +95,11 @@ def test_they_are_as_they_say(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("label", CELLS)
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_step_is_lowered_for_cuda(name, label):
+def test_a_step_is_lowered_for_cuda(name, label, with_cudnn):
     run = small(cell(name, label))
     state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 1e-3))
     with traced_for("cuda"):
-        kernels = [jax.export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")]
+        kernels = [jax.export.DisabledSafetyCheck.custom_call(kernel) for kernel in KERNELS]
         step = jax.jit(lambda state, fed, data: train_step(run, None, state, fed, data))
         jax.export.export(step, platforms=["cuda"], disabled_checks=kernels)(state, *batch(run))
 

@@ -31,7 +31,7 @@ NAMES = ("train", "evaluate", "decode")
 _NEW_TOKENS = 4
 # What fused attention calls; exported programs with them are read here, not kept.
 _FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
-_KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
+KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,7 @@ def exported(run: Run, platform: str) -> str:
     state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), abstract_state(run, 1))
     with traced_for(platform):
         together = jax.jit(lambda state: [program(state) for program in programs.values()])
-        kernels = [jax.export.DisabledSafetyCheck.custom_call(name) for name in _KERNELS]
+        kernels = [jax.export.DisabledSafetyCheck.custom_call(name) for name in KERNELS]
         return str(jax.export.export(together, platforms=[platform], disabled_checks=kernels)(state).mlir_module())
 
 

@@ -70,6 +70,12 @@ def test_a_row_lowers(text, platform):
     lowers(row(text), platform)
 
 
+def test_in_bfloat16_cudnn_is_what_lowers(with_cudnn):
+    run = row("rope")
+    text = exported(dataclasses.replace(run, model=dataclasses.replace(run.model, dtype="bfloat16")), "cuda")
+    assert "__cudnn$fmhaSoftmaxBackward" in text
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_of_model_lowers(kind, platform):
