@@ -59,6 +59,7 @@ def batch(run, rows=2):
         records = Records(drawn(1024, task.vocab_size), types=types, labels=np.array([0, 8], np.int32))
     elif isinstance(task, Translation):
         records = Records(drawn(task.max_length + 1, task.vocab_size), targets=drawn(200, task.vocab_size))
+        ids = np.pad(ids, ((0, 0), (0, task.max_per_row - 1)), constant_values=-1)  # packed rows have room for more
     else:
         given = np.full(rows, task.max_length + 2, np.int32)
         records = Records(drawn(task.row, task.vocab_size), given=given)
