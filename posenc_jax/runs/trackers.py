@@ -151,7 +151,7 @@ class _WeightsAndBiases:
         self._run.log({axis: at, **{f"by_{axis}/{series}/{name}": value for name, value in values.items()}})
 
     def close(self) -> None:
-        self._run.finish(quiet=True)
+        self._run.finish()
 
 
 class _Lines:
