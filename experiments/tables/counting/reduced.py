@@ -22,12 +22,17 @@ one = Run(
     model=Transformer(d_model=64, num_layers=2, num_heads=4, norm="post"),
     posenc=(Learned(),),
     optimizer=Optimizer(schedule="linear", warmup_steps=100),
-    training=Training(steps=2000, batch_size=32, microbatches=4, steps_per_call=50, log_every=250),
+    training=Training(steps=800, batch_size=32, microbatches=4, steps_per_call=50, log_every=100),
     evaluation=Evaluation(lengths=(8, 16, 24), num_examples=1024),
     seeds=(0, 1, 2, 3),
     learning_rates=(1e-3,),
 )
-three = dataclasses.replace(one, table="3 variables", task=dataclasses.replace(one.task, num_variables=3))
+three = dataclasses.replace(
+    one,
+    table="3 variables",
+    task=dataclasses.replace(one.task, num_variables=3),
+    training=dataclasses.replace(one.training, steps=1500),
+)
 
 
 def arms(run: Run) -> tuple[Run, ...]:
