@@ -25,6 +25,8 @@ MARKERS = {
     "star": "*",
     "x": "X",
 }
+RESOLUTION = 300
+"""Dots per inch of a PNG."""
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 SETTINGS: Any = {
     "pdf.fonttype": 42,
@@ -101,6 +103,6 @@ def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, b
     files = {}
     for kind in kinds:
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=300, metadata=metadata[kind])
+        figure.savefig(buffer, format=kind, dpi=RESOLUTION, metadata=metadata[kind])
         files[kind] = buffer.getvalue()
     return files

@@ -15,14 +15,16 @@ COLORS = {"better": "#009e73", "worse": "#d55e00", "no difference seen": MUTED}
 
 
 def render(card: Card) -> dict[str, bytes]:
-    """``{"png": ..., "pdf": ...}``: a panel for each table, three in a row, and one of differences below them."""
+    """``{"png": ..., "pdf": ...}``: a panel for each table, three in a row, and one of differences below them; as wide
+    as two panels at least, which the words of the last one take.
+    """
     names = list(card.tables)
     style = styles((card.label, *card.baselines))
     columns = min(3, len(names))
     lines = -(-len(names) // columns)
     drawn = [finding for finding in card.findings if finding.comparison.low is not None]
     below = 0.55 + 0.22 * max(len(drawn), 1)
-    with figure_of(2.35 * columns + 0.4, 1.9 * lines + below + 0.4) as figure:
+    with figure_of(2.35 * max(columns, 2) + 0.4, 1.9 * lines + below + 0.4) as figure:
         grid = figure.add_gridspec(lines + 1, columns, height_ratios=[1.9] * lines + [below])
         for number, name in enumerate(names):
             _curves(figure.add_subplot(grid[divmod(number, columns)]), card, name, style)

@@ -6,6 +6,7 @@ import base64
 from html import escape
 
 from posenc_jax.drawing.document import document
+from posenc_jax.drawing.paper import RESOLUTION
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.verdict.card import Card, text_tables
 
@@ -16,7 +17,9 @@ def page(card: Card, picture: bytes | None) -> str:
     body = [f"<h1>{escape(title)}</h1>", *(f'<p class="lead">{escape(line)}</p>' for line in card.sentences)]
     if picture is not None:
         data = base64.b64encode(picture).decode()
-        image = f'<img alt="{escape(title)}" width="100%" src="data:image/png;base64,{data}">'
+        width = int.from_bytes(picture[16:20], "big") * 96 // RESOLUTION  # of a PNG
+        size = f"width: min(100%, {width * 3 // 2}px)"  # half as large again as on paper
+        image = f'<img alt="{escape(title)}" style="{size}" src="data:image/png;base64,{data}">'
         body.append(f'<p style="max-width: none">{image}</p>')
     body += [_table(table) for table in text_tables(card)]
     return document(title, body, {})

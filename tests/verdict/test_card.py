@@ -69,8 +69,9 @@ def test_every_form_says_the_same(card):
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == measured("mine", "copy").scores[0]
     assert SENTENCE in markdown_card(card)
     assert r"\caption{mine against rope" in latex_card(card)
-    html = page(card, b"png")
+    html = page(card, b"\x89PNG" + bytes(12) + (600).to_bytes(4, "big"))
     assert SENTENCE in html
+    assert "width: min(100%, 288px)" in html, "two inches on paper, three on a screen"
     assert "<script" not in html
     assert not re.search(r'(src|href)="(?!data:)', html)
 
