@@ -6,7 +6,7 @@
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the
 README.
 
-Parity of up to 16 elements instead of 128; recall among 4 keys in 48 tokens instead of 32 in 768.
+Parity of up to 32 elements instead of 128; recall among 4 keys in 48 tokens instead of 32 in 768.
 """
 
 import dataclasses
@@ -18,12 +18,12 @@ from posenc_jax.encodings import FoX, PaTH, RoPE, SelectiveRoPE, StickBreaking
 parity = Run(
     table="parity",
     label="RoPE",
-    task=WordProblem(group="s2", min_length=2, max_length=16),
+    task=WordProblem(group="s2", min_length=2, max_length=32),
     model=Transformer(d_model=64, num_layers=1, num_heads=4),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),
     training=Training(steps=3000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
-    evaluation=Evaluation(lengths=(8, 16, 20, 24), num_examples=512),
+    evaluation=Evaluation(lengths=(16, 24, 32, 40, 48), num_examples=512),
     seeds=(0, 1, 2, 3),
     learning_rates=(1e-3,),
 )
