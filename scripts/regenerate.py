@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.drawing.markdown import refilled
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,8 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
         found = cards()
         texts |= {EVIDENCE: as_text(collected(found))}
         readme = VERDICTS / "README.md"
-        texts |= {readme: replaced(readme, BEGIN_VERDICTS, verdicts_table(found), END_VERDICTS)}
-        texts |= {PAGE: replaced(PAGE, BEGIN, table(audit, collected(found)), END)}
+        texts |= {readme: refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(found), END_VERDICTS)}
+        texts |= {PAGE: refilled(PAGE.read_text(), BEGIN, table(audit, collected(found)), END)}
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1
@@ -261,7 +262,6 @@ def cards() -> list[tuple[str, Record]]:
 
 def verdicts_table(cards: list[tuple[str, Record]]) -> str:
     """One row for each card and baseline: the difference on each table with its interval, and what was seen."""
-    from posenc_jax.data.score_kinds import KINDS
     from posenc_jax.drawing.markdown import grid
 
     names = list(dict.fromkeys(name for _, card in cards for name in card["tables"]))
@@ -269,7 +269,7 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
     for file, card in sorted(cards, key=lambda one: one[1]["label"].lower()):
         for baseline in card["baselines"]:
             found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
-            kinds = {name: KINDS[about["metric"]] for name, about in card["tables"].items()}
+            kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
             cells = [_seen(found[name], kinds[name]) if name in found else "-" for name in names]
             environment = f"{card['environment']['commit'][:8]}, {card['seconds'] / 60:.0f} min"
             rows.append(
@@ -283,17 +283,8 @@ def _seen(finding: Record, kind: Kind) -> str:
     compared = finding["comparison"]
     if compared["low"] is None:
         return finding["word"]
-    low, high = (kind.show(compared[side]) for side in ("low", "high"))
-    return f"{finding['word']}: {kind.show_difference(compared['difference'])} [{low}, {high}]"
-
-
-def replaced(path: Path, begin: str, new: str, end: str) -> str:
-    """A page with another table; ValueError where it has no place for one."""
-    before, found, rest = path.read_text().partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise ValueError(f"{path.name} has no place for the table: put it between {begin!r} and {end!r}")
-    return f"{before}{begin}\n{new}\n{end}{after}"
+    low, high = (kind.show(kind.outer(compared[side])) for side in ("low", "high"))
+    return f"{finding['word']}: {kind.show_difference(kind.outer(compared['difference']))} [{low}, {high}]"
 
 
 if __name__ == "__main__":

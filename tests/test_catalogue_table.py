@@ -100,7 +100,7 @@ def test_learned_parameters(lines):
         assert cells[6] == f"{total:,}", f"{method.name}: {REGENERATE}"
 
 
-def test_the_script_writes_what_is_there(script, committed, tmp_path):
+def test_the_script_writes_what_is_there(script, committed):
     audit, cards = json.loads(script.AUDIT.read_text()), script.cards()
     verdicts = script.collected(cards)
     assert script.EVIDENCE.read_text() == script.as_text(verdicts), REGENERATE
@@ -108,12 +108,10 @@ def test_the_script_writes_what_is_there(script, committed, tmp_path):
         (script.PAGE, script.BEGIN, script.table(audit, verdicts), script.END),
         (script.VERDICTS / "README.md", script.BEGIN_VERDICTS, script.verdicts_table(cards), script.END_VERDICTS),
     ):
-        assert script.replaced(page, begin, table, end) == page.read_text(), REGENERATE
+        assert script.refilled(page.read_text(), begin, table, end) == page.read_text(), REGENERATE
     assert {own.label for own in verdicts} <= {method.name for _, method in rows()}, "a label is a row's name"
-    empty = tmp_path / "page.md"
-    empty.write_text("no place")
-    with pytest.raises(ValueError, match=r"page.md has no place for the table: put it between"):
-        script.replaced(empty, script.BEGIN, "table", script.END)
+    with pytest.raises(ValueError, match=r"the page has no place for it: write the two lines <!-- The catalogue"):
+        script.refilled("no place", script.BEGIN, "table", script.END)
 
 
 def row(name, values=(1.0, None), seen=None, **facts):

@@ -12,7 +12,7 @@ from experiments.translation import translated
 def test_the_page_is_of_the_record():
     found = json.loads(translated.RECORD.read_text())
     readme = translated.README.read_text()
-    assert translated.replaced(readme, translated.page(found)) == readme, (
+    assert translated.refilled(readme, translated.BEGIN, translated.page(found), translated.END) == readme, (
         "run python -m experiments.translation.translated"
     )
     assert len(found["sentences"]) == 10

@@ -7,7 +7,7 @@ Data: the words of every page in a random order, in training too. If that costs 
 Encoding: the parts of the structured sum alone, and the same sum of learned vectors, which start fifty times smaller
 than sinusoids. Budget: four times as many steps.
 
-Not run yet: about an hour and a half on two idle cores. What was run is its small version,
+Not run yet: 1.1 hours on two idle cores by `posenc plan`. What was run is its small version,
 experiments/classification/small.py: about 20 minutes on 2 CPU cores, accuracy on validation pages from 0.74
 (structured) to 0.86 (NoPE).
 """

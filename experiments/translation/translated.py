@@ -17,7 +17,7 @@ from typing import Any
 
 from posenc_jax.checksums import unseal
 from posenc_jax.data.metrics import chrf
-from posenc_jax.drawing.markdown import escaped, grid
+from posenc_jax.drawing.markdown import escaped, grid, refilled
 from posenc_jax.results.timing import read_timing
 from posenc_jax.runs.directory import finished, group_directories, load_config
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("run", type=Path, help="the directory of a finished run of configs/translator.py")
     found = measured(parser.parse_args(arguments).run.absolute())
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    README.write_text(replaced(README.read_text(), page(found)))
+    README.write_text(refilled(README.read_text(), BEGIN, page(found), END))
 
 
 def measured(run: Path) -> Json:
@@ -64,7 +64,7 @@ def measured(run: Path) -> Json:
         "lengths": {str(n): config.task.length_name(n) for n in config.evaluation.lengths},
         "scores": {
             str(replica["seed"]): {
-                str(row["length"]): {name: round(row[name], 2) for name in ("chrf", "bleu")}
+                str(row["length"]): {name: round(row[name], 6) for name in ("chrf", "bleu")}
                 for row in replica["evaluation"]
             }
             for replica in result["replicas"]
@@ -77,7 +77,7 @@ def shown(lines: list[Json]) -> list[Json]:
     """Of the lines those at 5, 15, ..., 95 % of the way from the worst chrF to the best; the best first."""
     scored = [
         {name: line[name] for name in ("en", "de", "output", "doc")}
-        | {"chrf": round(chrf([line["output"]], [line["de"]]).value, 1)}
+        | {"chrf": round(chrf([line["output"]], [line["de"]]).value, 6)}
         for line in lines
     ]
     scored.sort(key=lambda line: (line["chrf"], line["en"]))
@@ -108,15 +108,6 @@ def page(found: Json) -> str:
             grid(["chrF", "English", "translated", "reference"], "rlll", sentences),
         ]
     )
-
-
-def replaced(readme: str, new: str) -> str:
-    """The README with another part; ValueError where it has no place for one."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"the README has no place for the translator: put it between {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n{new}\n{END}{after}"
 
 
 if __name__ == "__main__":

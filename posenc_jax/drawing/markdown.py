@@ -18,6 +18,15 @@ def code(text: str) -> str:
     return "`" + plain(text).replace("|", "\\|") + "`"
 
 
+def refilled(page: str, begin: str, new: str, end: str) -> str:
+    """A page with something else between two of its lines; ValueError where it does not have them."""
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"the page has no place for it: write the two lines {begin} and {end} into it")
+    return f"{before}{begin}\n{new}\n{end}{after}"
+
+
 def grid(columns: Sequence[str], align: Sequence[str], entries: Sequence[Sequence[str]]) -> str:
     """A table of ``entries``, line by line, that are Markdown; ``align`` has l or r for each column."""
     lines = [columns, ["---" if letter == "l" else "---:" for letter in align], *entries]

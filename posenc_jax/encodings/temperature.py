@@ -18,7 +18,7 @@ class Temperature(PositionalEncoding):
 
     No encoding of positions by itself: the last element of a slot, as in ``(T5Bias(), Temperature(0.8))``. Over more
     keys than in training a softmax is flatter; a lower temperature at test time undoes a part of that (Chi et al. 2023,
-    section 4, who find tau by aligning the attention of long inputs with that of short ones). Here it is a setting:
+    who find tau by aligning the attention of long inputs with that of short ones). Here it is a setting:
     ``posenc evaluate RUN --posenc "t5|temperature(0.8)"`` tries one.
 
     Where the slot has another normalisation than the softmax, that sees the divided logits. No fused attention.

@@ -55,7 +55,6 @@ def evaluate(
     data: str | None = None,
     shuffle_words: bool = False,
     steps: tuple[int, ...] | None = None,
-    seeds: tuple[int, ...] | None = None,
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
@@ -71,7 +70,7 @@ def evaluate(
     with ``accept_changed_code`` measured with the changed ones, which the file then says.
 
     ``metrics`` take the place of those of the run's config. ``steps``: the checkpoints to measure, which the run kept
-    (`Training.keep_every`), instead of what its result is of. ``seeds``: only groups that hold one of them.
+    (`Training.keep_every`), instead of what its result is of.
 
     Where there are fewer devices than a sharded run was trained on, it is measured without sharding.
 
@@ -101,14 +100,15 @@ def evaluate(
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
-    states = states_of(config, groups, steps, seeds, reporter.note)
+    states = states_of(config, groups, steps, None, reporter.note)
     rows, decoded = measure(config, Engine(changed, reporter, stop, loaded), states, lengths)
     question: dict[str, Any] = {
         "lengths": lengths,
         "posenc": spec(changed.posenc),
         "evaluation": to_json(changed.evaluation),
     }
-    question |= {name: asked for name, asked in (("steps", steps), ("seeds", seeds)) if asked is not None}
+    if steps is not None:
+        question["steps"] = steps
     if other_code:
         question["changed_code"] = other_code
     if brought := _brought(directory, changed):

@@ -46,7 +46,12 @@ def otherwise(
       final: seed -> score of the last step.
     """
     path = place / "evaluations" / "verdict.json"
-    question = {"lengths": list(table.score_lengths), "temperatures": list(TEMPERATURES), "checkpoints": CHECKPOINTS}
+    question = {
+        "lengths": list(table.score_lengths),
+        "learning_rates": list(cell.learning_rates),  # which the directory's hash leaves out
+        "temperatures": list(TEMPERATURES),
+        "checkpoints": CHECKPOINTS,
+    }
     seeds: dict[str, Json] = {}
     if path.exists() and (known := read_json(path, sealed=True))["question"] == question:
         seeds = known["seeds"]
@@ -62,7 +67,7 @@ def otherwise(
     best = max if table.kind.better == "higher" else min
     return {
         way: {
-            seed: best(score, *(other for other in seeds[str(seed)][way].values() if other is not None))
+            seed: best([score, *(other for other in seeds[str(seed)][way].values() if other is not None)])
             for seed, score in final.items()
         }
         for way in WAYS

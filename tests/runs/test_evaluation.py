@@ -23,7 +23,7 @@ from posenc_jax.models import Streams, Transformer, greedy
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.evaluation import changed_config, evaluate
+from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
 from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.training import step as step_module
 from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params, model_of
@@ -271,12 +271,9 @@ def test_other_positions_with_the_same_parameters(finished, text, lengths, train
 
 def test_earlier_checkpoints_are_measured_too(finished):
     """Each step with the parameters of its checkpoint; the last one is what the result is of."""
-    path, rows = evaluate(finished, (2, 5), steps=(10, 20), seeds=(1,))
+    path, rows = evaluate(finished, (2, 5), steps=(10, 20))
     assert [(row["step"], row["seed"], row["length"]) for row in rows] == [
-        (step, seed, length)
-        for step in (10, 20)
-        for seed in (0, 1)
-        for length in (2, 5)  # one group has both seeds
+        (step, seed, length) for step in (10, 20) for seed in (0, 1) for length in (2, 5)
     ]
     assert json.loads(path.read_text())["steps"] == [10, 20]
     last = [{**row, "step": 20} for row in evaluate(finished, (2, 5))[1]]
@@ -285,7 +282,9 @@ def test_earlier_checkpoints_are_measured_too(finished):
     assert state["step"].tolist() == [10, 10]
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), state["params"])
     close(rows[3], plain_scores(changed_config(CONFIG, (2, 5), CONFIG.posenc), params, 1, 5))
-    assert evaluate(finished, (2,), seeds=(7,))[1] == []
+    groups = [finished / "group-000"]
+    assert [step for step, *_ in states_of(CONFIG, groups, (20,), (1, 7), print)] == [20]
+    assert list(states_of(CONFIG, groups, (20,), (7,), print)) == []
 
 
 def test_a_checkpoint_that_was_not_kept(finished):

@@ -42,7 +42,8 @@ def test_every_run_of_a_table_keeps_its_checkpoints():
 def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, text):
     monkeypatch.setattr(module, "TEMPERATURES", (0.5, 1.2))
     cell = TABLE.cell(parse(text), "mine", (0, 1, 2), (3e-3,))
-    (*_, _), place = run(cell, tmp_path / "run", reporter=Reporter()), tmp_path / "run"
+    place = tmp_path / "run"
+    run(cell, place, reporter=Reporter())
     rows = {"final": evaluate(place, (4, 5))[1]}
     for row in evaluate(place, (4, 5), steps=(10, 20, 30))[1]:
         rows.setdefault(f"step {row['step']}", []).append(row)
@@ -70,6 +71,8 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
     assert otherwise(TABLE, cell, place, scores["final"], reporter=Reporter()) == found
     only = {1: scores["final"][1]}
     assert otherwise(TABLE, cell, place, only, reporter=Reporter()) == {way: {1: found[way][1]} for way in WAYS}
+    with pytest.raises(AssertionError, match="not measured again"):  # another rate is another model
+        otherwise(TABLE, dataclasses.replace(cell, learning_rates=(1e-3,)), place, only, reporter=Reporter())
     kept = place / "evaluations" / "verdict.json"
     assert json.loads(kept.read_text())["question"]["lengths"] == [4, 5]
     with pytest.raises(AssertionError, match="not measured again"):
