@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,6 +35,11 @@ from posenc_jax.training.processes import agreed, count, everyone, first, host, 
 
 KEPT = 2
 _UNFINISHED = ".unfinished"
+
+
+def kept(steps: Sequence[int], keep_every: int) -> set[int]:
+    """Which of the saved steps, ascending, stay: the newest `KEPT`, and the multiples of ``keep_every`` (0: none)."""
+    return {*steps[-KEPT:], *(step for step in steps if keep_every and step % keep_every == 0)}
 
 
 class DamagedError(Exception):
@@ -120,9 +125,9 @@ class Checkpoints:
 
     def _remove_old(self) -> None:
         if first():
-            for step in self.steps()[:-KEPT]:
-                if not self._keep_every or step % self._keep_every:
-                    shutil.rmtree(self.at(step))
+            steps = self.steps()
+            for step in set(steps) - kept(steps, self._keep_every):
+                shutil.rmtree(self.at(step))
 
     def restore(
         self,

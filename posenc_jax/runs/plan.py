@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.config import Run
-from posenc_jax.runs.checkpoint import KEPT
+from posenc_jax.runs.checkpoint import kept
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
@@ -103,7 +103,8 @@ def plan_of(
     lengths, step = run.evaluation.lengths, of_step(run)
     # The last step is always validated.
     validations = -(-training.steps // training.validate_every) if training.validate_every else 1
-    saved = -(-training.steps // training.checkpoint_every) if training.checkpoint_every else 1
+    every = training.checkpoint_every or training.steps
+    saved = sorted({*range(every, training.steps, every), training.steps})
     parameters, encoding = parameters_of(run), encoding_parameters_of(run)
     checkpoint = state_size(run) * layout.size
     rows = training.batch_size // training.microbatches // run.execution.data
@@ -130,7 +131,7 @@ def plan_of(
         tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack)),
         memory_of_group,
         checkpoint,
-        layout.groups * min(saved, KEPT) * checkpoint,
+        layout.groups * len(kept(saved, training.keep_every)) * checkpoint,
         utilisation,
         shortage(
             run,

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest, kept
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.
@@ -75,6 +75,8 @@ def test_steps_that_are_to_stay_do_and_each_can_be_asked_for(tmp_path):
         for step in range(10, 70, 10):
             checkpoints.save(step, {"x": np.full(3, step, np.float32)})
     assert Checkpoints(tmp_path).steps() == [20, 40, 50, 60]
+    assert kept([10, 20, 30, 40, 50, 60], 20) == {20, 40, 50, 60}
+    assert kept([10, 20, 30], 0) == {20, 30}
     like = {"x": np.zeros(3, np.float32)}
     step, found = Checkpoints(tmp_path).restore(like, set_aside=False, only=40)
     assert (step, found["x"].tolist()) == (40, [40, 40, 40])
