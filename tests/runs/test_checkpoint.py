@@ -190,10 +190,10 @@ def test_a_stray_empty_directory_and_unfinished_steps_are_passed_over(copy):
 
 
 def test_nothing_is_deleted_when_a_step_goes_bad_twice(copy):
-    for kept in ("30.bad", "30.bad2"):
+    for aside in ("30.bad", "30.bad2"):
         (copy / "30" / "state" / "manifest.ocdbt").write_bytes(b"nonsense")
         assert restored(copy) == (20, True)
-        assert (copy / kept / "state" / "manifest.ocdbt").read_bytes() == b"nonsense"
+        assert (copy / aside / "state" / "manifest.ocdbt").read_bytes() == b"nonsense"
         with Checkpoints(copy) as checkpoints:
             checkpoints.save(30, state(30))
     assert restored(copy) == (30, True)
