@@ -189,14 +189,15 @@ class Plain:
         return ids[..., None].astype(np.int32)
 
 
-def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 10) -> tuple[int, ...]:
+def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1, most: int = 10) -> tuple[int, ...]:
     """The widths, ``most`` of them at most, that leave the fewest places empty when every example stands in the
     narrowest that holds it: a function of the lengths' histogram, found by dynamic programming.
 
     Args:
       lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1; the longer side counts.
-      row, batch_size: a batch has as many rows of a width as fit ``batch_size`` rows of ``row`` places. Widths that
-        leave room in each of these rows are not considered: they could be wider at no cost.
+      row, batch_size, parts: a batch has as many rows of a width as fit ``batch_size`` rows of ``row`` places, in
+        ``parts`` equal parts. Widths that leave room in each of these rows are not considered: they could be wider at
+        no cost.
 
     ValueError: an example is longer than ``row``; no example.
     """
@@ -206,7 +207,7 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 10
     _check_lengths(lengths, (row,) * lengths.shape[1], "row")
     held = np.bincount(lengths.max(axis=1), minlength=row + 1)
     places = batch_size * row
-    widths = np.asarray(sorted({places // (places // width) for width in range(1, row + 1)}))
+    widths = np.asarray(sorted({places // _rows(places, width, parts) for width in range(1, row + 1)}))
     widths = widths[: np.searchsorted(widths, held.nonzero()[0][-1]) + 1]  # the last holds the longest
     below = np.concatenate([[0], np.cumsum(held)[widths]])  # below[k + 1] examples are not longer than widths[k]
     # cost[k]: places of all examples up to widths[k - 1] in the widths chosen so far, of which it is the last.
@@ -228,12 +229,18 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, most: int = 10
     return tuple(reversed(found))
 
 
+def _rows(places: int, width: int, parts: int) -> int:
+    """How many rows of a width fit into these places, a multiple of ``parts``."""
+    return places // (width * parts) * parts
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Buckets:
     """Batches of examples of about one length, one example a row: less padding without packing.
 
     An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
-    ``batch_size * row // w`` rows (``row``: by default the widest), so that all have about the same number of places.
+    ``batch_size * row // w`` rows (``row``: by default the widest), fewer where they would not make ``parts`` equal
+    parts, so that all have about the same number of places.
     The steps of one call
     (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
     so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
@@ -242,7 +249,8 @@ class Buckets:
     does not fill a call of the widest bucket with examples is left out of that epoch, others each time. If that bucket
     has not a single call, one of the next narrower is run at its width, so that the longest examples are seen.
 
-    ValueError: a length below 1 or above the widest width; widths or batch_size below 1.
+    ValueError: a length below 1 or above the widest width; widths or batch_size below 1; ``parts`` does not divide
+    ``batch_size``.
     """
 
     lengths: np.ndarray
@@ -250,6 +258,7 @@ class Buckets:
     batch_size: int
     seed: int
     row: int | None = None
+    parts: int = 1
     bucket_of: np.ndarray = dataclasses.field(init=False, repr=False)
     _calls: Callable[[int, int], tuple[np.ndarray, list[np.ndarray]]] = dataclasses.field(init=False, repr=False)
 
@@ -259,6 +268,8 @@ class Buckets:
             raise ValueError(f"widths {self.widths} of buckets must be positive, and at least one")
         if self.batch_size < 1:
             raise ValueError(f"batch_size {self.batch_size} is below 1")
+        if self.parts < 1 or self.batch_size % self.parts:
+            raise ValueError(f"batch_size {self.batch_size} does not make {self.parts} equal parts")
         lengths = _by_side(self.lengths)
         _check_lengths(lengths, (widths[-1],) * lengths.shape[1], "widest bucket")
         object.__setattr__(self, "widths", widths)
@@ -267,7 +278,7 @@ class Buckets:
 
     def rows(self, width: int) -> int:
         """Rows in a batch of this width."""
-        return self.batch_size * (self.row or max(self.widths)) // width
+        return _rows(self.batch_size * (self.row or max(self.widths)), width, self.parts)
 
     def calls_per_epoch(self, count: int) -> dict[int, int]:
         """{width: calls of ``count`` steps} in an epoch.

@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
-from posenc_jax.data.text.base import Data, TextData, TextTask
+from posenc_jax.data.text.base import Data, Plan, TextData, TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.tokenizer import Tokenizer
@@ -153,6 +153,13 @@ class Supply:
             self._arrays = (mesh, put(self.data.arrays, _on_all(self.data.arrays, mesh)))
         return self._arrays[1]
 
+    def _plan(self, seed: int) -> Plan:
+        assert isinstance(self.config.task, TextTask)
+        assert self.data is not None
+        training = self.config.training
+        parts = training.microbatches * self.config.execution.data
+        return self.config.task.plan(self.data.sizes, seed, training.batch_size, parts)
+
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
         """What the host decides of the batches of the call that begins at ``step``: a pytree with a leading axis of
         one entry for each of ``seeds``, on its way to the devices of the mesh.
@@ -164,7 +171,7 @@ class Supply:
         sharding = NamedSharding(mesh, PartitionSpec("replica"))
         own = {seeds[i] for i in rows_here(sharding, len(seeds))}  # of several processes each reads for its replicas
         for seed in own - set(self._plans):
-            self._plans[seed] = task.plan(self.data.sizes, seed, self.config.training.batch_size)
+            self._plans[seed] = self._plan(seed)
         if self.data.on_demand is None:
             parts: dict[int, Any] = {seed: task.feed(self._plans[seed], step, count) for seed in own}
         else:

@@ -344,6 +344,11 @@ def test_fitted_widths_are_the_best_of_all():
         choices = itertools.chain.from_iterable(itertools.combinations(possible, k) for k in (1, 2, 3))
         best = min(empty_places(longest, c) for c in choices if c[-1] >= longest.max())
         assert empty_places(longest, found) == best
+        parts = 2 + seed % 2
+        plan = Buckets(lengths, fitted_widths(lengths, row, 2 * parts, parts), 2 * parts, seed, row, parts)
+        for width in plan.widths:
+            assert plan.rows(width) % parts == 0
+            assert row * 2 * parts // plan.rows(width) == width
         plan = Buckets(lengths, found, batch_size, seed, row)
         for width in found:  # the width follows from the rows of a batch
             assert row * batch_size // plan.rows(width) == width
@@ -359,6 +364,18 @@ def test_fitted_widths_leave_less_empty_than_halves_and_quarters():
     assert Buckets(lengths, (32, 64, 128), 64, 0).padding_fraction(1) > 0.4
     assert sorted(fitted_widths(np.asarray([5, 5, 5]), 9, 2)) == [6]  # of 18 places, 3 rows of 6
     assert fitted_widths(np.asarray([1, 9]), 9, 1) == (1, 9)
+
+
+def test_rows_of_a_bucket_make_equal_parts():
+    lengths = np.repeat([66, 141, 256], 200)
+    for parts, rows in ((1, 29), (2, 28), (4, 28), (8, 24)):
+        plan = Buckets(lengths, fitted_widths(lengths, 256, 16, parts), 16, 0, 256, parts)
+        width = next(w for w in plan.widths if w >= 141)
+        assert plan.rows(width) == rows
+        assert width == 4096 // rows
+        assert {len(plan.batches(step, 1)[1][0]) % parts for step in range(plan.steps_per_epoch(1))} == {0}
+    with pytest.raises(ValueError, match="batch_size 16 does not make 3 equal parts"):
+        Buckets(lengths, (256,), 16, 0, parts=3)
 
 
 def test_what_widths_cannot_be_fitted_to_is_refused():

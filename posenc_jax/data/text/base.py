@@ -224,14 +224,15 @@ class TextTask(Task):
         """A split as tokens; training leaves out (or cuts) what is too long for it."""
         raise NotImplementedError
 
-    def plan(self, sizes: np.ndarray, seed: int, batch_size: int) -> Plan:
-        """Which examples make the batch of each step."""
+    def plan(self, sizes: np.ndarray, seed: int, batch_size: int, parts: int = 1) -> Plan:
+        """Which examples make the batch of each step, whose rows make ``parts`` equal parts."""
         if self.batching == "packed":
             return Packing(sizes, self.capacities(sizes), self.max_per_row, batch_size, seed)
         if self.batching == "buckets":
-            return Buckets(sizes, (self.row // 4, self.row // 2, self.row), batch_size, seed)
+            return Buckets(sizes, (self.row // 4, self.row // 2, self.row), batch_size, seed, parts=parts)
         if self.batching == "fitted":
-            return Buckets(sizes, fitted_widths(sizes, self.row, batch_size), batch_size, seed, self.row)
+            widths = fitted_widths(sizes, self.row, batch_size, parts)
+            return Buckets(sizes, widths, batch_size, seed, self.row, parts)
         return Plain(len(sizes), batch_size, seed)
 
     def validation_ids(self, sizes: np.ndarray) -> np.ndarray:
