@@ -1,4 +1,4 @@
-"""A table of strings, its entries, and its renderings: plain text for a terminal, Markdown, LaTeX (booktabs)."""
+"""A table of strings, its entries, and two renderings: plain text for a terminal, and Markdown."""
 
 from __future__ import annotations
 
@@ -8,18 +8,35 @@ import textwrap
 
 from posenc_jax.drawing.markdown import escaped, grid
 from posenc_jax.drawing.plain import plain
-from posenc_jax.drawing.quantities import NONE
 
 
 @dataclasses.dataclass(frozen=True)
 class TextTable:
-    """A table of strings. ``entries``: line by line; ``align``: one letter per column, l or r."""
+    """A table of strings. ``entries``: line by line; ``align``: one letter per column, l or r; ``best``: the (line,
+    column) of those that are best, or tied with the best.
+    """
 
     title: str
     columns: tuple[str, ...]
     align: str
     entries: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    best: frozenset[tuple[int, int]] = frozenset()
+
+
+BEST = "Bold: the best, and those that no difference to it is seen of (paired by seed, p above 0.05, not corrected)."
+
+
+def without(table: TextTable, column: str) -> TextTable:
+    """The table without a column."""
+    kept = [i for i, name in enumerate(table.columns) if name != column]
+    return dataclasses.replace(
+        table,
+        columns=tuple(table.columns[i] for i in kept),
+        align="".join(table.align[i] for i in kept),
+        entries=tuple(tuple(line[i] for i in kept) for line in table.entries),
+        best=frozenset((line, kept.index(i)) for line, i in table.best if i in kept),
+    )
 
 
 def text(table: TextTable, width: int = 100) -> str:
@@ -45,13 +62,7 @@ def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -
         if _fits(_entries(fitting), width):
             break
         if column in fitting.columns:
-            kept = [i for i, name in enumerate(fitting.columns) if name != column]
-            fitting = dataclasses.replace(
-                fitting,
-                columns=tuple(fitting.columns[i] for i in kept),
-                align="".join(fitting.align[i] for i in kept),
-                entries=tuple(tuple(line[i] for i in kept) for line in fitting.entries),
-            )
+            fitting = without(fitting, column)
             left_out.append(column)
     if not left_out or not _fits(_entries(fitting), width):
         return table
@@ -65,7 +76,7 @@ def _narrowest(entries: list[list[str]]) -> list[int]:
     return [max(map(len, own)) for own in words]
 
 
-def _wrap(entry: str, width: int) -> list[str]:
+def wrapped(entry: str, width: int) -> list[str]:
     """The entry in lines of ``width``, broken at spaces and after ``|``."""
     lines = [""]
     for word in re.findall(r"[^ |]*\|| *[^ |]+", entry):
@@ -90,9 +101,9 @@ def _grid(entries: list[list[str]], align: str, width: int) -> list[str]:
     justify = [str.ljust if letter == "l" else str.rjust for letter in align]
     lines = []
     for number, line in enumerate(entries):
-        wrapped = [_wrap(entry, w) for entry, w in zip(line, widths)]
-        for i in range(max(map(len, wrapped))):
-            parts = [entry[i] if i < len(entry) else "" for entry in wrapped]
+        broken = [wrapped(entry, w) for entry, w in zip(line, widths)]
+        for i in range(max(map(len, broken))):
+            parts = [entry[i] if i < len(entry) else "" for entry in broken]
             lines.append("  ".join(j(part, w) for j, part, w in zip(justify, parts, widths)))
         if number == 0:
             lines.append("  ".join("-" * w for w in widths))
@@ -121,43 +132,17 @@ def _unbroken(entry: str) -> str:
 
 def markdown_table(table: TextTable) -> str:
     """One table in Markdown, under a second-level heading."""
-    entries = [tuple(map(escaped, line)) for line in table.entries]
-    lines = [f"## {escaped(table.title)}", "", grid(tuple(map(escaped, table.columns)), table.align, entries)]
-    lines += ["", *(f"- {escaped(note)}" for note in table.notes)] if table.notes else []
-    return "\n".join(lines)
-
-
-def latex_table(table: TextTable, label: str) -> str:
-    """One booktabs table; its notes follow the caption. Wider than the column that it stands in, it is made smaller
-    (graphicx), so that it keeps within the margins of one and of two columns.
-    """
-    caption = " ".join([table.title.rstrip(".") + ".", *table.notes])
-    body = [" & ".join(map(_tex, line)) + r" \\" for line in table.entries]
-    lines = [
-        r"\begin{table}",
-        r"  \centering\footnotesize",
-        rf"  \caption{{{_tex(caption)}}}",
-        rf"  \label{{{label}}}",
-        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"  \begin{{tabular}}{{{table.align}}}",
-        r"    \toprule",
-        "    " + " & ".join(map(_tex, table.columns)) + r" \\",
-        r"    \midrule",
-        *(f"    {line}" for line in body),
-        r"    \bottomrule",
-        r"  \end{tabular}}",
-        r"\end{table}",
+    entries = [
+        [_bold(escaped(entry)) if (number, i) in table.best else escaped(entry) for i, entry in enumerate(line)]
+        for number, line in enumerate(table.entries)
     ]
+    notes = [*table.notes, *([BEST] if table.best else [])]
+    lines = [f"## {escaped(table.title)}", "", grid(tuple(map(escaped, table.columns)), table.align, entries)]
+    lines += ["", *(f"- {escaped(note)}" for note in notes)] if notes else []
     return "\n".join(lines)
 
 
-_TEX = {char: "\\" + char for char in "&%$#_{}"}
-_TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
-_TEX |= {"×": r"$\times$", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-
-
-def _tex(text_: str) -> str:
-    escaped = "".join(_TEX.get(character, character) for character in plain(text_))
-    escaped = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)  # a minus sign, not a hyphen
-    escaped = re.sub(r"(?<=\d)\.\.(?=\d)", "--", escaped)
-    return "---" if escaped == NONE else escaped
+def _bold(entry: str) -> str:
+    """The number of an entry; not its interval."""
+    number, space, rest = entry.partition(" ")
+    return f"**{number}**{space}{rest}"

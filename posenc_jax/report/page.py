@@ -15,7 +15,7 @@ from posenc_jax.drawing.document import document
 from posenc_jax.drawing.interactive import Figure
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
-from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.drawing.text_table import BEST, TextTable
 from posenc_jax.report import interactive, provenance, tables
 from posenc_jax.report.many_tasks import across_tasks
 from posenc_jax.report.speed import speed_table
@@ -139,9 +139,9 @@ def _table(table: TextTable, style: dict[str, Style]) -> str:
     kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
     head = "".join(f'<th class="{kind}">{escape(column)}</th>' for kind, column in zip(kinds, table.columns))
     lines = []
-    for line in table.entries:
+    for row, line in enumerate(table.entries):
         marked = []
-        for column, align, entry in zip(table.columns, table.align, line):
+        for i, (column, align, entry) in enumerate(zip(table.columns, table.align, line)):
             if column == "encoding":
                 color = style[entry].color if entry in style else "transparent"
                 swatch = f'<span class="swatch" style="background:{color}"></span>'
@@ -151,9 +151,10 @@ def _table(table: TextTable, style: dict[str, Style]) -> str:
             groups = (bracket[1:] + rest).replace("] (", "]\n(").split("\n")
             small = f"<small>{' '.join(f'<span>{_minus(g)}</span>' for g in groups)}</small>" if bracket else ""
             kind = f"{align} wrap" if align == "l" else align
-            marked.append(f'<td class="{kind}">{_minus(value)}{small}</td>')
+            value = f"<strong>{_minus(value)}</strong>" if (row, i) in table.best else _minus(value)
+            marked.append(f'<td class="{kind}">{value}{small}</td>')
         lines.append(f"<tr>{''.join(marked)}</tr>")
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>' + (
         f'<ul class="notes">{notes}</ul>' if notes else ""
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 import textwrap
 
 from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
-from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, narrowed, text
+from posenc_jax.drawing.text_table import TextTable, markdown_table, narrowed, text
 from posenc_jax.report.many_tasks import across_tasks
 from posenc_jax.report.provenance import alarms, code_table, statement
+from posenc_jax.results.averages import best_and_tied
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.published import PublishedResult
 from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
@@ -62,7 +64,10 @@ def main_table(task: TaskSummary) -> TextTable:
         line += ["; ".join(published_text(task, value) for value in cell.published) or NONE] if with_published else []
         lines.append(tuple(line))
     align = "".join("l" if c in ("encoding", "published (lengths)") else "r" for c in columns)
-    return TextTable(_title(task), tuple(columns), align, tuple(lines), (_reading(task), *task.notes))
+    notes = (_reading(task), *task.notes)
+    best = best_and_tied({cell.label: cell.scores for cell in task.cells}, task.kind)
+    marked = frozenset((line, 1) for line, cell in enumerate(task.cells) if cell.label in best)
+    return TextTable(_title(task), tuple(columns), align, tuple(lines), notes, marked)
 
 
 def score_table(task: TaskSummary) -> TextTable:
@@ -105,9 +110,12 @@ def length_table(task: TaskSummary) -> TextTable:
     """One line per length, one column per encoding: the mean and its interval."""
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     points = [{point.length: point for point in cell.curve} for cell in task.cells]
-    lines = []
-    for length in lengths:
+    lines, best = [], set()
+    for row, length in enumerate(lengths):
         here = [point.get(length) for point in points]
+        scores = {cell.label: point.scores for cell, point in zip(task.cells, here) if point is not None}
+        tied = best_and_tied(scores, task.kind)
+        best |= {(row, column) for column, cell in enumerate(task.cells, 1) if cell.label in tied}
         mark = {"within": "*", "beyond": "", "mixed": " (mixed)"}[task.ranges[length]]
         entries = (NONE if point is None else interval_text(point.interval, task.kind) for point in here)
         lines.append((f"{task.length_name(length)}{mark}", *entries))
@@ -116,7 +124,7 @@ def length_table(task: TaskSummary) -> TextTable:
     notes = ["* in the training range."]
     if "mixed" in task.ranges.values():
         notes.append("mixed: examples of trained and of unseen lengths together, in none of the means over lengths.")
-    return TextTable(title, columns, "r" * len(columns), tuple(lines), tuple(notes))
+    return TextTable(title, columns, "r" * len(columns), tuple(lines), tuple(notes), frozenset(best))
 
 
 def position_table(task: TaskSummary) -> TextTable:
@@ -218,16 +226,17 @@ def markdown(summary: Summary) -> str:
 
 def latex(summary: Summary) -> str:
     r"""The main and the per-length table of every task, for text also every score, and all tasks together, for
-    ``\input`` in a paper that loads booktabs and graphicx. What is wider than a column is made smaller.
+    ``\input`` in a paper, of one column or of two, that loads booktabs and graphicx.
     """
-    parts = ["% Needs \\usepackage{booktabs,graphicx}. Written by posenc report; write it again rather than edit it."]
+    needed = rf"\usepackage{{{','.join(PACKAGES)}}}"
+    parts = [f"% Needs {needed}. Written by posenc report; write it again rather than edit it."]
     for task in summary.tasks:
         kinds = [(main_table, "scores"), (length_table, "lengths")]
         kinds += [(score_table, "every-score")] if task.length_unit else []
         for make, kind in kinds:
             table = make(task)
             if table.entries:
-                parts.append(latex_table(table, f"tab:{task.slug}-{kind}"))
+                parts.append(latex_table(table, f"tab:{task.slug}-{kind}", ("parameters (encoding)", "learning rate")))
     together = across_tasks(summary)
     parts += [latex_table(together, "tab:all-tasks")] if together.entries else []
     return "\n\n".join(parts) + "\n"

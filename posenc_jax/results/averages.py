@@ -59,6 +59,22 @@ def comparison_of(
     return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
 
 
+def best_and_tied(scores: Mapping[str, Mapping[int, float]], kind: Kind) -> frozenset[str]:
+    """Of several arms (label -> seed -> score) the one with the best mean, and all of which no difference to it is
+    seen: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied where
+    its mean is the same. None of a single arm.
+    """
+    means = {label: kind.mean(seeds.values()) for label, seeds in scores.items() if seeds}
+    if len(means) < 2:
+        return frozenset()
+    best = (max if kind.better == "higher" else min)(means, key=lambda label: means[label])
+    found = {label: comparison_of(scores[label], scores[best], kind, None) for label in means if label != best}
+    tied = {
+        label for label, own in found.items() if (own.p > 0.05 if own.p is not None else means[label] == means[best])
+    }
+    return frozenset({best, *tied})
+
+
 def _minus(value: float | None) -> float | None:
     return None if value is None else 0.0 - value
 

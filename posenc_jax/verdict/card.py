@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from posenc_jax.data.score_kinds import Kind, significant
-from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, text
+from posenc_jax.drawing.latex import latex_table
+from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence

@@ -10,6 +10,7 @@ from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing import text_table
+from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.style import styles
 from posenc_jax.report import axes, interactive, tables
 from posenc_jax.report.page import page
@@ -98,15 +99,20 @@ def test_long_labels_wrap_at_their_bars():
 def test_markdown_and_latex_have_the_same_cells(summary):
     table = tables.main_table(summary.tasks[0])
     markdown, latex = tables.markdown(summary), tables.latex(summary)
-    for row in table.entries:
+    for row in table.entries[1:]:
         assert "| " + " | ".join(row) + " |" in markdown
+    assert table.best == {(0, 1)}
+    assert "| nope | **1.000** (all seeds equal) |" in markdown
+    assert r"nope & \textbf{1.000}\textsuperscript{=} &" in latex
     t5 = next(row for row in table.entries if row[0] == "t5")
-    assert f"t5 & {t5[1]} & {t5[2]}" in latex
-    assert "0.771 (21--40)" in latex
+    mean, interval = t5[1].split(" ", 1)
+    assert rf"t5 & \stacked{{r}}{{{mean} \\ {{\scriptsize {{}}{interval}}}}} & {t5[2]} &" in latex
+    assert r"\stacked{l}{0.771 \\ (21--40)}" in latex
     assert r"even\_pairs: accuracy" in latex
     negative = text_table.TextTable("t", ("encoding", "score"), "lr", (("rope", "-0.1 [-0.2, 0.3]"),))
-    assert "[$-$0.2, 0.3]" in text_table.latex_table(negative, "tab:t")
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 4
+    assert "[$-$0.2, 0.3]" in latex_table(negative, "tab:t")
+    assert latex.count(r"\begin{table") == 4
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 5, "one goes on below"
     for text in (markdown, latex):
         assert "seed 2 diverged at step 340" in text
         assert "40,000 steps" in text or text is latex
@@ -115,9 +121,9 @@ def test_markdown_and_latex_have_the_same_cells(summary):
 
 def test_special_characters_are_escaped():
     table = text_table.TextTable("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
-    latex = text_table.latex_table(table, "tab:x")
+    latex = latex_table(table, "tab:x")
     assert r"a\&b\_c\textasciicircum{}2 \{d\} \textasciitilde{}\textbackslash{}e" in latex
-    assert r"\textless{}f\textgreater{} \#g $-$0.5 a-1 \\" in latex
+    assert r"\textless{}f\textgreater{} \#g \\ $-$0.5 a-1} \\" in latex
     assert r"x\textbar{}y" in latex
     assert r"| x\|y |" in text_table.markdown_table(table)
 

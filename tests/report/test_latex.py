@@ -1,0 +1,100 @@
+"""Tables for papers: what fits where, what is bold, and that LaTeX sets them within its margins."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from synthetic_ablation import write_ablation, write_text_ablation
+
+from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.drawing.latex import PACKAGES, latex_table
+from posenc_jax.drawing.text_table import BEST, TextTable, markdown_table, without
+from posenc_jax.report import tables
+from posenc_jax.results.averages import best_and_tied
+from posenc_jax.results.record import read_record
+from posenc_jax.results.summation import summarise
+
+INTERVAL = "0.123 [0.100, 0.456]"
+MANY = TextTable(
+    "Many_encodings",
+    ("length", *(f"encoding {i}" for i in range(14))),
+    "r" * 15,
+    tuple((f"{n}*", *[INTERVAL] * 14) for n in (2, 4, 8)),
+    ("A note.",),
+    frozenset({(0, 3)}),
+)
+LONG = TextTable(
+    "Long names",
+    ("encoding", "score", "p"),
+    "lrr",
+    (("randomized(max_position=2048)|rope(scaling=yarn(factor=8, original_length=4096))", INTERVAL, "under 0.001"),),
+)
+
+
+def columns(latex):
+    """How many columns each of its tabulars has."""
+    return [len(align) for align in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
+
+
+def test_what_is_too_wide_for_a_page_goes_on_below():
+    latex = latex_table(MANY, "tab:many")
+    assert latex.startswith("\\begin{table*}")
+    assert len(columns(latex)) == 3
+    assert sum(columns(latex)) == 15 + 2, "the first column in every block"
+    assert latex.count(r"\textbf{0.123}") == 1
+    assert f"A note. {BEST}" in latex
+    least = [f"encoding {i}" for i in range(9)]
+    latex = latex_table(MANY, "tab:many", least)
+    assert columns(latex) == [6]
+    assert f"Not shown here: {'; '.join(least)}." in latex
+    assert r"\textbf{0.123}" not in latex
+
+
+def test_what_fits_into_a_column_stays_in_it():
+    latex = latex_table(LONG, "tab:long")
+    assert latex.startswith("\\begin{table}\n")
+    assert r"\stacked{l}{randomized(max\_position=2048)\textbar{} \\ rope(" in latex
+    assert r"\textless{}0.001" in latex
+
+
+def test_a_table_without_a_column_keeps_its_best():
+    fewer = without(MANY, "encoding 1")
+    assert (len(fewer.columns), len(fewer.align), len(fewer.entries[0])) == (14, 14, 14)
+    assert fewer.best == {(0, 2)}
+    assert without(MANY, "encoding 2").best == frozenset()
+    assert "| 2\\* | " + " | ".join([INTERVAL] * 2) + " | **0.123** [0.100, 0.456]" in markdown_table(MANY)
+
+
+def test_the_best_and_those_that_tie():
+    fraction, errors = kind_of("exact_match"), kind_of("loss")
+    near, far = {0: 0.80, 1: 0.84, 2: 0.79}, {0: 0.50, 1: 0.53, 2: 0.49}
+    best = {0: 0.81, 1: 0.82, 2: 0.83}
+    assert best_and_tied({"best": best, "near": near, "far": far}, fraction) == {"best", "near"}
+    assert best_and_tied({"best": best, "far": far}, errors) == {"far"}
+    assert best_and_tied({"best": best}, fraction) == frozenset()
+    assert best_and_tied({"a": {0: 0.5}, "b": {0: 0.5}, "c": {0: 0.4}}, fraction) == {"a", "b"}, "no pairs: equal means"
+    assert best_and_tied({"a": {0: 1.0, 1: 1.0}, "b": {0: 1.0, 1: 1.0}, "c": {}}, fraction) == {"a", "b"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is missing (Debian: texlive-latex-recommended)")
+@pytest.mark.parametrize("layout", ["onecolumn", "twocolumn"])
+def test_latex_sets_them_within_the_margins(tmp_path, layout):
+    written = [
+        tables.latex(summarise(read_record(write_ablation(tmp_path / "a")))),
+        tables.latex(summarise(read_record(write_text_ablation(tmp_path / "b", {"en-de": (32, (8, 16, 32, 64))})))),
+        latex_table(MANY, "tab:many"),
+        latex_table(LONG, "tab:long"),
+    ]
+    (tmp_path / "page.tex").write_text(
+        rf"\documentclass[{layout},a4paper]{{article}}\usepackage{{{','.join(PACKAGES)}}}"
+        + "\n\\begin{document}\n"
+        + "\n\n".join(written)
+        + "\n\\end{document}\n"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+    assert (tmp_path / "page.pdf").exists()
