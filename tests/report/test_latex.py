@@ -1,14 +1,13 @@
 """Tables for papers: what fits where, what is bold, and that LaTeX sets them within its margins."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 from synthetic_ablation import write_ablation, write_text_ablation
+from tex_pages import check_margins, needs_latex
 
 from posenc_jax.data.score_kinds import kind_of
-from posenc_jax.drawing.latex import PACKAGES, latex_table
+from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.text_table import BEST, TextTable, markdown_table, without
 from posenc_jax.report import tables
 from posenc_jax.results.averages import best_and_tied
@@ -78,23 +77,10 @@ def test_the_best_and_those_that_tie():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is missing (Debian: texlive-latex-recommended)")
+@needs_latex
 @pytest.mark.parametrize("layout", ["onecolumn", "twocolumn"])
 def test_latex_sets_them_within_the_margins(tmp_path, layout):
-    written = [
-        tables.latex(summarise(read_record(write_ablation(tmp_path / "a")))),
-        tables.latex(summarise(read_record(write_text_ablation(tmp_path / "b", {"en-de": (32, (8, 16, 32, 64))})))),
-        latex_table(MANY, "tab:many"),
-        latex_table(LONG, "tab:long"),
-    ]
-    (tmp_path / "page.tex").write_text(
-        rf"\documentclass[{layout},a4paper]{{article}}\usepackage{{{','.join(PACKAGES)}}}"
-        + "\n\\begin{document}\n"
-        + "\n\n".join(written)
-        + "\n\\end{document}\n"
-    )
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout
-    assert (tmp_path / "page.pdf").exists()
+    on_text = write_text_ablation(tmp_path / "b", {"en-de": (32, (8, 16, 32, 64))})
+    ablations = [write_ablation(tmp_path / "a"), on_text]
+    written = [tables.latex(summarise(read_record(ablation))) for ablation in ablations]
+    check_margins(tmp_path, layout, [*written, latex_table(MANY, "tab:many"), latex_table(LONG, "tab:long")])

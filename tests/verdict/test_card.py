@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli import main
 from posenc_jax.runs.environment import environment
@@ -127,3 +128,10 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
     err = capsys.readouterr().err
     assert "gets no verdict, as it breaks its contract" in err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+@needs_latex
+@pytest.mark.parametrize("layout", ["onecolumn", "twocolumn"])
+def test_latex_sets_the_card_within_the_margins(card, tmp_path, layout):
+    check_margins(tmp_path, layout, [latex_card(card)])
