@@ -31,7 +31,7 @@ from typing import Any
 
 from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
-from posenc_jax.report.tables import published_text
+from posenc_jax.report.entries import published_text
 from posenc_jax.results import read_record, read_result, summarise
 from posenc_jax.results.provenance import code_words
 

@@ -8,30 +8,70 @@ import re
 from html import escape
 from typing import Any
 
-from posenc_jax.drawing.interactive import Figure
+from posenc_jax.drawing.interactive import Figure, dark_words
 from posenc_jax.extras import needed
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
-_SCRIPT = """
-for (const [id, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
-  // Room for the legend above the plot: more lines of it on a narrow screen.
-  const width = Math.max(document.getElementById(id).clientWidth - 100, 100);
-  const names = figure.data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.length * 8 + 50);
-  const rows = Math.ceil(1.2 * names.reduce((sum, one) => sum + one, 0) / width);
-  figure.layout.height += 27 * Math.max(rows - 1, 0);
-  Plotly.newPlot(id, figure.data, figure.layout, {
-    responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-    showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
-  });
+_FIGURES = """
+const darkPage = matchMedia("(prefers-color-scheme: dark)");
+function draw() {
+  let text = document.getElementById("figures").textContent;
+  if (darkPage.matches) for (const [light, dark] of Object.entries(DARK)) text = text.replaceAll(light, dark);
+  for (const [id, figure] of Object.entries(JSON.parse(text))) {
+    // Room for the legend above the plot: more lines of it on a narrow screen.
+    const width = Math.max(document.getElementById(id).clientWidth - 100, 100);
+    const names = figure.data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.length * 8 + 50);
+    const rows = Math.ceil(1.2 * names.reduce((sum, one) => sum + one, 0) / width);
+    figure.layout.height += 27 * Math.max(rows - 1, 0);
+    Plotly.react(id, figure.data, figure.layout, {
+      responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+      showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
+    });
+  }
+}
+draw();
+darkPage.addEventListener("change", draw);
+"""
+
+# A table's text: a true minus sign is a hyphen again, what stands small below a number stands behind it.
+_TABLES = """
+for (const table of document.querySelectorAll("table[data-name]")) {
+  const inCell = (cell) => Array.from(cell.childNodes, (node) => node.textContent.trim()).filter(Boolean).join(" ");
+  const lines = Array.from(table.rows, (row) =>
+    Array.from(row.cells, (cell) => inCell(cell).replaceAll("\\u2212", "-")));
+  const quoted = (text) => /[",\\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  const button = (name, action) => {
+    const made = Object.assign(document.createElement("button"), {type: "button", textContent: name});
+    made.addEventListener("click", () => action(made));
+    return made;
+  };
+  const copy = async (pressed) => {
+    let done = true;
+    try { await navigator.clipboard.writeText(lines.map((line) => line.join("\\t")).join("\\n")); }
+    catch { getSelection().selectAllChildren(table); done = document.execCommand("copy"); getSelection().empty(); }
+    pressed.textContent = done ? "Copied" : "Not copied";
+    setTimeout(() => { pressed.textContent = "Copy"; }, 1500);
+  };
+  const save = () => {
+    const text = lines.map((line) => line.map(quoted).join(",") + "\\r\\n").join("");
+    const url = URL.createObjectURL(new Blob(["\\ufeff" + text], {type: "text/csv"}));
+    Object.assign(document.createElement("a"), {href: url, download: table.dataset.name + ".csv"}).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  };
+  const tools = Object.assign(document.createElement("div"), {className: "tools"});
+  tools.append(button("Copy", copy), button("CSV", save));
+  table.parentElement.before(tools);
 }
 """
 
 
 def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
     """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name
-    (without any it needs no plotly).
+    (without any it needs no plotly). A table that says a ``data-name`` can be copied, and saved as CSV.
     """
+    scripts = [f"const DARK = {json_in_script(dark_words())};{_FIGURES}"] if figures else []
+    scripts += [_TABLES] if any("<table data-name=" in part for part in body) else []
     return "\n".join(
         [
             "<!doctype html>",
@@ -47,7 +87,7 @@ def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
             "<body>",
             *body,
             *([f'<script type="application/json" id="figures">{json_in_script(figures)}</script>'] if figures else []),
-            *([f"<script>{_SCRIPT}</script>"] if figures else []),
+            *(f"<script>{script}</script>" for script in scripts),
             "</body>",
             "</html>",
             "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from posenc_jax.drawing.style import GRID, INK, MUTED
+from posenc_jax.drawing.style import DARK, GRID, INK, MUTED, PAPER
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 Figure = dict[str, Any]
@@ -27,8 +27,8 @@ def base_layout(height: int) -> dict[str, Any]:
         "height": height,
         "margin": {"l": 56, "r": 40, "t": 24, "b": 52},
         "modebar": {"orientation": "v"},
-        "paper_bgcolor": "#ffffff",
-        "plot_bgcolor": "#ffffff",
+        "paper_bgcolor": PAPER,
+        "plot_bgcolor": PAPER,
         "font": {"family": FONT, "size": 13, "color": INK},
         "hoverlabel": {"font": {"family": FONT, "size": 13}},
         "hovermode": "closest",
@@ -66,5 +66,13 @@ def level(value: float, of: str = "y") -> dict[str, Any]:
 
 def faded(color: str, opacity: float) -> str:
     """``#rrggbb`` with an opacity."""
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"
+    return f"{_rgba(color)}{opacity})"
+
+
+def dark_words() -> dict[str, str]:
+    """What to write for each light colour in a figure's JSON, so that it is one for a dark page."""
+    return DARK | {_rgba(light): _rgba(dark) for light, dark in DARK.items()}
+
+
+def _rgba(color: str) -> str:
+    return "rgba({},{},{},".format(*(int(color[i : i + 2], 16) for i in (1, 3, 5)))

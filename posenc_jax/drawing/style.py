@@ -15,7 +15,9 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#33
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
 
-INK, MUTED, GRID, SHADE = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5"
+INK, MUTED, GRID, SHADE, PAPER = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5", "#ffffff"
+DARK = {INK: "#e3e7ec", MUTED: "#9aa6b4", GRID: "#313a45", SHADE: "#232a33", PAPER: "#161b21", COLORS[-1]: "#cfd6de"}
+"""What stands for these where the reader has asked for dark pages; page.css says the same."""
 
 
 @dataclasses.dataclass(frozen=True)

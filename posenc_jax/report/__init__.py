@@ -40,6 +40,9 @@ def build(directory: Path | str) -> list[Path]:
             if any(cell.curve for cell in task.cells):
                 for kind, data in paper.render(task, styles(summary.labels)).items():
                     files[f"figures/{task.slug}.{kind}"] = data
+            if any(cell.losses for cell in task.cells):
+                for kind, data in paper.render_learning(task, styles(summary.labels)).items():
+                    files[f"figures/{task.slug}-training.{kind}"] = data
     if "results.parquet" not in absent:
         files["results.parquet"] = parquet.parquet_bytes(record.rows)
     for name, data in files.items():
@@ -66,7 +69,8 @@ def up_to_date(directory: Path | str) -> bool:
 def _fingerprint(directory: Path) -> str:
     """Of the files that a report is made from, as far as they are there, and of what it would leave out."""
     files = [path for name in ("results.jsonl", "ablation.json") if (path := directory / name).is_file()]
-    files += sorted(path for path in directory.glob("*/group-*/timing.jsonl") if path.is_file())
+    for name in ("timing.jsonl", "metrics.jsonl"):
+        files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
     contents = [path.read_bytes() for path in files]
     return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.results.summary import TaskSummary
+from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.statistics import Interval
 
 
@@ -54,6 +54,22 @@ def length_axis(task: TaskSummary) -> Axis | None:
     names = tuple(task.length_name(length) + "\nmixed" * (length in mixed) for length in lengths)
     room = 1.25 if len(lengths) < 2 else (lengths[-1] / lengths[0]) ** 0.08
     return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
+
+
+LOSS_TITLE = "training loss (nats)"
+
+
+def mean_losses(cell: CellSummary) -> dict[int, float]:
+    """Step -> mean of the training loss over the seeds, at the steps that all of them have; those above 0."""
+    shared = set.intersection(*map(set, cell.losses.values())) if cell.losses else set()
+    means = {step: sum(own[step] for own in cell.losses.values()) / len(cell.losses) for step in sorted(shared)}
+    return {step: mean for step, mean in means.items() if mean > 0}
+
+
+def loss_axis(task: TaskSummary) -> Axis:
+    """A logarithmic axis that holds every seed's training loss."""
+    losses = (loss for cell in task.cells for own in cell.losses.values() for loss in own.values())
+    return _logarithmic([loss for loss in losses if loss > 0], 0.05)
 
 
 def drawn(interval: Interval) -> tuple[float, float] | None:

@@ -11,8 +11,17 @@ from typing import Any
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
 from posenc_jax.drawing.style import INK, SHADE, Style
-from posenc_jax.report.axes import Axis, drawn, length_axis, score_axis, with_bounds
-from posenc_jax.report.tables import axis_title, comparable, interval_text, number, published_text
+from posenc_jax.report.axes import (
+    LOSS_TITLE,
+    Axis,
+    drawn,
+    length_axis,
+    loss_axis,
+    mean_losses,
+    score_axis,
+    with_bounds,
+)
+from posenc_jax.report.entries import axis_title, comparable, interval_text, number, published_text
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.statistics import Interval
 
@@ -119,6 +128,34 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     if task.train_lengths and within:
         layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
         layout["annotations"].append(note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
+    return {"data": traces, "layout": layout}
+
+
+def learning(task: TaskSummary, styles: dict[str, Style]) -> Figure:
+    """The loss while training: per encoding the mean over seeds, and every seed."""
+    traces: list[dict[str, Any]] = []
+    for cell in task.cells:
+        if means := mean_losses(cell):
+            style = styles[cell.label]
+            common = {"type": "scatter", "legendgroup": cell.label, "cliponaxis": True}
+            xs, ys, seeds = [], [], []
+            for seed, by_step in cell.losses.items():
+                xs += [*by_step, None]
+                ys += [*by_step.values(), None]
+                seeds += [seed] * (len(by_step) + 1)
+            traces.append(
+                {**common, "x": xs, "y": _rounded(ys), "customdata": seeds, "mode": "lines", "showlegend": False}
+                | {"line": {"color": faded(style.color, 0.35), "width": 1}}
+                | {"hovertemplate": f"{_label(cell)}, seed %{{customdata}}: %{{y:.3r}} at step %{{x}}<extra></extra>"}
+            )
+            traces.append(
+                {**common, "x": [*means], **_mean_trace(style, _rounded([*means.values()])), "mode": "lines"}
+                | {"hovertemplate": f"{_label(cell)}: %{{y:.3r}} at step %{{x}}<extra></extra>"}
+            )
+    layout = base_layout(380)
+    layout["xaxis"] |= {"title": title_of("step")}
+    layout["yaxis"] |= {"title": title_of(LOSS_TITLE), **_axis(loss_axis(task))}
+    layout["legend"] = dict(LEGEND)
     return {"data": traces, "layout": layout}
 
 

@@ -1,8 +1,11 @@
-"""All tasks of an ablation together: interquartile means and performance profiles."""
+"""All tasks of an ablation together: their scores side by side, interquartile means and performance profiles."""
 
 from __future__ import annotations
 
+from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.report.entries import interval_text
+from posenc_jax.results.averages import best_and_tied
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.statistics import CLAIM_SEEDS, interquartile_mean, performance_profile, stratified_bootstrap
 from posenc_jax.statistics.many_tasks import Scores
@@ -37,6 +40,30 @@ def across_tasks(summary: Summary) -> TextTable:
         notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow: here the fewest are {fewest}.")
     columns = ("encoding", "interquartile mean", *(f"above {tau:g}" for tau in THRESHOLDS))
     return TextTable("All tasks together", columns, "l" + "r" * (len(columns) - 1), tuple(lines), tuple(notes))
+
+
+def matrix(summary: Summary) -> TextTable:
+    """One line per encoding, one column per task: the score with its interval, best and tied ones marked; no line below
+    two tasks and two encodings with scores.
+    """
+    tasks = [task for task in summary.tasks if any(cell.scores for cell in task.cells)]
+    cells = [{cell.label: cell for cell in task.cells if cell.scores} for task in tasks]
+    labels = [label for label in summary.labels if any(label in own for own in cells)]
+    if len(tasks) < SEVERAL or len(labels) < SEVERAL:
+        tasks, labels = [], []
+    best = [best_and_tied({label: cell.scores for label, cell in own.items()}, t.kind) for t, own in zip(tasks, cells)]
+    entries, marked = [], set()
+    for row, label in enumerate(labels):
+        here = [(task, own.get(label)) for task, own in zip(tasks, cells)]
+        entries.append(
+            (label, *(NONE if cell is None else interval_text(cell.score, task.kind) for task, cell in here))
+        )
+        marked |= {(row, column) for column, own in enumerate(best, 1) if label in own}
+    notes = [f"{task.task_label}: {task.kind.title}, {task.score_name}." for task in tasks]
+    columns = ("encoding", *(task.task_label for task in tasks))
+    return TextTable(
+        "Score of every task", columns, "l" + "r" * len(tasks), tuple(entries), tuple(notes), frozenset(marked)
+    )
 
 
 def _bounded(task: TaskSummary) -> bool:

@@ -17,7 +17,8 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import BEST, TextTable
 from posenc_jax.report import interactive, provenance, tables
-from posenc_jax.report.many_tasks import across_tasks
+from posenc_jax.report.entries import comparable, heading, metric_name, seeds_text
+from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.speed import speed_table
 from posenc_jax.results.summary import Summary, TaskSummary
 
@@ -31,6 +32,8 @@ def page(summary: Summary) -> str:
             figures[f"curves-{task.slug}"] = interactive.curves(task, style)
         if any(cell.scores for cell in task.cells):
             figures[f"scores-{task.slug}"] = interactive.scores(task, style)
+        if any(cell.losses for cell in task.cells):
+            figures[f"learning-{task.slug}"] = interactive.learning(task, style)
         if any(cell.positions for cell in task.cells):
             figures[f"positions-{task.slug}"] = interactive.positions(task, style)
     body = [
@@ -44,7 +47,15 @@ def page(summary: Summary) -> str:
         _citation_section(summary),
         "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
     ]
-    return document(summary.title, list(filter(None, body)), figures)
+    written = list(filter(None, body))
+    return document(summary.title, [written[0], _contents(written), *written[1:]], figures)
+
+
+def _contents(parts: list[str]) -> str:
+    """A line of links to the sections."""
+    found = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', "\n".join(parts))
+    links = "".join(f'<li><a href="#{anchor}">{name}</a></li>' for anchor, name in found)
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
 
 
 def _header(summary: Summary) -> str:
@@ -61,7 +72,7 @@ def _header(summary: Summary) -> str:
         parts.append(f'<p class="lead">{escape(summary.description)}</p>')
     parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escape(summary.name)}</code>.</p>')
     missing = [
-        f"{task.task_label} / {cell.label}: {tables.seeds_text(cell, ' seeds')}"
+        f"{task.task_label} / {cell.label}: {seeds_text(cell, ' seeds')}"
         for task in summary.tasks
         for cell in task.cells
         if cell.diverged or cell.unfinished or not cell.not_finite.keys() <= cell.scores.keys()
@@ -84,7 +95,7 @@ def _header(summary: Summary) -> str:
 
 def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
     anchor = task.slug
-    name = tables.heading(tables.metric_name(task))
+    name = heading(metric_name(task))
     about = [name]
     if task.train_lengths:
         about.append("trained on lengths {} to {}".format(*task.train_lengths))
@@ -104,14 +115,20 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
             ),
         ]
     if any(cell.scores for cell in task.cells):
-        published = any(tables.comparable(task, value) for cell in task.cells for value in cell.published)
+        published = any(comparable(task, value) for cell in task.cells for value in cell.published)
         diamond = "; open diamond below: published, at the lengths in the table" if published else ""
         parts += [
             f"<h3>Mean over {'the ' if task.unseen_lengths else ''}{task.score_name}</h3>",
             f'<div class="figure" id="scores-{anchor}"></div>',
             _caption(f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}."),
         ]
-    parts.append(_table(tables.main_table(task), style))
+    parts.append(_table(tables.main_table(task), style, anchor))
+    if any(cell.losses for cell in task.cells):
+        parts += [
+            "<h3>Loss while training</h3>",
+            f'<div class="figure" id="learning-{anchor}"></div>',
+            _caption("Thick: mean over seeds; thin: every seed; at the learning rate that was chosen."),
+        ]
     if any(cell.positions for cell in task.cells):
         parts += [
             f"<h3>Perplexity by position, windows of {task.position_length} tokens</h3>",
@@ -126,7 +143,8 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         (tables.rate_table(task), "Learning rates tried", ""),
     ):
         if table.entries:
-            parts.append(f"<details{opened}><summary>{name}</summary>{_table(table, style)}</details>")
+            written = _table(table, style, f"{anchor}-{name.lower().replace(' ', '-')}")
+            parts.append(f"<details{opened}><summary>{name}</summary>{written}</details>")
     return "\n".join(parts)
 
 
@@ -134,8 +152,8 @@ def _caption(text: str) -> str:
     return f'<p class="caption">{escape(text)}</p>'
 
 
-def _table(table: TextTable, style: dict[str, Style]) -> str:
-    """A table; an interval goes under its mean, an encoding has its colour beside its name."""
+def _table(table: TextTable, style: dict[str, Style], name: str) -> str:
+    """A table; an interval goes under its mean, an encoding has its colour beside its name. name: of its CSV file."""
     kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
     head = "".join(f'<th class="{kind}">{escape(column)}</th>' for kind, column in zip(kinds, table.columns))
     lines = []
@@ -155,14 +173,15 @@ def _table(table: TextTable, style: dict[str, Style]) -> str:
             marked.append(f'<td class="{kind}">{value}{small}</td>')
         lines.append(f"<tr>{''.join(marked)}</tr>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>' + (
-        f'<ul class="notes">{notes}</ul>' if notes else ""
-    )
+    whole = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    below = f'<ul class="notes">{notes}</ul>' if notes else ""
+    return f'<div class="scroll"><table data-name="{escape(name)}">{whole}</table></div>{below}'
 
 
 def _together_section(summary: Summary, style: dict[str, Style]) -> str:
-    table = across_tasks(summary)
-    return f'<h2 id="together">All tasks together</h2>{_table(table, style)}' if table.entries else ""
+    named = {"every-task": matrix(summary), "all-tasks": across_tasks(summary)}
+    written = [_table(table, style, name) for name, table in named.items() if table.entries]
+    return "\n".join(['<h2 id="together">All tasks together</h2>', *written]) if written else ""
 
 
 def _comparison_section(summary: Summary) -> str:
@@ -173,7 +192,7 @@ def _comparison_section(summary: Summary) -> str:
 
 def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
     table = speed_table(summary)
-    return f'<h2 id="speed">Speed</h2>{_table(table, style)}' if table.entries else ""
+    return f'<h2 id="speed">Speed</h2>{_table(table, style, "speed")}' if table.entries else ""
 
 
 def _provenance_section(summary: Summary) -> str:
@@ -182,7 +201,8 @@ def _provenance_section(summary: Summary) -> str:
     if not lines:
         return ""
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f'<h2 id="provenance">What the results stand on</h2>{text}{_table(table, {}) if table.entries else ""}'
+    written = _table(table, {}, "code") if table.entries else ""
+    return f'<h2 id="provenance">What the results stand on</h2>{text}{written}'
 
 
 def _config_section(summary: Summary) -> str:
@@ -198,7 +218,8 @@ def _config_section(summary: Summary) -> str:
         for key, value in (summary.info.get("environment") or {}).items()
     )
     parts = ['<h2 id="configs">Configs and environment</h2>']
-    parts.append(f"<details><summary>Cells</summary>{_table(cells, styles(summary.labels))}</details>")
+    written = _table(cells, styles(summary.labels), "cells")
+    parts.append(f"<details><summary>Cells</summary>{written}</details>")
     for name, key in (("Full config", "config"), ("Tasks", "task")):
         if summary.info.get(key):
             dumped = json.dumps(summary.info[key], indent=2, ensure_ascii=False)

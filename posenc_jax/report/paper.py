@@ -1,4 +1,4 @@
-"""Figures for a paper: the score against length, one PNG and one PDF per task, with matplotlib."""
+"""Figures for a paper, each a PNG and a PDF, with matplotlib: the score against length, the loss while training."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import MUTED, SHADE, Style
-from posenc_jax.report.axes import drawn, length_axis, score_axis, with_bounds
-from posenc_jax.report.tables import axis_title
+from posenc_jax.report.axes import LOSS_TITLE, drawn, length_axis, loss_axis, mean_losses, score_axis, with_bounds
+from posenc_jax.report.entries import axis_title
 from posenc_jax.results.summary import TaskSummary
 
 
@@ -17,6 +17,30 @@ def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
     with figure_of(5.5, 2.9) as figure:
         _draw(figure.add_subplot(), task, styles)
         legend(figure, [styles[cell.label].name for cell in task.cells if cell.curve], beside=12, height=2.7)
+        return written(figure)
+
+
+def render_learning(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
+    """``{"png": ..., "pdf": ...}``: the loss while training, 5.5 inches wide; mean and every seed per encoding."""
+    cells = [cell for cell in task.cells if mean_losses(cell)]
+    with figure_of(5.5, 2.9) as figure:
+        axes = figure.add_subplot()
+        axis = loss_axis(task)
+        axes.set_yscale("log")
+        for cell in cells:
+            style = styles[cell.label]
+            for own in cell.losses.values():
+                axes.plot([*own], [*own.values()], color=style.color, alpha=0.35, linewidth=0.5)
+            means = mean_losses(cell)
+            look = {"color": style.color, "linestyle": DASHES[style.dash], "linewidth": 1.4}
+            axes.plot([*means], [*means.values()], label=style.name, **look)
+        axes.set_xlabel("step")
+        axes.set_ylabel(LOSS_TITLE)
+        axes.set_title(plain(task.task_label), fontsize=9, loc="left")
+        axes.set_ylim(axis.low, axis.high)
+        axes.set_yticks(axis.ticks, axis.names)
+        axes_of_lines(axes)
+        legend(figure, [styles[cell.label].name for cell in cells], beside=12, height=2.7)
         return written(figure)
 
 

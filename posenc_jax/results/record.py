@@ -9,11 +9,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
+from posenc_jax.results.learning import Losses, read_losses
 from posenc_jax.results.shape import ABLATION, ROW
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.shapes import Json, problem
@@ -63,7 +65,7 @@ class Record:
       ranges: cell -> length -> one of `RANGES`.
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name.
-      timings: cell -> what it took, where that was written down.
+      timings: cell -> what it took, where that was written down. losses: cell -> those of its training, likewise.
     """
 
     directory: Path
@@ -74,6 +76,7 @@ class Record:
     settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
     skipped: list[str]
     timings: dict[Cell, Timing]
+    losses: dict[Cell, Losses]
 
 
 def read_record(directory: Path | str) -> Record:
@@ -123,14 +126,18 @@ def read_record(directory: Path | str) -> Record:
             f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
             "Run the ablation (again) on this directory; it resumes."
         )
-    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, _timings(directory, cells))
+    inside = dict(_inside(directory, cells))
+    timings = {cell: timing for cell, path in inside.items() if (timing := read_timing(path)) is not None}
+    losses = {cell: found for cell, path in inside.items() if (found := read_losses(path))}
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, timings, losses)
 
 
-def _timings(directory: Path, cells: dict[Cell, Json]) -> dict[Cell, Timing]:
-    """Of the cells whose directories lie in this one."""
-    names = {cell: Path(record.get("directory") or "") for cell, record in cells.items()}
-    found = {cell: read_timing(directory / name) for cell, name in names.items() if name.name == str(name) != ".."}
-    return {cell: timing for cell, timing in found.items() if timing is not None}
+def _inside(directory: Path, cells: dict[Cell, Json]) -> Iterator[tuple[Cell, Path]]:
+    """The directories of the cells, of those that lie in this one."""
+    for cell, record in cells.items():
+        name = Path(record.get("directory") or "")
+        if name.name == str(name) != "..":
+            yield cell, directory / name
 
 
 def _read_info(directory: Path) -> tuple[dict[str, Any], bool]:

@@ -7,7 +7,7 @@ unseen), each length counting once; lengths with both trained and unseen example
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from posenc_jax.data.score_kinds import Kind
@@ -52,7 +52,7 @@ class CellSummary:
       difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
         where there is no baseline.
       every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
-      timing: what it took beside what was planned, or None.
+      timing: what it took beside what was planned, or None. losses: seed -> step -> loss while training.
       asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
     """
 
@@ -83,6 +83,7 @@ class CellSummary:
     every_score: EveryScore
     positions: tuple[PositionRange, ...]
     timing: Timing | None
+    losses: Mapping[int, Mapping[int, float]]
 
 
 @dataclasses.dataclass(frozen=True)

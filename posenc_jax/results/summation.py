@@ -175,6 +175,11 @@ def _measure(
         ),
         positions=read_position_ranges(cell, chosen, position_length, asked, set(finished)),
         timing=record.timings.get((cell["task_label"], cell["label"])),
+        losses={
+            seed: steps
+            for (seed, rate), steps in sorted(record.losses.get((cell["task_label"], cell["label"]), {}).items())
+            if rate == chosen and seed in asked
+        },
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.report import tables
-from posenc_jax.report.many_tasks import across_tasks
+from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.results import read_record, summarise
 from posenc_jax.statistics import interquartile_mean
 
@@ -60,12 +60,21 @@ def test_nothing_where_there_is_nothing_to_put_together(summary):
     assert across_tasks(with_scores(summary, (COPY, {"a": [], "b": []}))).entries == ()
 
 
+def test_every_task_has_a_column(summary):
+    table = matrix(with_scores(summary, (COPY, EVEN)))
+    assert table.columns == ("encoding", "rsc", "even_pairs")
+    assert [line[0] for line in table.entries] == ["a", "b", "only here"]
+    assert table.entries[2][2] == "-"
+    assert table.best == {(2, 1), (0, 2)}
+    assert matrix(with_scores(summary, (COPY, {"a": [], "b": []}))).entries == ()
+
+
 def test_it_stands_in_the_documents(summary):
     found = with_scores(summary, (COPY, EVEN))
     assert "## All tasks together" in tables.markdown(found)
     tex = tables.latex(found)
     assert r"\label{tab:all-tasks}" in tex
-    assert tex.count(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%") == tex.count(
-        r"\end{tabular}}"
-    )
+    assert tex.count(r"\resizebox{") == tex.count(r"\toprule")
+    assert "## Score of every task" in tables.markdown(found)
+    assert r"\label{tab:every-task}" in tex
     assert "graphicx" in tex

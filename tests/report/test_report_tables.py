@@ -12,7 +12,7 @@ from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing import text_table
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import axes, interactive, tables
+from posenc_jax.report import axes, entries, interactive, tables
 from posenc_jax.report.page import page
 from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
@@ -52,9 +52,9 @@ def test_a_direction_stands_in_words_and_another_metric_is_named(summary):
     assert _row(tables.main_table(task), "randomized")["published (lengths)"] == "clearly above chance (41..500)"
     assert "only the direction is verified" in " ".join(task.notes)
     best = PublishedResult(0.6, "", "accuracy, maximum over 10 seeds", "41..500", "somewhere")
-    assert tables.published_text(task, best) == "0.60 (41..500; accuracy, maximum over 10 seeds)"
-    assert not tables.comparable(task, best)
-    assert tables.comparable(task, dataclasses.replace(best, metric="accuracy"))
+    assert entries.published_text(task, best) == "0.60 (41..500; accuracy, maximum over 10 seeds)"
+    assert not entries.comparable(task, best)
+    assert entries.comparable(task, dataclasses.replace(best, metric="accuracy"))
 
 
 def test_length_seed_and_rate_tables(summary):
@@ -111,8 +111,8 @@ def test_markdown_and_latex_have_the_same_cells(summary):
     assert r"even\_pairs: accuracy" in latex
     negative = text_table.TextTable("t", ("encoding", "score"), "lr", (("rope", "-0.1 [-0.2, 0.3]"),))
     assert "[$-$0.2, 0.3]" in latex_table(negative, "tab:t")
-    assert latex.count(r"\begin{table") == 4
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 5, "one goes on below"
+    assert latex.count(r"\begin{table") == 5
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 6, "one goes on below"
     for text in (markdown, latex):
         assert "seed 2 diverged at step 340" in text
         assert "40,000 steps" in text or text is latex
@@ -129,10 +129,10 @@ def test_special_characters_are_escaped():
 
 
 def test_numbers():
-    assert tables.number(-0.0001) == "0.000"
-    assert tables.number(0.0001, sign=True) == "0.000"
-    assert tables.number(-0.25, sign=True) == "-0.250"
-    assert tables.number(None) == "-"
+    assert entries.number(-0.0001) == "0.000"
+    assert entries.number(0.0001, sign=True) == "0.000"
+    assert entries.number(-0.25, sign=True) == "-0.250"
+    assert entries.number(None) == "-"
 
 
 def test_a_score_that_is_not_finite_is_counted_and_named(ablation):
@@ -233,16 +233,16 @@ def test_p_of_a_table_is_corrected_for_its_comparisons(summary):
     family = holm(own)
     assert family["alibi"] == 3 * own["alibi"]
     for label, p in family.items():
-        assert _row(table, label)["p, Holm"] == tables.p_text(p)
+        assert _row(table, label)["p, Holm"] == entries.p_text(p)
     assert (_row(table, "rope")["p, Holm"], _row(table, "sinusoidal")["p, Holm"]) == ("-", "-")
-    assert (tables.p_text(0.0004), tables.p_text(0.0123)) == ("under 0.001", "0.012")
+    assert (entries.p_text(0.0004), entries.p_text(0.0123)) == ("under 0.001", "0.012")
     assert "corrected for those of this table (Holm)" in table.notes[0]
     assert "A difference from fewer than 8 pairs is a hint: here the fewest are 3." in table.notes[0]
 
 
 def test_equal_seeds_are_said_and_drawn_without_a_band(summary):
     equal = mean_interval([1.0] * 4, lower=0, upper=1)
-    assert tables.interval_text(equal) == "1.000 (all seeds equal)"
+    assert entries.interval_text(equal) == "1.000 (all seeds equal)"
     assert axes.drawn(equal) == (1.0, 1.0)
     assert axes.with_bounds(equal, [1.0], kind_of("exact_match")) == [1.0, 1.0, 1.0, 1.0]
     assert axes.drawn(mean_interval([1.0])) is None
@@ -254,5 +254,5 @@ def test_equal_seeds_are_said_and_drawn_without_a_band(summary):
     assert {y for x, y in zip(band["x"], band["y"]) if x == 12} == {1.0}
     assert mean["customdata"][mean["x"].index(12)] == "(all seeds equal)"
     difference = paired_difference(dict.fromkeys(range(4), 1.0), dict.fromkeys(range(4), 0.0), lower=0, upper=1)
-    said = tables.difference_text(dataclasses.replace(cell, difference=difference), task.kind)
+    said = entries.difference_text(dataclasses.replace(cell, difference=difference), task.kind)
     assert said == "+1.000 (all pairs equal; 4 of 4 higher)"

@@ -1,0 +1,112 @@
+"""What stands in an entry of a report's tables, and how scores are called."""
+
+from __future__ import annotations
+
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.drawing.quantities import NONE
+from posenc_jax.results.published import PublishedResult
+from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.statistics import Interval
+
+_FRACTION = Kind("")
+
+
+def metric_name(task: TaskSummary) -> str:
+    """The metric in words."""
+    return task.kind.title
+
+
+def axis_title(kind: Kind) -> str:
+    """The name of a score beside an axis, with its unit and, where it is not the usual one, its direction."""
+    unit = f" ({kind.unit})" if kind.unit else ""
+    return f"{kind.title}{unit}, lower is better" if kind.better == "lower" else f"{kind.title}{unit}"
+
+
+def heading(title: str) -> str:
+    """A name at the beginning of a line; chrF stays chrF."""
+    return title.capitalize() if title == title.lower() else title
+
+
+def number(value: float | None, kind: Kind = _FRACTION, sign: bool = False) -> str:
+    """A score with the digits of its kind."""
+    return NONE if value is None else kind.show(value, sign)
+
+
+def interval_text(interval: Interval, kind: Kind = _FRACTION) -> str:
+    """Mean and interval, ``0.986 [0.981, 0.993]``; the mean alone when there is no interval, with a word when all seeds
+    are equal.
+    """
+    if interval.all_equal:
+        return f"{number(interval.mean, kind)} (all seeds equal)"
+    if interval.low is None:
+        return number(interval.mean, kind)
+    return f"{number(interval.mean, kind)} [{number(interval.low, kind)}, {number(interval.high, kind)}]"
+
+
+def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
+    """The paired difference (a ratio if logarithmic) with its number of pairs and in how many the score is better,
+    in the word that says so.
+    """
+    if cell.is_baseline:
+        return "baseline"
+    if cell.difference is None or cell.difference.interval.n == 0:
+        return NONE
+    found = cell.difference.interval
+    assert found.mean is not None
+    said = kind.show_difference(found.mean)
+    if found.low is not None and found.high is not None and not found.all_equal:
+        said += f" [{kind.show_difference(found.low)}, {kind.show_difference(found.high)}]"
+    same = "all pairs equal; " if found.all_equal else ""
+    better = getattr(cell.difference, kind.better)
+    return f"{said} ({same}{better} of {found.n} {kind.better})"
+
+
+def p_text(p: float) -> str:
+    """A p-value, ``0.004`` or ``under 0.001``."""
+    return "under 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def seeds_text(cell: CellSummary, noun: str = "") -> str:
+    """How many of the seeds that were asked for stand behind the means, ``3 of 4 (1 diverged)``."""
+    not_finite = [seed for seed in cell.not_finite if seed not in cell.scores]
+    n = len(cell.asked) - len(cell.diverged) - len(cell.unfinished) - len(not_finite)
+    missing = [f"{len(cell.diverged)} diverged"] if cell.diverged else []
+    missing += [f"{len(cell.unfinished)} not finished"] if cell.unfinished else []
+    missing += [f"{len(not_finite)} not finite"] if not_finite else []
+    return f"{n} of {len(cell.asked)}{noun}" + (f" ({', '.join(missing)})" if missing else "")
+
+
+def rate_text(cell: CellSummary) -> str:
+    """The learning rate behind the means."""
+    if cell.learning_rate is None or not (cell.scores or cell.diverged or cell.not_finite):
+        return NONE
+    return f"{cell.learning_rate:g}"
+
+
+def parameters_text(cell: CellSummary) -> str:
+    """Parameters of the model, and in brackets those of its encodings."""
+    if cell.num_parameters is None:
+        return NONE
+    own = "" if cell.num_posenc_parameters is None else f" ({cell.num_posenc_parameters:,})"
+    return f"{cell.num_parameters:,}{own}"
+
+
+def published_text(task: TaskSummary, published: PublishedResult) -> str:
+    """A verified value with its lengths, or the direction in words; the metric too where it is not ours."""
+    shown = published.direction
+    if published.value is not None:
+        shown = f"{published.value:g}"
+        shown = shown if len(shown.partition(".")[2]) >= 2 else f"{published.value:.2f}"
+    details = [published.lengths] if published.lengths else []
+    details += [published.metric] if published.metric and not _same_metric(task, published) else []
+    return f"{shown} ({'; '.join(details)})" if details else shown
+
+
+def comparable(task: TaskSummary, published: PublishedResult) -> bool:
+    """Whether a published value is one of our metric, so that both may share an axis."""
+    return published.value is not None and _same_metric(task, published)
+
+
+def _same_metric(task: TaskSummary, published: PublishedResult) -> bool:
+    named = published.metric.replace("_", " ").strip().lower()
+    return named in ("", task.metric.replace("_", " "), metric_name(task).lower())
