@@ -9,8 +9,8 @@ their intervals), the score of every seed, and what computed it. A page asks for
 
 Spaces in a table's name are written as underscores. A column is SCORE@WHERE; WHERE is ``within`` or ``beyond`` (the
 mean over those lengths) or one length; ``difference@WHERE`` is the headline score's paired difference to the baseline,
-``seeds`` that score of every seed, ``validation`` the score by which learning rates are chosen, and ``published`` what
-was published.
+``seeds`` that score of every seed, ``validation`` the score by which learning rates are chosen,
+``validation_difference`` that one's difference, and ``published`` what was published.
 
 What scripts/bench measured is kept in scripts/benchmarks/measured.json (scripts/bench --save); pages ask for it by
 
@@ -33,7 +33,10 @@ from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.report.entries import published_text
 from posenc_jax.results import read_record, read_result, summarise
+from posenc_jax.results.averages import difference_of
 from posenc_jax.results.provenance import code_words
+from posenc_jax.results.record import Record
+from posenc_jax.results.summary import TaskSummary
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
@@ -48,7 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Writes what differs."""
     parser = argparse.ArgumentParser(prog="scripts/quote", description=__doc__.partition("\n\n")[0])
     parser.add_argument("ablation", nargs="?", type=Path, help="the directory of a finished ablation")
-    parser.add_argument("folder", nargs="?", type=Path, help="the experiment's folder, which gets results.json")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="the experiment's folder, which gets results.json; or a file there"
+    )
     given = parser.parse_args(arguments)
     if given.ablation and not given.folder:
         parser.error(f"{given.ablation}: say which folder gets its results.json, such as experiments/own_encoding")
@@ -57,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
             found = quoted(given.ablation)
         except (ValueError, OSError) as error:
             parser.error(str(error))
-        _write(given.folder / "results.json", as_text(found))
+        _write(given.folder if given.folder.suffix == ".json" else given.folder / "results.json", as_text(found))
     for page in pages():
         _write(page, filled(page.read_text()))
     return 0
@@ -93,6 +98,7 @@ def quoted(ablation: Path) -> Json:
                     for one in cell.tried
                     if one.learning_rate == cell.learning_rate
                 },
+                "validation differences": _validation_differences(record, task),
                 "diverged": {cell.label: cell.diverged for cell in task.cells if cell.diverged},
                 "published": {
                     cell.label: "; ".join(published_text(task, value) for value in cell.published)
@@ -105,6 +111,26 @@ def quoted(ablation: Path) -> Json:
         "means": result.means,
         "differences": result.differences,
     }
+
+
+def _validation_differences(record: Record, task: TaskSummary) -> dict[str, list[float | None]]:
+    """Label -> mean, bounds and deviation of the paired differences to the baseline, by what learning rates are chosen
+    by.
+    """
+    found = {
+        cell.label: {
+            replica.seed: replica.validation
+            for replica in record.replicas[task.task_label, cell.label]
+            if replica.learning_rate == cell.learning_rate
+        }
+        for cell in task.cells
+    }
+    compared = {
+        label: difference_of(scores, found[task.baseline], task.validation_kind).interval
+        for label, scores in found.items()
+        if task.baseline and label != task.baseline
+    }
+    return {label: [own.mean, own.low, own.high, own.deviation] for label, own in compared.items()}
 
 
 def _common(environments: list[Json]) -> Json:
@@ -208,6 +234,8 @@ def _title(task: Json, column: str) -> str:
         return "published (lengths)"
     if score == "validation":
         return f"{task['validation metric']}, validation"
+    if score == "validation_difference":
+        return f"minus {task['baseline']}, paired, validation"
     if score == "difference":
         divided = kind_of(task["metric"]).logarithmic
         return f"{'divided by' if divided else 'minus'} {task['baseline']}, paired, {place}"
@@ -216,15 +244,18 @@ def _title(task: Json, column: str) -> str:
 
 def _entry(found: Json, name: str, label: str, column: str) -> str:
     task, (score, _, where) = found["tables"][name], column.partition("@")
-    kind = kind_of(task["metric"] if score in ("seeds", "difference", "validation") else score)
+    kind = kind_of(task["metric"] if score in ("seeds", "difference", "validation", "validation_difference") else score)
     if score == "seeds":
         return ", ".join(kind.show(value) for value in task["seeds"][label].values())
     if score == "published":
         return task["published"].get(label, "")
     if score == "validation":
         return _interval(kind.show, *task["validation"][label])
-    if score == "difference" and label == task["baseline"]:
+    if score in ("difference", "validation_difference") and label == task["baseline"]:
         return "baseline"
+    if score == "validation_difference":
+        said = _interval(kind.show_difference, *task["validation differences"][label])
+        return said.replace("all seeds", "all pairs")
     asked = {"table": name, "label": label, "score": task["metric"] if score == "difference" else score}
     asked |= {"range": where, "length": None} if where in _WHERE else {"length": int(where)}
     rows = found["differences" if score == "difference" else "means"]

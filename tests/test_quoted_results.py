@@ -29,6 +29,7 @@ FOUND = {
             "seeds": {"nope": {"0": 0.5, "1": 0.7}, "rope": {"0": 0.25, "1": 0.25}},
             "validation metric": "accuracy",
             "validation": {"nope": [0.75, 0.7, 0.8, 0.04], "rope": [0.5, None, None, None]},
+            "validation differences": {"nope": [0.25, 0.2, 0.3, 0.02]},
             "published": {"rope": "0.3 (9..16)"},
         }
     },
@@ -105,8 +106,9 @@ def test_equal_seeds_and_pairs_are_said_to_be_equal():
 
 def test_validation_and_names_with_spaces():
     found = {**FOUND, "tables": {"two words": FOUND["tables"]["t"]}}
-    assert QUOTE["table"](found, "two_words", ["validation"]) == (
-        "| encoding | accuracy, validation |\n| --- | --- |\n| nope | 0.750 [0.700, 0.800] |\n| rope | 0.500 |\n"
+    assert QUOTE["table"](found, "two_words", ["validation", "validation_difference"]) == (
+        "| encoding | accuracy, validation | minus rope, paired, validation |\n| --- | --- | --- |\n"
+        "| nope | 0.750 [0.700, 0.800] | +0.250 [+0.200, +0.300] |\n| rope | 0.500 | baseline |\n"
     )
 
 

@@ -7,9 +7,8 @@ Data: the words of every page in a random order, in training too. If that costs 
 Encoding: the parts of the structured sum alone, and the same sum of learned vectors, which start fifty times smaller
 than sinusoids. Budget: three times as many steps.
 
-Not run yet: 0.9 hours on two idle cores by `posenc plan`. What was run is its small version,
-experiments/classification/small.py: about 20 minutes on 2 CPU cores, accuracy on validation pages from 0.74
-(structured) to 0.86 (NoPE).
+62 minutes on 2 CPU cores, half of them beside other work: accuracy on validation pages from 0.740 (structured) to 0.819
+(NoPE), 0.869 with three times the steps.
 """
 
 import dataclasses
