@@ -245,8 +245,11 @@ def _title(task: Json, column: str) -> str:
 def _entry(found: Json, name: str, label: str, column: str) -> str:
     task, (score, _, where) = found["tables"][name], column.partition("@")
     kind = kind_of(task["metric"] if score in ("seeds", "difference", "validation", "validation_difference") else score)
+    gone = task.get("diverged", {}).get(label, {})
     if score == "seeds":
-        return ", ".join(kind.show(value) for value in task["seeds"][label].values())
+        scores = {int(seed): kind.show(value) for seed, value in task["seeds"][label].items()}
+        scores |= {int(seed): "diverged" for seed in gone}
+        return ", ".join(scores[seed] for seed in sorted(scores))
     if score == "published":
         return task["published"].get(label, "")
     if score == "validation":
@@ -265,6 +268,7 @@ def _entry(found: Json, name: str, label: str, column: str) -> str:
     (row,) = matching
     show = kind.show_difference if score == "difference" else kind.show
     said = _interval(show, row["mean"], row["low"], row["high"], row["deviation"])
+    said += f" ({row['seeds']} of {row['seeds'] + len(gone)} seeds)" if gone and row["mean"] is not None else ""
     return said.replace("all seeds", "all pairs") if score == "difference" else said
 
 

@@ -87,7 +87,8 @@ def test_a_run_of_everything_and_an_ablation_come_back():
     for field in dataclasses.fields(Run):
         assert getattr(run, field.name) != getattr(Run(task=COPYING), field.name), f"{field.name} is at its default"
     published = Published("cmc", "rope", "a paper", metric="accuracy", lengths="9", value=0.5, direction="higher")
-    ablation = Ablation("name", (run, Run(task=COPYING)), "a label", published=(published,), size_note="small")
+    plain = Run(task=COPYING, evaluation=Evaluation(lengths=(8,)))
+    ablation = Ablation("name", (run, plain), "a label", published=(published,), size_note="small")
     assert from_json(json.loads(as_text(run))) == run
     assert from_json(json.loads(as_text(ablation))) == ablation
 
@@ -274,6 +275,10 @@ def base(**fields) -> Run:
     return Run(**{"task": COPYING} | fields)
 
 
+def measured(label, **task) -> Run:
+    return base(task=dataclasses.replace(COPYING, **task), label=label, evaluation=Evaluation(lengths=(3,)))
+
+
 # What is refused, and words of the message: the value, the rule, the way out.
 REFUSED = [
     (lambda: Training(steps=0), ["training.steps = 0", "must be at least 1"]),
@@ -399,7 +404,19 @@ REFUSED = [
     (lambda: Training(batch_size=2.5), ["batch_size", "2.5", "int"]),
     (lambda: Ablation("empty", ()), ["at least one run"]),
     (lambda: Ablation("twice", (base(), base())), ["'nope'", "label of its own"]),
-    (lambda: Ablation("none", (base(),), baseline="rope"), ["baseline = 'rope'", "nope"]),
+    (
+        lambda: Ablation("none", (base(evaluation=Evaluation(lengths=(4,))),), baseline="rope"),
+        ["baseline = 'rope'", "nope"],
+    ),
+    (lambda: Ablation("unmeasured", (base(),)), ["evaluation.lengths is empty", "give one at least"]),
+    (
+        lambda: Ablation("mixed", tuple(measured(max_length=n, label=str(n)) for n in (3, 6))),
+        ["'3', trained on lengths 1 to 3", "'6', trained on lengths 1 to 6", "different names in `table`"],
+    ),
+    (
+        lambda: Run(task=Translation(batching="fitted"), training=Training(batch_size=8), execution=Execution(data=2)),
+        ["execution.data = 2", "task.batching = 'fitted'", "take 'packed' or 'buckets'"],
+    ),
 ]
 
 

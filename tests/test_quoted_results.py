@@ -104,6 +104,14 @@ def test_equal_seeds_and_pairs_are_said_to_be_equal():
     )
 
 
+def test_seeds_that_diverged_are_said():
+    task = {**FOUND["tables"]["t"], "diverged": {"nope": {"2": 40}}}
+    found = {**FOUND, "tables": {"t": task}}
+    lines = QUOTE["table"](found, "t", ["accuracy@beyond", "seeds"]).splitlines()
+    assert lines[2] == "| nope | 0.600 [0.300, 0.900] (2 of 3 seeds) | 0.500, 0.700, diverged |"
+    assert "of" not in lines[3]
+
+
 def test_validation_and_names_with_spaces():
     found = {**FOUND, "tables": {"two words": FOUND["tables"]["t"]}}
     assert QUOTE["table"](found, "two_words", ["validation", "validation_difference"]) == (

@@ -13,6 +13,7 @@ import text_runs
 from posenc_jax import Run, evaluate, run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import EvenPairs
+from posenc_jax.data.text import Data, Translation
 from posenc_jax.data.text.loading import shuffled
 from posenc_jax.encodings import Sinusoidal
 from posenc_jax.runs.errors import RefusedError, StoppedError
@@ -101,6 +102,8 @@ def test_shuffled_words_and_other_data_are_other_questions(data, finished):
     assert (directory / "group-000" / "result.json").read_bytes() == before
     with pytest.raises(ValueError, match=r"generated: it has no text"):
         changed_config(Run(task=EvenPairs()), (4,), (), shuffle_words=True)
+    always = Run(task=Translation(data=Data(shuffle_words="always")))
+    assert changed_config(always, (4,), (), data="other").task.data == Data("other", shuffle_words="always")
 
 
 def test_shuffling_keeps_the_words_and_repeats_itself():

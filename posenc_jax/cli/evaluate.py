@@ -109,7 +109,10 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     for step, replicas in measured.items():
         if step is not None:
             print(f"after step {step}:")
-        scores = [{"seed": s, "learning_rate": r, "evaluation": e} for (s, r), e in replicas.items()]
+        scores = [
+            {"seed": seed, "learning_rate": rate, "evaluation": found, "diverged_at": found[0].get("diverged_at")}
+            for (seed, rate), found in replicas.items()
+        ]
         print(score_table(changed, scores))
     print(f"written: {path}")
     return 0

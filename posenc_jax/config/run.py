@@ -94,6 +94,7 @@ class Run(Value):
         rows = self.training.batch_size // self.training.microbatches
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
+        self.task.check_division(self.execution.data)
         mlp_dim = self.model.mlp_dim or 4 * self.model.d_model
         split = {"num_heads": self.model.num_heads, "num_kv_heads": self.model.kv_heads, "mlp_dim": mlp_dim}
         for field, size in split.items():
@@ -212,9 +213,31 @@ class Ablation(Value):
                     f"two runs of the ablation are called {cell[1]!r} in table {cell[0]!r}: "
                     "give each a label of its own"
                 )
+        self._check_tables()
         labels = sorted({run.label for run in self.runs})
         if self.baseline and self.baseline not in labels:
             raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
+
+    def _check_tables(self) -> None:
+        """Refuses cells that would stand in one table and are not measured alike, or not at all."""
+        first: dict[str, Run] = {}
+        for run in self.runs:
+            if not run.evaluation.lengths:
+                raise ValueError(
+                    f"{run.table} {run.label}: evaluation.lengths is empty, and an ablation compares scores: give one "
+                    "at least"
+                )
+            other = first.setdefault(run.table, run)
+            for what, of in (("trained on lengths", _lengths), ("measured by", lambda run: run.task.metric)):
+                if of(run) != of(other):
+                    raise ValueError(
+                        f"table {run.table!r} has {other.label!r}, {what} {of(other)}, and {run.label!r}, {what} "
+                        f"{of(run)}: give them different names in `table`"
+                    )
+
+
+def _lengths(run: Run) -> str:
+    return f"{min(run.task.train_lengths)} to {max(run.task.train_lengths)}"
 
 
 def _check_members(field: str, values: tuple[Any, ...], allowed: Any, rule: str) -> None:

@@ -124,7 +124,7 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     layout["yaxis"] |= {"title": title_of(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
     layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
-    within = [i for (first, _), i in place.items() if task.train_lengths and first < task.train_lengths[1]]
+    within = [i for (_, last), i in place.items() if task.train_lengths and last < task.train_lengths[1]]
     if task.train_lengths and within:
         layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
         layout["annotations"].append(note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))

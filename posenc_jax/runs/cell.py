@@ -141,6 +141,8 @@ class Engine:
             "model_precision": self.config.model.product_precision,
             "own": digests(self.config),
         }
+        if self.config.execution.split:
+            now["sharding"] = [self.config.execution.data, self.config.execution.model]
         bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
         timings = self._timings(group)
         timings.planned()
@@ -245,13 +247,13 @@ class Engine:
         }
 
     def evaluate(
-        self, group: Group, state: Any, lengths: tuple[int, ...]
+        self, group: Group, state: Any, lengths: tuple[int, ...], *, again: bool = False
     ) -> tuple[list[tuple[int, list[Json]]], list[Json]]:
         """(length, the scores of every replica) of a placed group state, for each length; and what was decoded, a row
-        for each example and replica (with `Evaluation.decoded_examples`).
+        for each example and replica (with `Evaluation.decoded_examples`). again: not for the run's own result.
         """
-        timings = self._timings(group)
-        with timings.phase("evaluate") as meter, timings.phase("decode") as writing:
+        timings, name = self._timings(group), " again" if again else ""
+        with timings.phase(f"evaluate{name}") as meter, timings.phase(f"decode{name}") as writing:
             return self._evaluate(group, state, lengths, meter, writing)
 
     def _evaluate(

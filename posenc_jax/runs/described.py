@@ -57,12 +57,14 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
     """
     if isinstance(run.task, TextTask):
         raise RefusedError(f"{run.table} {run.label}: programs of a task on text are compiled with its corpus only")
-    (bucket,) = buckets(run, run.evaluation.lengths[-1:])
 
     def evaluate(state: Any) -> Any:
+        (bucket,) = buckets(run, run.evaluation.lengths[-1:])
         return evaluate_length(run, bucket, state["params"], state["seed"], jnp.int32(bucket.max_length), None, mesh)
 
-    found: dict[str, Callable[[Any], Any]] = {"train": lambda state: train_call(run, mesh, state), "evaluate": evaluate}
+    found: dict[str, Callable[[Any], Any]] = {"train": lambda state: train_call(run, mesh, state)}
+    if run.evaluation.lengths:
+        found["evaluate"] = evaluate
     if run.task.model_kind == "decoder_only":
         found["decode"] = lambda state: _decoded(run, state["params"])
     return found

@@ -28,7 +28,7 @@ MOST_THREADS = 1024
 DECIDING = (
     *("version", "source", "jax", "jaxlib", "flax", "optax", "numpy", "platform", "device_kind", "device_count"),
     *("processes", "cpu", "cpu_features", "threads", "xla_flags", "matmul_precision", "x64"),
-    *("threefry_partitionable", "prng", "mode", "model_precision"),
+    *("threefry_partitionable", "prng", "mode", "model_precision", "sharding"),
 )
 
 # Rooms that no result is computed in: what changes there changes no bits.

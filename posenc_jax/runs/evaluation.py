@@ -22,6 +22,7 @@ from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
+from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import (
     Group,
     check_writable,
@@ -114,7 +115,8 @@ def evaluate(
     if brought := _brought(directory, changed):
         question["code"] = brought
     if loaded is not None:
-        question |= {"shuffle_words": shuffle_words, "data": loaded.identity}
+        assert isinstance(task, TextTask)
+        question |= {"shuffle_words": task.data.shuffle_words != "never", "data": loaded.identity}
     name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
     path = folder / f"{name}.json"
     make_directory(folder)
@@ -137,12 +139,14 @@ def measure(
     for step, group, state in states:
         params = {**state["params"], "posenc": _fit(config, engine.config, state["params"]["posenc"])}
         placed = place({"params": params, "seed": state["seed"]}, make_mesh(engine.config.execution, group.size))
-        found, lines = engine.evaluate(group, placed, lengths)
+        found, lines = engine.evaluate(group, placed, lengths, again=True)
         of_step = {} if step is None else {"step": step}
         decoded += [{**of_step, **line} for line in lines]
         for length, scores in found:
             for i, (seed, rate) in enumerate(group.replicas):
-                rows.append({**of_step, "seed": seed, "learning_rate": rate, "length": length, **scores[i]})
+                row = {**of_step, "seed": seed, "learning_rate": rate, "length": length, **scores[i]}
+                diverged_at = int(state["diverged_at"][i])
+                rows.append(row if diverged_at < 0 else {**row, "diverged_at": diverged_at})
     rows.sort(key=lambda row: (row.get("step", 0), row["learning_rate"], row["seed"], row["length"]))
     return rows, decoded
 
@@ -163,7 +167,17 @@ def states_of(
         if steps is None:
             yield None, *load_group_state(config, directory, note)
         for step in steps or ():
+            if _over_before(directory, step):
+                note(f"{directory} has no step {step}: all of its replicas diverged before it")
+                continue
             yield step, *load_state_at(config, directory, step, note)
+
+
+def _over_before(directory: Path, step: int) -> bool:
+    """Whether training ended before this step because no replica of the group was left."""
+    ends = [replica["diverged_at"] for replica in finished(directory)["replicas"]]
+    gone = all(end is not None and end < step for end in ends)
+    return gone and step not in Checkpoints(directory / "checkpoints").steps()
 
 
 def _brought(directory: Path, changed: Run) -> Digests:
@@ -222,9 +236,8 @@ def changed_config(
     if data is not None or shuffle_words:
         if not isinstance(task, TextTask):
             raise ValueError(f"task {task.name!r} is generated: it has no text to exchange or words to shuffle")
-        text = dataclasses.replace(
-            task.data, name=data or task.data.name, shuffle_words="test" if shuffle_words else "never"
-        )
+        shuffled = "test" if shuffle_words else task.data.shuffle_words
+        text = dataclasses.replace(task.data, name=data or task.data.name, shuffle_words=shuffled)
         task = dataclasses.replace(task, data=text)
     return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, task=task, label=spec(posenc))
 

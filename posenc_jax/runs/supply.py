@@ -157,8 +157,7 @@ class Supply:
         assert isinstance(self.config.task, TextTask)
         assert self.data is not None
         training = self.config.training
-        parts = training.microbatches * self.config.execution.data
-        return self.config.task.plan(self.data.sizes, seed, training.batch_size, parts)
+        return self.config.task.plan(self.data.sizes, seed, training.batch_size, training.microbatches)
 
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
         """What the host decides of the batches of the call that begins at ``step``: a pytree with a leading axis of

@@ -87,7 +87,7 @@ class Ours:
         if isinstance(place.where, int):
             return (place.where,) if place.where in task.ranges else ()
         found = tuple(n for n, own in task.ranges.items() if own == (place.where or "beyond"))
-        return found or (() if place.where else tuple(task.ranges))
+        return found or (() if place.where else tuple(n for n, own in task.ranges.items() if own == "within"))
 
     def scores(self, place: Place, label: str) -> dict[int, float]:
         """Seed -> mean over the lengths of a place, of the seeds that have them all."""
@@ -182,12 +182,13 @@ def state(ours: Ours | None, config: Ablation) -> State:
     done, changed = 0, []
     for run in config.runs:
         cell = ours.cell(run.table, run.label) if ours is not None else None
-        if cell is None:
+        if ours is None or cell is None:
             continue
         if cell.config != config_hash(run):
             changed.append(f"{run.table} {run.label}")
             continue
-        length = run.evaluation.lengths[-1]
+        with_examples = [n for n in run.evaluation.lengths if n in ours.tasks[run.table].ranges]
+        length = (with_examples or run.evaluation.lengths)[-1]
         finished = {seed for found in cell.scores.values() for seed in found.get(length, ())} | set(cell.diverged)
         done += len(finished & set(run.seeds))
     return State(done, sum(len(run.seeds) for run in config.runs), tuple(changed))

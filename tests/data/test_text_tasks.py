@@ -8,7 +8,7 @@ import pytest
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks import Example
-from posenc_jax.data.text import Data, LanguageModel
+from posenc_jax.data.text import Classification, Data, LanguageModel
 from posenc_jax.data.text.base import mixed, test_ids
 
 
@@ -71,3 +71,16 @@ def test_perplexity_by_position():
         assert (a, b) == (first, last)
         assert perplexity == pytest.approx(expected, rel=1e-5)
     assert found["perplexity"] == pytest.approx(np.e)
+
+
+def test_a_class_is_not_told_from_logits_that_are_not_finite():
+    task = Classification(data=Data("own"))
+    logits = np.zeros((2, 1, task.num_classes), np.float32)
+    logits[1] = np.nan
+    zeros = np.zeros((2, 1), np.int32)
+    example = Example(zeros, zeros, np.ones((2, 1), np.float32), np.ones(2, np.int32), segment_ids=zeros + 1)
+    found = task.results({"confusion": np.asarray(task.extra_sums(logits, example)["confusion"])})
+    assert np.isnan(found["macro_f1"])
+    found = task.results({"confusion": np.asarray(task.extra_sums(np.nan_to_num(logits), example)["confusion"])})
+    assert found["macro_f1"] > 0
+    assert found["confusion"][0][0] == 2

@@ -75,6 +75,11 @@ def test_no_result_is_computed_in_the_rooms_that_the_digest_leaves_out():
     assert rooms > {"encodings", "models", "data", "config", "training", "runs"}
 
 
+def test_batches_that_are_divided_are_a_difference():
+    now = environment()
+    assert differences(now, now | {"sharding": [2, 1]}) == ["sharding: None -> [2, 1]"]
+
+
 def test_settings_of_jax_that_change_bits_are_differences():
     here = {**environment(), "mode": "map"}
     flags = {"JAX_ENABLE_X64": "1", "JAX_THREEFRY_PARTITIONABLE": "0", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}

@@ -115,7 +115,6 @@ def test_results_are_read_as_written(tmp_path):
 
 
 def test_how_far_a_table_is():
-    config = Ablation("t", (RUN, dataclasses.replace(RUN, label="b")))
     length = RUN.task.train_lengths[-1]
     run = dataclasses.replace(RUN, evaluation=dataclasses.replace(RUN.evaluation, lengths=(length,)))
     config = Ablation("t", (run, dataclasses.replace(run, label="b")))
@@ -125,5 +124,8 @@ def test_how_far_a_table_is():
     assert state(ours(first), config).word == "partial, 4 of 8 runs"
     assert state(ours(first, dataclasses.replace(first, label="b")), config).word == "done"
     assert state(ours(first, dataclasses.replace(first, label="b", seeds=(0, 1), diverged=())), config).done == 7
+    longer = dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=(4, 21)))
+    measured = cell("rsc", "a", {4: [0.1] * 4}, config=config_hash(longer))
+    assert state(ours(measured), Ablation("t", (longer,))).word == "done", "no example of the last length"
     other = dataclasses.replace(first, label="b", config="00000000")
     assert state(ours(first, other), config).word == "of other settings: rsc b"

@@ -257,6 +257,9 @@ class Task(Value):
         if count > 1 and count > (most := len(set(self.train_lengths))):
             raise ValueError(f"training.length_strata = {count} is more than the {most} training lengths: lower it")
 
+    def check_division(self, count: int) -> None:
+        """Refuses (ValueError) batches divided among ``count`` devices where their rows may not divide."""
+
     def check_curriculum(self, every: int, steps: int) -> None:
         """Refuses (ValueError) lengths that grow ``every`` so many of the ``steps`` where training cannot have that."""
         if not every:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.data.scoring import correct_tokens
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.data.tasks.ranged import answered
 from posenc_jax.encodings.base import Array
@@ -149,7 +150,7 @@ class FlipFlop(Task):
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Wrong bits and reads of each set."""
-        right = jnp.argmax(logits, axis=-1) == example.targets
+        right = correct_tokens(logits, example.targets)
         of_set = jax.nn.one_hot(example.group, 3)
         wrong = jnp.where(example.weights > 0, example.weights * ~right, 0)
         return {

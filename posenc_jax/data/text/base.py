@@ -191,6 +191,14 @@ class TextTask(Task):
                 "task.batching = 'packed' and 'fitted' against padding"
             )
 
+    def check_division(self, count: int) -> None:
+        """Only 1 where a width says how many rows there are: the examples of a step must not depend on the devices."""
+        if count > 1 and self.batching == "fitted":
+            raise ValueError(
+                f"execution.data = {count} divides the rows of every batch, and task.batching = 'fitted' has batches "
+                "of any number of rows: take 'packed' or 'buckets', or set execution.data to 1"
+            )
+
     def check_curriculum(self, every: int, steps: int) -> None:
         """Only 0: the plan of the batches knows the lengths of the texts."""
         if every:

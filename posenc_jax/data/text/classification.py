@@ -196,18 +196,21 @@ class Classification(TextTask):
         return found
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
-        """``confusion [C, C]``: how often class ``i`` was called ``j``."""
-        classes = jnp.arange(self.num_classes)
-        said = (jnp.argmax(logits[:, 0], axis=-1)[:, None] == classes[None]).astype(jnp.float32)
+        """``confusion [C, C]``: how often class ``i`` was called ``j``; NaN where a logit is."""
+        classes, first = jnp.arange(self.num_classes), logits[:, 0]
+        said = (jnp.argmax(first, axis=-1)[:, None] == classes[None]).astype(jnp.float32)
+        said = jnp.where(jnp.isnan(first).any(axis=-1, keepdims=True), jnp.nan, said)
         true = (example.targets[:, :1] == classes[None]) * example.weights
         return {"confusion": true.T @ said}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With macro-F1, NaN without an example, and the confusion matrix as counts."""
+        """With macro-F1, NaN without an example or with a logit that is NaN, and the confusion matrix as counts (0 for
+        those).
+        """
         rest = {name: value for name, value in scores.items() if name != "confusion"}
         confusion = np.asarray(scores["confusion"])
-        f1 = macro_f1(confusion) if confusion.any() else np.nan
-        return {**rest, "macro_f1": f1, "confusion": confusion.astype(int).tolist()}
+        f1 = macro_f1(confusion) if confusion.any() and np.isfinite(confusion).all() else np.nan
+        return {**rest, "macro_f1": f1, "confusion": np.nan_to_num(confusion).astype(int).tolist()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -75,7 +75,7 @@ class LanguageModel(TextTask):
         documents = tokenizer.encode_all([row["text"] for row in split])
         stream = np.array([token for document in documents for token in (BOS, *document)], np.int32)
         size = self.max_length + 1 if training else len(stream)
-        count = len(stream) // size
+        count = len(stream) // size if size else 0
         starts = np.arange(count + 1, dtype=np.int32) * size
         records = Records(Ragged(stream[: count * size], starts), given=np.ones(count, np.int32))
         return Encoded(records, np.arange(count), np.full(count, size - 1, np.int32))

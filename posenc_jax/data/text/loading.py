@@ -70,8 +70,8 @@ def load(
     for name, part in used.items():
         if not _count(part):
             raise DataError(
-                f"the {name} split of {task.data.name!r} has no example of up to {task.max_length} tokens: "
-                "raise task.max_length"
+                f"the {name} split of {task.data.name!r} has no example for task.max_length = {task.max_length}: raise "
+                "it where examples are longer, lower it where a window is longer than the text, or use more text"
             )
         if part.left_out or part.truncated:
             note(

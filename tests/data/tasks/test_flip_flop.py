@@ -69,6 +69,8 @@ def test_errors_are_those_of_loops():
         ]
         assert found[name] == pytest.approx(np.mean(wrong), rel=1e-6)
         assert abs(found[name] - TASK.chance) < 0.1
+    sums = TASK.extra_sums(np.full_like(logits, np.nan), example)
+    assert np.array_equal(sums["wrong_bits"], sums["reads"]), "a logit that is NaN is never right"
     nothing = TASK.results({"wrong_bits": np.zeros(3), "reads": np.array([1.0, 0.0, 2.0])})
     assert nothing == {"read_error": 0.0, "sparse_read_error": None, "dense_read_error": 0.0}
 
