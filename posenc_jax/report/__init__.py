@@ -11,6 +11,7 @@ from posenc_jax.drawing.style import styles
 from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.report import page, paper, parquet, tables
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.sweep import sweep_of
 
 __all__ = ["build", "missing", "text_report", "up_to_date"]
 
@@ -43,6 +44,9 @@ def build(directory: Path | str) -> list[Path]:
             if any(cell.losses for cell in task.cells):
                 for kind, data in paper.render_learning(task, styles(summary.labels)).items():
                     files[f"figures/{task.slug}-training.{kind}"] = data
+        if sweep := sweep_of(summary):
+            for kind, data in paper.render_sweep(sweep, styles(tuple(sweep.lines))).items():
+                files[f"figures/swept-field.{kind}"] = data
     if "results.parquet" not in absent:
         files["results.parquet"] = parquet.parquet_bytes(record.rows)
     for name, data in files.items():

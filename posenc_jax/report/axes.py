@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.results.sweep import Sweep
 from posenc_jax.statistics import Interval
 
 
@@ -54,6 +55,17 @@ def length_axis(task: TaskSummary) -> Axis | None:
     names = tuple(task.length_name(length) + "\nmixed" * (length in mixed) for length in lengths)
     room = 1.25 if len(lengths) < 2 else (lengths[-1] / lengths[0]) ** 0.08
     return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
+
+
+def sweep_axis(sweep: Sweep) -> Axis:
+    """A logarithmic axis with a tick at every value, if the largest is four times the smallest; else a linear one."""
+    values = sweep.values
+    names = tuple(f"{value:g}" for value in values)
+    if values[0] > 0 and values[-1] >= 4 * values[0]:
+        room = (values[-1] / values[0]) ** 0.08
+        return Axis(values[0] / room, values[-1] * room, values, names, logarithmic=True)
+    room = 0.08 * (values[-1] - values[0])
+    return Axis(values[0] - room, values[-1] + room, values, names)
 
 
 LOSS_TITLE = "training loss (nats)"

@@ -19,10 +19,12 @@ from posenc_jax.report.axes import (
     loss_axis,
     mean_losses,
     score_axis,
+    sweep_axis,
     with_bounds,
 )
 from posenc_jax.report.entries import axis_title, comparable, interval_text, number, published_text
 from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.results.sweep import Sweep
 from posenc_jax.statistics import Interval
 
 
@@ -155,6 +157,33 @@ def learning(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     layout = base_layout(380)
     layout["xaxis"] |= {"title": title_of("step")}
     layout["yaxis"] |= {"title": title_of(LOSS_TITLE), **_axis(loss_axis(task))}
+    layout["legend"] = dict(LEGEND)
+    return {"data": traces, "layout": layout}
+
+
+def swept(sweep: Sweep, styles: dict[str, Style]) -> Figure:
+    """The score against a field of the config: per encoding every seed, and the mean with its interval."""
+    traces: list[dict[str, Any]] = []
+    for name, line in sweep.lines.items():
+        style, cells = styles[name], dict(sorted(line.items()))
+        common = {"type": "scatter", "legendgroup": name, "cliponaxis": False, "hoverinfo": "text"}
+        seeds = [(value, seed, score) for value, cell in cells.items() for seed, score in cell.scores.items()]
+        traces.append(
+            {**common, "mode": "markers", "showlegend": False, "marker": {"color": faded(style.color, 0.45), "size": 5}}
+            | {"x": [value for value, _, _ in seeds], "y": _rounded([score for _, _, score in seeds])}
+            | {"text": [f"{html.escape(name)}, {v:g}, seed {s}: {number(y, sweep.kind)}" for v, s, y in seeds]}
+        )
+        intervals = [cell.score for cell in cells.values()]
+        traces.append(
+            {**common, "x": [*cells], **_mean_trace(style, _rounded([own.mean for own in intervals]))}
+            | {"error_y": _errors(style, intervals) | {"thickness": 1.2, "width": 3}}
+            | {"text": [f"{html.escape(name)}, {v:g}: {interval_text(c.score, sweep.kind)}" for v, c in cells.items()]}
+        )
+    every = [cell for line in sweep.lines.values() for cell in line.values()]
+    values = [v for cell in every for v in with_bounds(cell.score, cell.scores.values(), sweep.kind)]
+    layout = base_layout(400)
+    layout["xaxis"] |= {"title": title_of(sweep.field), **_axis(sweep_axis(sweep))}
+    layout["yaxis"] |= {"title": title_of(axis_title(sweep.kind)), **_axis(score_axis(sweep.kind, values, 0.1))}
     layout["legend"] = dict(LEGEND)
     return {"data": traces, "layout": layout}
 

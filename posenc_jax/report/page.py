@@ -21,6 +21,7 @@ from posenc_jax.report.entries import comparable, heading, metric_name, seeds_te
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.speed import speed_table
 from posenc_jax.results.summary import Summary, TaskSummary
+from posenc_jax.results.sweep import Sweep, sweep_of
 
 
 def page(summary: Summary) -> str:
@@ -36,8 +37,12 @@ def page(summary: Summary) -> str:
             figures[f"learning-{task.slug}"] = interactive.learning(task, style)
         if any(cell.positions for cell in task.cells):
             figures[f"positions-{task.slug}"] = interactive.positions(task, style)
+    sweep = sweep_of(summary)
+    if sweep is not None:
+        figures["swept-field"] = interactive.swept(sweep, styles(tuple(sweep.lines)))
     body = [
         _header(summary),
+        _sweep_section(sweep),
         *(_task_section(task, style) for task in summary.tasks),
         _together_section(summary, style),
         _comparison_section(summary),
@@ -176,6 +181,19 @@ def _table(table: TextTable, style: dict[str, Style], name: str) -> str:
     whole = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
     below = f'<ul class="notes">{notes}</ul>' if notes else ""
     return f'<div class="scroll"><table data-name="{escape(name)}">{whole}</table></div>{below}'
+
+
+def _sweep_section(sweep: Sweep | None) -> str:
+    if sweep is None:
+        return ""
+    along = f" With it change {', '.join(sweep.along)}." if sweep.along else ""
+    return "\n".join(
+        [
+            f'<h2 id="sweep">Score against {escape(sweep.field)}</h2>',
+            '<div class="figure" id="swept-field"></div>',
+            _caption(f"Large mark: mean over seeds with its 95 % interval; small: every seed.{along}"),
+        ]
+    )
 
 
 def _together_section(summary: Summary, style: dict[str, Style]) -> str:

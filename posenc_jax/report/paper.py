@@ -1,4 +1,7 @@
-"""Figures for a paper, each a PNG and a PDF, with matplotlib: the score against length, the loss while training."""
+"""Figures for a paper, each a PNG and a PDF, with matplotlib.
+
+The score against length, or against a field that the ablation sweeps; the loss while training.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,19 @@ from typing import Any
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import MUTED, SHADE, Style
-from posenc_jax.report.axes import LOSS_TITLE, drawn, length_axis, loss_axis, mean_losses, score_axis, with_bounds
+from posenc_jax.report.axes import (
+    LOSS_TITLE,
+    drawn,
+    length_axis,
+    loss_axis,
+    mean_losses,
+    score_axis,
+    sweep_axis,
+    with_bounds,
+)
 from posenc_jax.report.entries import axis_title
 from posenc_jax.results.summary import TaskSummary
+from posenc_jax.results.sweep import Sweep
 
 
 def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
@@ -41,6 +54,36 @@ def render_learning(task: TaskSummary, styles: dict[str, Style]) -> dict[str, by
         axes.set_yticks(axis.ticks, axis.names)
         axes_of_lines(axes)
         legend(figure, [styles[cell.label].name for cell in cells], beside=12, height=2.7)
+        return written(figure)
+
+
+def render_sweep(sweep: Sweep, styles: dict[str, Style]) -> dict[str, bytes]:
+    """``{"png": ..., "pdf": ...}``: the score against a field of the config, 5.5 inches wide; means with intervals."""
+    scores = [(cell.score, cell.scores.values()) for line in sweep.lines.values() for cell in line.values()]
+    axis = score_axis(sweep.kind, [v for own, values in scores for v in with_bounds(own, values, sweep.kind)], 0.1)
+    along = sweep_axis(sweep)
+    with figure_of(5.5, 2.9) as figure:
+        axes = figure.add_subplot()
+        if axis.logarithmic:
+            axes.set_yscale("log")
+        if along.logarithmic:
+            axes.set_xscale("log", base=2)
+        for name, line in sweep.lines.items():
+            style, cells = styles[name], dict(sorted(line.items()))
+            means = [cell.score.mean or 0.0 for cell in cells.values()]
+            edges = [drawn(cell.score) or (mean, mean) for mean, cell in zip(means, cells.values())]
+            reach = [[m - low for m, (low, _) in zip(means, edges)], [high - m for m, (_, high) in zip(means, edges)]]
+            look = {"color": style.color, "linestyle": DASHES[style.dash], "marker": MARKERS[style.marker]}
+            sizes = {"markersize": 3.2, "linewidth": 1.4, "elinewidth": 0.8, "capsize": 2}
+            axes.errorbar([*cells], means, reach, label=style.name, **look, **sizes)
+        axes.set_xlabel(plain(sweep.field))
+        axes.set_ylabel(axis_title(sweep.kind))
+        axes.set_ylim(axis.low, axis.high)
+        axes.set_yticks(axis.ticks, axis.names if axis.logarithmic else None)
+        axes.set_xlim(along.low, along.high)
+        axes.set_xticks(along.ticks, along.names)
+        axes_of_lines(axes)
+        legend(figure, [styles[name].name for name in sweep.lines], beside=12, height=2.7)
         return written(figure)
 
 
