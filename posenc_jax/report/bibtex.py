@@ -59,7 +59,7 @@ class _Work:
         """Equal for two citations of one work."""
         if self.arxiv:
             return (self.arxiv,)
-        parts = self.authors[:1] + (self.year, self.title or self.venue) if self.authors else (self.note,)
+        parts = (*self.authors[:1], self.year, self.title or self.venue) if self.authors else (self.note,)
         return tuple(part.casefold() for part in parts)
 
     @property
