@@ -28,7 +28,7 @@ _FULL = re.compile(r"(?:[a-z]+: )?(?P<who>[^()]+?),? \((?P<year>\d{4})[a-z]?\)[.
 _SHORT = rf"(?:[a-z]+: )?(?P<who>{_FAMILIES}),? (?:(?P<venue>{_CONFERENCE}),? )?(?P<year>(?:19|20)\d\d)(?![\w-])"
 _SHORT += "(?P<rest>.*)"
 _NEXT = re.compile(  # before each work but the first
-    rf"(?<=[.;])(?<!\.\.\.)\s(?=(?:[a-z]+: )?(?:{_PEOPLE}|{_FAMILIES}) ?\(\d{{4}})"
+    rf"(?<=[.;])(?<!\.\.\.)\s(?!and )(?=(?:[a-z]+: )?(?:{_PEOPLE}|{_FAMILIES}) ?\(\d{{4}})"
     rf"|;\s(?={re.sub('[?]P<[a-z]+>', '?:', _SHORT)})"
 )
 
