@@ -9,7 +9,7 @@ from pathlib import Path
 
 from posenc_jax.drawing.style import styles
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.report import page, paper, parquet, tables
+from posenc_jax.report import bibtex, page, paper, parquet, tables
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.sweep import sweep_of
 
@@ -22,9 +22,10 @@ _MARKER = ".reported"
 def build(directory: Path | str) -> list[Path]:
     """Writes the report of an ablation into its directory and returns the files, the HTML page first.
 
-    ``report.html``, ``tables.md`` and ``tables.tex``, ``figures/<task>.png`` and ``.pdf``, ``results.parquet``; those
-    whose package is not installed are left out (`missing` says which). Each file is written aside and renamed; the same
-    results give the same bytes. A ValueError says why there is nothing to report.
+    ``report.html``, ``tables.md`` and ``tables.tex``, ``citations.bib`` where anything is cited, ``figures/<task>.png``
+    and ``.pdf``, ``results.parquet``; those whose package is not installed are left out (`missing` says which). Each
+    file is written aside and renamed; the same results give the same bytes. A ValueError says why there is nothing to
+    report.
     """
     directory = Path(directory)
     of_what = _fingerprint(directory)
@@ -36,6 +37,8 @@ def build(directory: Path | str) -> list[Path]:
         files["report.html"] = page.page(summary).encode()
     files["tables.md"] = tables.markdown(summary).encode()
     files["tables.tex"] = tables.latex(summary).encode()
+    if entries := bibtex.entries(page.cited(summary)):
+        files["citations.bib"] = entries.encode()
     if "figures" not in absent:
         for task in summary.tasks:
             if any(cell.curve for cell in task.cells):

@@ -16,7 +16,7 @@ from posenc_jax.drawing.interactive import Figure
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import BEST, TextTable
-from posenc_jax.report import interactive, provenance, tables
+from posenc_jax.report import bibtex, interactive, provenance, tables
 from posenc_jax.report.entries import comparable, heading, metric_name, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.speed import speed_table
@@ -247,24 +247,32 @@ def _config_section(summary: Summary) -> str:
     return "\n".join(parts)
 
 
-def _citation_section(summary: Summary) -> str:
-    """What the cells with results build on, each work once."""
+def cited(summary: Summary) -> dict[str, list[str]]:
+    """What the cells build on, their encodings and tasks: each citation with the labels of its cells."""
     used: dict[str, list[str]] = {}
     for task in summary.tasks:
         for cell in task.cells:
             for citation in cell.citations:
                 if cell.label not in used.setdefault(citation, []):
                     used[citation].append(cell.label)
+    return used
+
+
+def _citation_section(summary: Summary) -> str:
+    """Each work once, as it is cited and as BibTeX."""
+    used = cited(summary)
     sources = dict.fromkeys(
         p.source for task in summary.tasks for cell in task.cells for p in cell.published if p.source
     )
     if not used and not sources:
         return ""
     count = len(summary.labels)
-    entries = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
-    entries += [(source, "published values") for source in sources]
-    lines = [f"<li>{_linked(text)} <span class='facts'>({escape(why)})</span></li>" for text, why in entries]
-    return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>'
+    works = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
+    works += [(source, "published values") for source in sources]
+    lines = [f"<li>{_linked(text)} <span class='facts'>({escape(why)})</span></li>" for text, why in works]
+    entries = bibtex.entries(used)
+    block = f"<details><summary>BibTeX</summary><pre>{escape(entries)}</pre></details>" if entries else ""
+    return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>{block}'
 
 
 def _count(n: int, noun: str) -> str:

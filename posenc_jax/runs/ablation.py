@@ -10,7 +10,7 @@ from typing import Any
 
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
-from posenc_jax.encodings import elements, spec
+from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
@@ -247,13 +247,19 @@ def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]]) -> Jso
         "seeds": list(cell.seeds),
         "learning_rates": list(cell.learning_rates),
         "lengths": list(cell.evaluation.lengths),
-        "citations": [text for text in (*(e.citation for e in used), cell.task.citation) if text],
+        "citations": list(dict.fromkeys(text for value in (*used, cell.task) for text in _citations(value))),
         "note": cell.note or None,
         "bit_exact": all(result["bit_exact"] for result in found),
         "code": code,
         "changed_code": any((part["own"] or own) != own for part in code),
         "by_position": _by_position(cell, found),
     }
+
+
+def _citations(value: Value) -> list[str]:
+    """Of a value and, after it, of the values in its fields, such as RoPE's scaling."""
+    inner = [text for field in vars(value).values() if isinstance(field, Value) for text in _citations(field)]
+    return [*filter(None, [getattr(value, "citation", "")]), *inner]
 
 
 def _code_of(groups: list[tuple[Path, Json]]) -> list[Json]:

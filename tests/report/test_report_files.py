@@ -10,6 +10,7 @@ import pytest
 from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 
 from posenc_jax import report
+from posenc_jax.data.tasks import TASKS
 from posenc_jax.drawing.document import plotly_javascript
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import short_names, styles
@@ -17,7 +18,7 @@ from posenc_jax.report import interactive, paper
 from posenc_jax.report.page import page as page_of
 from posenc_jax.results import read_record, summarise
 
-FILES = ["report.html", "tables.md", "tables.tex", "figures/rsc.png", "figures/rsc.pdf"]
+FILES = ["report.html", "tables.md", "tables.tex", "citations.bib", "figures/rsc.png", "figures/rsc.pdf"]
 FILES += ["figures/even_pairs.png", "figures/even_pairs.pdf", "results.parquet"]
 
 
@@ -72,6 +73,33 @@ def test_the_page_has_figures_tables_notes_configs_and_citations(page):
     assert "commit 0123abcd" in text
     assert "Raffel et al. 2020, Exploring the Limits (t5)" in text
     assert '<a href="https://arxiv.org/abs/1706.03762">' in page
+
+
+def test_works_are_there_as_bibtex(built, page):
+    block = html.unescape(re.search(r"<summary>BibTeX</summary><pre>(.*?)</pre>", page, re.S)[1])
+    written = (built[0] / "citations.bib").read_text()
+    assert block == written
+    keys = re.findall(r"^@\w+\{(\w+),$", written, re.M)
+    assert keys[:4] == ["raffel2020exploring", "press2022train", "su2021roformer", "vaswani2017attention"]
+    assert keys[4:] == ["ruoss2023randomized"]
+
+
+@pytest.mark.parametrize("citations", [[TASKS["copying"].citation], [], None])
+def test_works_of_tasks_and_records_without_works(ablation, monkeypatch, citations):
+    monkeypatch.setattr(report, "_absent", lambda: [("", name) for name in ("report.html", *FILES[-1:], "figures")])
+    info = json.loads((ablation / "ablation.json").read_text())
+    for cell in info["cells"]:
+        del cell["citations"]
+        cell.update({} if citations is None else {"citations": citations})
+    (ablation / "ablation.json").write_text(json.dumps(info))
+    names = [path.name for path in report.build(ablation)]
+    page = page_of(summarise(read_record(ablation)))
+    if citations:
+        assert "@inproceedings{kazemnejad2023impact,\n" in (ablation / "citations.bib").read_text()
+        assert "<li>Kazemnejad et al. (2023). The Impact of Positional Encoding on Length" in page
+    else:
+        assert names == ["tables.md", "tables.tex"]
+        assert "<summary>BibTeX</summary>" not in page
 
 
 def test_the_figures_are_valid_and_show_every_seed(page):
@@ -181,7 +209,7 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
         monkeypatch.delitem(sys.modules, name)
     for package in ("plotly", "matplotlib", "pyarrow"):
         monkeypatch.setitem(sys.modules, package, None)
-    assert [path.name for path in report.build(ablation)] == ["tables.md", "tables.tex"]
+    assert [path.name for path in report.build(ablation)] == ["tables.md", "tables.tex", "citations.bib"]
     assert report.missing() == (
         "Left out: report.html (needs plotly), figures (needs matplotlib), results.parquet (needs pyarrow). "
         "To have all: pip install 'posenc-jax[report]'"
@@ -201,7 +229,7 @@ def test_a_report_without_unseen_lengths_or_with_all_diverged_can_be_built(ablat
     assert page.count('id="scores-') == page.count("<h3>Mean over all lengths</h3>") == 2
     rewrite(ablation, lambda row: row | {"diverged_at": 7})
     names = [path.name for path in report.build(ablation)]
-    assert names == ["report.html", "tables.md", "tables.tex", "results.parquet"]
+    assert names == ["report.html", "tables.md", "tables.tex", "citations.bib", "results.parquet"]
     assert "no result, 0 of 4 seeds" in (ablation / "tables.md").read_text()
 
 

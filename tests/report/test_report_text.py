@@ -144,7 +144,7 @@ def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
 def test_all_files_are_written_for_every_task_on_text(tmp_path, seeds):
     tasks = {"en-de": (32, BUCKETS), "summaries": (16, BUCKETS), "modules": (64, BUCKETS), "lm": (64, (64,))}
     directory = write_text_ablation(tmp_path / "a", tasks, seeds=seeds)
-    assert len(report.build(directory)) == 4 + 2 * len(tasks)
+    assert len(report.build(directory)) == 5 + 2 * len(tasks)
     markdown = (directory / "tables.md").read_text()
     for start in ("en-de: chrF, un", "summaries: ROUGE-L, un", "modules: accuracy, no unseen", "lm: perplexity, no"):
         assert f"## {start}" in markdown

@@ -10,6 +10,7 @@ import pytest
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
+from posenc_jax.encodings import SCALINGS, parse
 from posenc_jax.runs import ablation as ablation_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
@@ -63,6 +64,13 @@ def test_results_have_a_row_for_every_replica_and_length(finished):
     assert cell["directory"] == CONFIG.directory_name
     assert (finished / cell["directory"] / "group-000").is_dir()
     assert len(cell["citations"]) == 3
+    assert cell["citations"][-1] == CONFIG.task.citation
+
+
+def test_what_stands_in_a_field_is_cited_after_what_it_stands_in():
+    (rope,) = parse("rope(scaling=resonance(inner=yarn(factor=8, original_length=512)))")
+    expected = [rope.citation, SCALINGS["resonance"].citation, SCALINGS["yarn"].citation]
+    assert ablation_module._citations(rope) == expected
 
 
 def test_a_finished_ablation_is_left_alone_and_says_so(finished):

@@ -57,7 +57,7 @@ class ArrowGrid(Task):
 
     name = "arrow_grid"
     paper = "LieRE: Lie Rotational Positional Encodings"
-    citation = "Ostmeier et al., ICML 2025, arXiv:2406.10322"
+    citation = "Ostmeier et al. (2025). LieRE: Lie Rotational Positional Encodings. ICML. arXiv:2406.10322."
     metric = "accuracy"
     chance = 0.25
     length_unit = "rows"

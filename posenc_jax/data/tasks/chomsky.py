@@ -38,7 +38,7 @@ class StringTask(Task):
     max_length: int = 40
 
     paper = "Neural Networks and the Chomsky Hierarchy"
-    citation = "Delétang et al., ICLR 2023, arXiv:2207.02098"
+    citation = "Delétang et al. (2023). Neural Networks and the Chomsky Hierarchy. ICLR. arXiv:2207.02098."
     metric = "accuracy"
     length_per = "step"
     num_tokens: ClassVar[int] = 2

@@ -64,7 +64,10 @@ class Copying(Task):
 
     name = "copying"
     paper = "The Impact of Positional Encoding on Length Generalization in Transformers"
-    citation = "Kazemnejad et al., NeurIPS 2023, arXiv:2305.19466"
+    citation = (
+        "Kazemnejad et al. (2023). The Impact of Positional Encoding on Length Generalization in Transformers. "
+        "NeurIPS. arXiv:2305.19466."
+    )
     metric = "exact_match"
 
     def check_fields(self) -> None:

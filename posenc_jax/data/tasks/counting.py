@@ -63,7 +63,9 @@ class Counting(RangedTask):
 
     name = "counting"
     paper = "Contextual Position Encoding: Learning to Count What's Important"
-    citation = "Golovneva et al., 2024, arXiv:2405.18719"
+    citation = (
+        "Golovneva et al. (2024). Contextual Position Encoding: Learning to Count What's Important. arXiv:2405.18719."
+    )
     metric = "exact_match"
     length_unit = "statements"
     shortest: ClassVar[int] = 1

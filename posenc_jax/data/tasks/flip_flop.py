@@ -57,7 +57,11 @@ class FlipFlop(Task):
 
     name = "flip_flop"
     paper = "Exposing Attention Glitches with Flip-Flop Language Modeling"
-    citation = "Liu et al., NeurIPS 2023, arXiv:2306.00946; table: Yang et al., NeurIPS 2025, arXiv:2505.16381"
+    citation = (
+        "Liu et al. (2023). Exposing Attention Glitches with Flip-Flop Language Modeling. NeurIPS. arXiv:2306.00946; "
+        "table: Yang et al. (2025). PaTH Attention: Position Encoding via Accumulating Householder Transformations. "
+        "NeurIPS. arXiv:2505.16381."
+    )
     metric = "sparse_read_error"
     chance = 0.5
     length_unit = "tokens"

@@ -61,7 +61,10 @@ class Needles(RangedTask):
 
     name = "needles"
     paper = "RULER: What's the Real Context Size of Your Long-Context Language Models?"
-    citation = "Hsieh et al., COLM 2024, arXiv:2404.06654"
+    citation = (
+        "Hsieh et al. (2024). RULER: What's the Real Context Size of Your Long-Context Language Models? COLM. "
+        "arXiv:2404.06654."
+    )
     metric = "exact_match"
     length_unit = "tokens of the haystack"
 
@@ -180,7 +183,10 @@ class Passkey(Needles):
 
     name = "passkey"
     paper = "Landmark Attention: Random-Access Infinite Context Length for Transformers"
-    citation = "Mohtashami and Jaggi, NeurIPS 2023, arXiv:2305.16300"
+    citation = (
+        "Mohtashami and Jaggi (2023). Landmark Attention: Random-Access Infinite Context Length for Transformers. "
+        "NeurIPS. arXiv:2305.16300."
+    )
 
     def check_fields(self) -> None:
         """Refuses more than one needle."""
@@ -224,7 +230,10 @@ class PhoneBook(RangedTask):
 
     name = "phone_book"
     paper = "Repeat After Me: Transformers are Better than State Space Models at Copying"
-    citation = "Jelassi et al., ICML 2024, arXiv:2402.01032"
+    citation = (
+        "Jelassi et al. (2024). Repeat After Me: Transformers are Better than State Space Models at Copying. ICML. "
+        "arXiv:2402.01032."
+    )
     metric = "exact_match"
     length_unit = "entries"
 

@@ -105,7 +105,10 @@ class AssociativeRecall(RecallTask):
 
     name = "associative_recall"
     paper = "Zoology: Measuring and Improving Recall in Efficient Language Models"
-    citation = "Arora et al., ICLR 2024, arXiv:2312.04927"
+    citation = (
+        "Arora et al. (2024). Zoology: Measuring and Improving Recall in Efficient Language Models. ICLR. "
+        "arXiv:2312.04927."
+    )
     length_unit = "tokens"
 
     @property
@@ -177,7 +180,10 @@ class RepeatedRecall(RecallTask):
 
     name = "repeated_recall"
     paper = "PaTH Attention: Position Encoding via Accumulating Householder Transformations"
-    citation = "Yang et al., NeurIPS 2025, arXiv:2505.16381"
+    citation = (
+        "Yang et al. (2025). PaTH Attention: Position Encoding via Accumulating Householder Transformations. "
+        "NeurIPS. arXiv:2505.16381."
+    )
     length_unit = "tokens"
 
     @property

@@ -152,7 +152,11 @@ class Scan(Task):
 
     name = "scan"
     paper = "Generalization without Systematicity"
-    citation = "Lake and Baroni, ICML 2018, arXiv:1711.00350; cutoffs: Csordás et al., EMNLP 2021, arXiv:2108.12284"
+    citation = (
+        "Lake and Baroni (2018). Generalization without Systematicity: On the Compositional Skills of "
+        "Sequence-to-Sequence Recurrent Networks. ICML. arXiv:1711.00350; cutoffs: Csordás et al. (2021). The Devil "
+        "is in the Detail: Simple Tricks Improve Systematic Generalization of Transformers. EMNLP. arXiv:2108.12284."
+    )
     metric = "exact_match"
 
     def check_fields(self) -> None:

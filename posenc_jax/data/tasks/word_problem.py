@@ -74,7 +74,9 @@ class WordProblem(RangedTask):
 
     name = "word_problem"
     paper = "The Illusion of State in State-Space Models"
-    citation = "Merrill, Petty and Sabharwal, ICML 2024, arXiv:2404.08819"
+    citation = (
+        "Merrill, Petty and Sabharwal (2024). The Illusion of State in State-Space Models. ICML. arXiv:2404.08819."
+    )
     metric = "accuracy"
     length_unit = "elements"
 

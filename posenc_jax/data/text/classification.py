@@ -66,7 +66,10 @@ class Classification(TextTask):
     structure: Literal["sections", "markdown", "html", "spans"] = "sections"
 
     name = "classification"
-    citation = "Devlin et al. 2019"
+    citation = (
+        "Devlin et al. (2019). BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding. "
+        "NAACL. arXiv:1810.04805."
+    )
     paper = "arXiv:1810.04805"
     metric = "accuracy"
     length_unit = "tokens"

@@ -32,7 +32,7 @@ class Summarization(TextTask):
     target: str = "summary"
 
     name = "summarization"
-    citation = "Liu et al. 2018"
+    citation = "Liu et al. (2018). Generating Wikipedia by Summarizing Long Sequences. ICLR. arXiv:1801.10198."
     paper = "arXiv:1801.10198"
     metric = "rouge_l"
     length_unit = "document tokens"

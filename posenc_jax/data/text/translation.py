@@ -35,7 +35,7 @@ class Translation(TextTask):
     target_tokenizer: str = "bpe"
 
     name = "translation"
-    citation = "Vaswani et al. 2017"
+    citation = "Vaswani et al. (2017). Attention Is All You Need. NeurIPS. arXiv:1706.03762."
     paper = "arXiv:1706.03762"
     metric = "chrf"
     length_unit = "source tokens"
