@@ -14,7 +14,6 @@ sys.path.append(str(ROOT / "scripts"))
 
 import build_docs  # noqa: E402
 from documenting import api, commands, configs, drawn, encodings, pages, source  # noqa: E402
-from documenting.citation import bibtex  # noqa: E402
 from documenting.docstring import formulas, markdown, summary  # noqa: E402
 from documenting.rows import FACTS, page_name, rows  # noqa: E402
 
@@ -51,7 +50,8 @@ def test_every_row_is_cited(all_rows):
         assert fields["author"], row.page
         assert fields["title"], row.page
         assert re.fullmatch(r"\d{4}", fields["year"]), row.page
-        assert fields.get("eprint", fields.get("url")) in row.method.link, row.page
+        if row.method.link.startswith(("arXiv:", "http")):  # not a design of this project
+            assert fields.get("eprint", fields.get("url")) in row.method.link, row.page
 
 
 @pytest.mark.parametrize(
@@ -142,35 +142,6 @@ def test_evidence_is_asked_for_where_there_is_none(all_rows):
     row = all_rows["YaRN"]
     text = encodings.page(row, [("yarn-0.png", "Similarity", "By offset.")], api.linked_of)
     assert f'posenc verdict "{row.method.spec}" --against rope --quick' in text
-
-
-@pytest.mark.parametrize(
-    ("citation", "link", "entry"),
-    [
-        (
-            "Shaw, P., Uszkoreit, J. (2018). Self-Attention with Positions. NAACL-HLT. arXiv:1803.02155.",
-            "arXiv:1803.02155",
-            "@misc{shaw2018self,\n  author = {Shaw, P. and Uszkoreit, J.},"
-            "\n  title = {{Self-Attention with Positions}},"
-            "\n  year = {2018},\n  note = {NAACL-HLT},\n  eprint = {1803.02155},\n  archivePrefix = {arXiv},\n}",
-        ),
-        (
-            "Dubey, A., et al. (2024). Why? Because. https://a.b/c.",
-            "https://a.b/c",
-            "@misc{dubey2024why,\n  author = {Dubey, A. and others},\n  title = {{Why?}},\n  year = {2024},\n"
-            "  note = {Because},\n  url = {https://a.b/c},\n}",
-        ),
-    ],
-)
-def test_bibtex(citation, link, entry):
-    assert bibtex(citation, link) == entry
-
-
-def test_a_citation_of_another_form_is_refused():
-    with pytest.raises(
-        ValueError, match=r"^the citation 'Su 2021' is not of the form 'Authors \(year\)\. Title\. Where\.'$"
-    ):
-        bibtex("Su 2021", "arXiv:1")
 
 
 def test_page_names():

@@ -9,7 +9,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from documenting.citation import bibtex
 from documenting.docstring import formulas
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -129,8 +128,11 @@ def citation(method: Any, classes: list[type], facts: dict[str, Any]) -> str:
     Raises:
       ValueError: nothing cites it.
     """
+    from posenc_jax.report.bibtex import entries
+
     given = [facts["citation"]] if "citation" in facts else []
     given += [cls.citation for cls in classes if method.link in f"{cls.paper} {cls.citation}"]
     if not given:
         raise ValueError(f"no citation of {method.link}: write one in facts.toml")
-    return bibtex(given[0], method.link)
+    address = method.link if method.link.startswith("http") and method.link not in given[0] else ""
+    return entries([f"{given[0]} {address}".strip()]).strip()
