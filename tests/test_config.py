@@ -408,6 +408,10 @@ REFUSED = [
         lambda: Ablation("none", (base(evaluation=Evaluation(lengths=(4,))),), baseline="rope"),
         ["baseline = 'rope'", "nope"],
     ),
+    (
+        lambda: base(posenc=(ENCODINGS["sinusoidal_axes"](axes=4),)),
+        ["sinusoidal_axes(axes=4) reads positions of 4 axes", "'copying' have 1", "grid(width=...)"],
+    ),
     (lambda: Ablation("unmeasured", (base(),)), ["evaluation.lengths is empty", "give one at least"]),
     (
         lambda: Ablation("mixed", tuple(measured(max_length=n, label=str(n)) for n in (3, 6))),

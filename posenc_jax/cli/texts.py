@@ -86,6 +86,8 @@ def decoding_of(options: argparse.Namespace) -> Decoding:
     for settings, owner, there in ((beam, "beam", options.beam is not None), (sampling, "sample", options.sample)):
         if settings and not there:
             raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
+    if options.length_penalty == "none" and options.alpha is not None:
+        raise UsageError("--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one")
     try:
         if options.beam is not None:
             return Beam(options.beam, **beam)

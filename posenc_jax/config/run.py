@@ -13,7 +13,7 @@ from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings import SectionIndex, spec
 from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.slots import Slot, elements
+from posenc_jax.encodings.slots import Slot, elements, position_axes
 from posenc_jax.encodings.value import Value
 from posenc_jax.file_names import file_name
 from posenc_jax.models.checks import check_model
@@ -83,6 +83,7 @@ class Run(Value):
                         f"{field} is for encoder-decoder models; "
                         f"task {self.task.name!r} trains a {self.task.model_kind} one: use posenc"
                     )
+        self._check_axes()
         self._check_token_types()
         if self.model.tie_embeddings and not self.task.one_vocabulary:
             raise ValueError(
@@ -104,6 +105,16 @@ class Run(Value):
                     "every device holds equally many heads and hidden units"
                 )
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
+
+    def _check_axes(self) -> None:
+        """Refuses an encoding that reads more axes of positions than the task has."""
+        wanted = position_axes(self.posenc)
+        if wanted is not None and wanted != self.task.position_axes:
+            has = self.task.position_axes or 1
+            raise ValueError(
+                f"{spec(self.posenc)} reads positions of {wanted} axes, and those of task {self.task.name!r} have "
+                f"{has}: choose another encoding, or put grid(width=...) before it, which makes two of one"
+            )
 
     def _check_token_types(self) -> None:
         """Refuses what reads token types, or where tokens stand in a document, where the task has none, or has more."""

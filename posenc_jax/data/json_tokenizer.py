@@ -48,7 +48,13 @@ class JsonTokenizer(Tokenizer):
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """`encode` of each text, in one call of the library."""
-        found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        try:
+            found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library has no class of its own
+            raise DataError(
+                f"a text cannot be read with this tokenizer.json ({error}): give it a token for what it does not know, "
+                "or train it on these texts"
+            ) from None
         return [[NUM_SPECIAL + token for token in encoding.ids] for encoding in found]
 
     def _text(self, ids: list[int]) -> str:

@@ -34,11 +34,16 @@ def refuse_several_processes(what: str) -> None:
 
 
 def check_run(config: Run, on: Devices | None = None) -> None:
-    """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, or whose
-    task leaves its vocabulary.
+    """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, whose
+    task leaves its vocabulary, or whose model does not pool where it must.
 
     on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
     """
+    if config.task.one_answer and config.model.pooling is None:
+        raise RefusedError(
+            f"model.pooling = None answers for every token, and task {config.task.name!r} asks for one answer: set "
+            "it to 'mean', 'first' or 'attention'"
+        )
     if config.init_from is not None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:

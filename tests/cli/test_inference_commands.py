@@ -123,6 +123,10 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 keeps nothing"),
         ("translate", T, ["sun", "--beam", "2", "--sample"], "--beam and --sample are two ways"),
         ("translate", T, ["sun", "--alpha", "1"], "--alpha is a setting of --beam: give both"),
+        (
+            *("translate", T, ["sun", "--beam", "2", "--length-penalty", "none", "--alpha", "1"]),
+            "--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one",
+        ),
         ("translate", T, ["sun", "--top-k", "3", "--beam", "2"], "--top-k is a setting of --sample: give both"),
         ("translate", T, ["sun", "--sample", "--top-p", "2"], "Sampling.top_p = 2.0 is outside (0, 1]"),
         ("translate", T, ["sun", "--too-long", "cut"], "invalid choice: 'cut'"),

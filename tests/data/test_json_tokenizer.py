@@ -155,3 +155,13 @@ def test_other_words_are_refused_at_once():
     with pytest.raises(ValueError, match=r"data.tokenizer = 'bpee' is not 'bpe', 'bytes' or a file that ends in .json"):
         Data(tokenizer="bpee")
     assert dataclasses.replace(Data(), tokenizer="bytes").num_tokens == 261
+
+
+def test_a_text_that_the_tokenizer_has_no_token_for_is_one_line():
+    tokenizers = pytest.importorskip("tokenizers")
+
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"known": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = JsonTokenizer(made.to_str().encode())
+    with pytest.raises(DataError, match=r"cannot be read with this tokenizer.json \(.*UNK.*\): give it a token"):
+        tokenizer.encode("known unknown")

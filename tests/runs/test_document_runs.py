@@ -18,7 +18,9 @@ from posenc_jax.encodings import SinusoidalAxes
 from posenc_jax.encodings.structure import OwnSection
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import classify, load_run
+from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.training.operations import of_step
 
@@ -175,3 +177,9 @@ def test_a_corpus_whose_headings_do_not_nest_is_named(tmp_path):
     with small_corpus("help/modules", made, tmp_path), pytest.raises(DataError) as error:
         load(MARKDOWN)
     assert "line 3: the heading 'b' of level 4 does not nest" in str(error.value)
+
+
+def test_a_classifier_that_does_not_pool_is_refused_before_its_corpus_is_read():
+    config = Run(task=Classification(), model=Transformer(token_types=4))
+    with pytest.raises(RefusedError, match=r"model\.pooling = None .* set it to 'mean', 'first' or 'attention'"):
+        check_run(config)

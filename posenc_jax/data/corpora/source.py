@@ -18,7 +18,7 @@ import numpy as np
 
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
-from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names
+from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names, refuse_path
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
 """Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
@@ -184,6 +184,7 @@ def _of_builder(name: str, split: str, builder: Any) -> Source:
 
 
 def _hub_builder(name: str, directory: Path | None) -> Any:
+    refuse_path(name)
     import tensorflow_datasets as tfds
 
     # Builders of these packages are not found by name before their package is imported.

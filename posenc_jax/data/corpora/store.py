@@ -45,12 +45,22 @@ def corpus_of(name: str) -> Corpus:
     """The local corpus of a name; DataError names those there are."""
     if name in CORPORA:
         return CORPORA[name]
+    refuse_path(name)
     near = difflib.get_close_matches(name, CORPORA, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ":"
     raise DataError(
         f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of "
         "TensorFlow Datasets are fetched when they are first read"
     )
+
+
+def refuse_path(name: str) -> None:
+    """DataError for the name of a file: a corpus is made of it first."""
+    if name.startswith((".", "/", "~")) or name.endswith((".txt", ".jsonl", ".csv", ".parquet", ".md")):
+        raise DataError(
+            f"{name!r} is a file's name, not a corpus's: `posenc data add NAME --text {name}` (or --jsonl, --csv, "
+            "--parquet, --folder) makes a corpus of it, which is then named own/NAME"
+        )
 
 
 def is_own(name: str) -> bool:

@@ -61,6 +61,7 @@ class ArrowGrid(Task):
     metric = "accuracy"
     chance = 0.25
     length_unit = "rows"
+    position_axes = 2
 
     def check_fields(self) -> None:
         """Refuses numbers out of range and a grid that is too small."""

@@ -92,7 +92,8 @@ class Task(Value):
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
     weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
-    guessing; ``has_token_types`` says whether examples have token types; ``writes_text`` says whether outputs are
+    guessing; ``has_token_types`` says whether examples have token types; ``one_answer`` says whether an example has one
+    answer of a class, so that a model must pool; ``writes_text`` says whether outputs are
     decoded and scored as text; ``length_unit`` is what lengths count ("source tokens"), where reports should say it.
     """
 
@@ -103,6 +104,7 @@ class Task(Value):
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
     has_token_types: ClassVar[bool] = False
+    one_answer: ClassVar[bool] = False
     writes_text: ClassVar[bool] = False
     length_unit: ClassVar[str] = ""
 
@@ -122,6 +124,11 @@ class Task(Value):
     def num_classes(self) -> int:
         """Number of values that a target can take."""
         raise NotImplementedError
+
+    @property
+    def position_axes(self) -> int | None:
+        """How many axes its ``grid_positions`` have; None where it has none."""
+        return None
 
     @property
     def has_outline(self) -> bool:

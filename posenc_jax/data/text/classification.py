@@ -71,6 +71,7 @@ class Classification(TextTask):
         "NAACL. arXiv:1810.04805."
     )
     paper = "arXiv:1810.04805"
+    one_answer = True
     metric = "accuracy"
     length_unit = "tokens"
     has_token_types = True
@@ -95,6 +96,11 @@ class Classification(TextTask):
             raise ValueError(
                 f"task.structure = {self.structure!r} is read into memory: set data.in_memory to True, or read sections"
             )
+
+    @property
+    def position_axes(self) -> int | None:
+        """Of a whole document (section, subsection, paragraph, sentence)."""
+        return 4 if self.has_outline else None
 
     @property
     def has_outline(self) -> bool:

@@ -149,3 +149,9 @@ def test_reachable_is_any_answer_within_the_time(monkeypatch):
     monkeypatch.setattr(source.urllib.request, "urlopen", slow)
     assert not reachable("http://nowhere.invalid", 0.1)
     ended.set()
+
+
+@pytest.mark.parametrize("name", ["./my.txt", "~/texts", "rows.jsonl"])
+def test_the_name_of_a_file_is_told_from_that_of_a_corpus(name, tmp_path):
+    with pytest.raises(DataError, match=r"is a file's name, not a corpus's: `posenc data add NAME --text"):
+        load_source(name, "train", tmp_path)
