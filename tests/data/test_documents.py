@@ -59,6 +59,19 @@ def test_markdown():
     assert document_parts(MARKDOWN, "markdown", "a.md") == WANTED
 
 
+def test_code_within_a_line_opens_no_fence():
+    """An info string after ``` has no ` in it (CommonMark 4.5); one after ~~~ may."""
+    text = "# A\n```inline code``` starts this line.\nmore\n\n# B\ntext\n~~~ `c`\n# code\n~~~\n"
+    assert [part.text for part in document_parts(text, "markdown", "a.md")] == [
+        "A",
+        "```inline code``` starts this line.",
+        "more",
+        "B",
+        "text",
+        "# code",
+    ]
+
+
 def test_html_of_the_same_structure():
     assert document_parts(HTML, "html", "a.html") == WANTED
 
