@@ -238,6 +238,14 @@ def test_an_error_of_our_own_keeps_its_traceback():
         guarded(broken)
 
 
+def test_an_audit_refuses_parameters_that_are_no_arrays(mine, capsys):
+    init = "    def init(self, key, dims):\n        return {'s': 0.5}\n\n"
+    (mine / "number.py").write_text(SOURCE.replace("    def bias", init + "    def bias", 1))
+    assert main(["audit", "number.py:Mine", "--no-timing"]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == "posenc: number.py:Mine cannot be audited: Mine.init's ['s'] is 0.5, of type float, not an array"
+
+
 def test_two_files_of_one_name_are_not_mixed(mine, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "my_own.py").write_text(SOURCE)
