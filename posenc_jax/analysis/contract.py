@@ -15,8 +15,9 @@ import numpy as np
 from posenc_jax.analysis.fused import fused
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
 from posenc_jax.analysis.outcome import WAYS_OUT, Clause, Clauses, ContractError, Findings, NotApplicable
-from posenc_jax.encodings import REGISTERED, RoPE, parse, spec, token_terms
-from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.analysis.usable import UnusableError, hooks, unusable_hook
+from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
+from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding
 from posenc_jax.encodings.value import Value
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
@@ -75,7 +76,8 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
     In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in
     the reference of ``jit``. Encodings that only map positions are followed by ``RoPE()``. A clause that an element
     names in `breaks` passes if it fails. Whatever an encoding raises is a failure of the clause, except the ValueError
-    of a `check` that refuses the layer's small dimensions, which is passed on.
+    of a `check` that refuses the layer's small dimensions, which is passed on. Where an array of `init` or of a hook
+    cannot be used at all, its type, its shape or what is not finite in it is the one failure.
     """
     group = encodings if isinstance(encodings, tuple) else (encodings,)
     if not group:
@@ -87,8 +89,24 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
     if unknown:
         raise ValueError(f"no clause of the contract: {', '.join(sorted(unknown))}; there are {', '.join(CLAUSES)}")
     with jax.enable_x64(True):
-        layer = Layer(group)
-        return Clauses(_judge(name, layer) for name in names)
+        try:
+            layer = Layer(group)
+        except UnusableError as problem:
+            return _for_one_reason(Clause("parameters", "failed", None, str(problem)), names, ())
+        found = [_judge(name, layer) for name in names]
+        failed = tuple(clause.name for clause in found if clause.status == "failed")
+        cause = unusable_hook(layer, layer.arguments(X, ORDER, REAL, length=LENGTH)[:2]) if failed else None
+        if cause is not None and cause.name in names:
+            passed = tuple(clause for clause in found if clause.name not in failed)
+            return _for_one_reason(cause, names, passed)
+        return Clauses(found)
+
+
+def _for_one_reason(cause: Clause, names: tuple[str, ...], passed: tuple[Clause, ...]) -> Clauses:
+    """One failure; what fails for that alone is left out, as it says nothing more."""
+    others = {clause.name: clause for clause in passed}
+    skipped = [others.get(name, Clause(name, "skipped", None, f"see {cause.name}")) for name in names]
+    return Clauses([cause, *(clause for clause in skipped if clause.name != cause.name)])
 
 
 def _judge(name: str, layer: Layer) -> Clause:
@@ -166,38 +184,14 @@ def dtype(layer: Layer) -> Findings:
         least = jnp.promote_types(kind, jnp.float32)
         params = jax.tree.map(lambda a, least=least: a.astype(least), layer.params)
         x = np.zeros((2, CALL, DIMS.d_model), kind)
-        known = jax.eval_shape(functools.partial(_hooks, layer, queries), params, x, layer.key)
-        traced = jax.eval_shape(functools.partial(_hooks, layer), queries, params, x, layer.key)
+        known = jax.eval_shape(functools.partial(hooks, layer, queries), params, x, layer.key)
+        traced = jax.eval_shape(functools.partial(hooks, layer), queries, params, x, layer.key)
         for hook, result in (*known.items(), *traced.items()):
             added_later = not hook.endswith(("embed", "encode_queries", "encode_keys"))
             wanted = jnp.promote_types(result.dtype, least) if added_later else kind
             if result.dtype != wanted:
                 rule = f"for inputs of {jnp.dtype(kind)} {hook} returns {jnp.dtype(wanted)}"
                 yield math.inf, f"{rule}, and here an array of {result.dtype}{list(result.shape)}"
-
-
-def _hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
-    """What each hook in use returns, by element and hook."""
-    geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
-    q, k = layer.heads(x, 0), layer.heads(x, 1)
-    wide = jnp.repeat(k, DIMS.num_heads // DIMS.num_kv_heads, axis=1)
-    weights = jnp.zeros((len(x), DIMS.num_heads, CALL, CALL), at_least_float32(x))
-    terms = token_terms(layer.encodings, params, x, queries)
-    found: dict[str, Array] = {}
-    for e, p, g, t in zip(layer.encodings, params, geometry, terms):
-        inputs: dict[str, tuple[Any, ...]] = {
-            "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
-            "encode_queries": (p, q, g.q_positions, g.q_length),
-            "encode_keys": (p, k, g.k_positions, g.k_length),
-            "bias": (p, g),
-            "score": (p, q, wide, g, t),
-            "content_bias": (p, q, wide, g, t),
-            "adjust_logits": (p, weights, weights if any("bias" in e.acts_on for e in layer.encodings) else None, g),
-            "normalize": (p, weights, g),
-            "value_term": (p, weights, g),
-        }
-        found |= {f"{type(e).__name__}.{hook}": getattr(e, hook)(*inputs[hook]) for hook in e.acts_on & inputs.keys()}
-    return found
 
 
 def precision(layer: Layer) -> Findings:
@@ -309,8 +303,8 @@ def shift(layer: Layer) -> Findings:
 
 def blocks(layer: Layer) -> Findings:
     """Blocks of 2 queries and 3 keys, contiguous where positions are, against the whole, not declared contiguous."""
-    hooks = ("bias", "score", "content_bias", "value_term")
-    if not any(e.acts_on & set(hooks) for e in layer.encodings):
+    added = ("bias", "score", "content_bias", "value_term")
+    if not any(e.acts_on & set(added) for e in layer.encodings):
         raise NotApplicable("no bias, score, content bias or value term")
     tokens = layer.sequence(X[:1], ORDER[:1], REAL[:1], LENGTH[:1])
     seen = seen_by(layer.encodings, tokens, tokens, layer.masks[-1], layer.key, contiguous=True)
@@ -340,11 +334,11 @@ def blocks(layer: Layer) -> Findings:
             of_keys = jax.tree.map(lambda a, columns=columns: a[:, columns], of_tokens)
             found = terms(layer.params, q[:, :, rows], k[:, :, columns], of_keys, weights[:, :, rows, columns], block)
             for sums, parts in zip(total, found):
-                for hook, a, part in zip(hooks, sums, parts):
+                for hook, a, part in zip(added, sums, parts):
                     if part is not None:
                         a[:, :, rows, slice(None) if hook == "value_term" else columns] += part
     for e, wanted, sums in zip(layer.encodings, whole, total):
-        for hook, a, b in zip(hooks, wanted, sums):
+        for hook, a, b in zip(added, wanted, sums):
             if a is not None:
                 yield float(np.abs(a - b).max()), f"{type(e).__name__}.{hook}"
 

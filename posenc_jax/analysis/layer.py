@@ -39,6 +39,10 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
+class UnusableError(Exception):
+    """Parameters that no layer can be run with; the message names them and the rule."""
+
+
 class Layer:
     """The layer and its parameters.
 
@@ -53,6 +57,8 @@ class Layer:
         self.encodings = encodings
         self.key = jax.random.key(1)
         self.initial = self.init()
+        for encoding, params in zip(encodings, self.initial):
+            _check_parameters(encoding, params)
         leaves, structure = jax.tree.flatten(self.initial)
         moved = [np.asarray(a, np.float64) + 0.3 * noise(*a.shape, seed=i + 1) for i, a in enumerate(leaves)]
         self.params = jax.tree.unflatten(structure, moved)
@@ -168,6 +174,20 @@ class Layer:
         cache = empty if cache is None else cache
         out, cache = self.program(encodings, causal, params, x, queries, places, cache, self.key)
         return np.asarray(out)[:, : tokens[0].shape[1]], cache
+
+
+def _check_parameters(encoding: PositionalEncoding, params: Any) -> None:
+    init = f"{type(encoding).__name__}.init"
+    if not isinstance(params, dict):
+        raise UnusableError(f"{init} returns {type(params).__name__}, not a dict of arrays by name, {{}} for none")
+    for path, leaf in jax.tree.leaves_with_path(params, is_leaf=lambda leaf: leaf is None):
+        name = f"{init}'s {jax.tree_util.keystr(path)}"
+        if not isinstance(leaf, jax.Array | np.ndarray):
+            raise UnusableError(f"{name} is {leaf!r}, of type {type(leaf).__name__}, not an array")
+        if not np.isfinite(leaf).all():
+            raise UnusableError(
+                f"{init}'s array {jax.tree_util.keystr(path)}, {leaf.dtype}{list(leaf.shape)}, is not finite"
+            )
 
 
 def seen_by(

@@ -52,7 +52,8 @@ WAYS_OUT = {
     "parameters": "make each array by jnp, as in jnp.zeros(dims.num_heads), of the key that init is given; keep whole "
     "numbers as fields; name in `frozen` only what init returns",
     "dtype": "end embed, encode_queries and encode_keys with .astype(x.dtype), of their input; compute what is added "
-    "to logits or output in jnp.promote_types(x.dtype, jnp.float32), with parameters and positions of that type",
+    "to logits or output in jnp.promote_types(x.dtype, jnp.float32), with parameters and positions of that type; "
+    "return an array of the shape that the hook's docstring gives",
     "precision": "keep positions and angles in float32 at least; posenc_jax.encodings.sincos keeps a phase exact",
     "jit": "compute with jnp from what the hook is given; no Python branch or NumPy on arrays that may be traced",
     "recompile": "make equality and hash those of the fields; let no Python number depend on lengths or values",

@@ -18,6 +18,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import Parser, UsageError, check_file, guarded, place
 from posenc_jax.cli.names import named
+from posenc_jax.cli.own_errors import own_error
 from posenc_jax.files import write_atomically
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
@@ -166,6 +167,12 @@ def _baseline() -> Any:
 
 def _measure(text: str, *, timing: bool) -> dict[str, Any]:
     from posenc_jax.analysis.audit import audit
+    from posenc_jax.analysis.layer import UnusableError
     from posenc_jax.cli.own_files import read_slot
 
-    return audit(read_slot(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
+    try:
+        return audit(read_slot(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
+    except UnusableError as error:
+        raise UsageError(f"{text} cannot be audited: {error}") from None
+    except Exception as error:  # from another process the lines of a traceback do not come along
+        raise (own_error(error) or error) from None

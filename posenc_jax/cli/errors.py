@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from posenc_jax.cli import noise
+from posenc_jax.cli.own_errors import own_error
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.extras import MissingExtraError, plain_one
@@ -82,7 +83,7 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
         return 2, str(error)
     except ModuleNotFoundError as error:
         if (said := plain_one(error)) is None:
-            raise
+            return _of_own_code(error)
         return 2, said
     except SystemExit as error:  # tyro has said what is wrong, or has shown its help
         return (error.code if isinstance(error.code, int) else 2), ""
@@ -91,15 +92,26 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     except OSError as error:
         return _of_the_system(error)
     except Exception as error:
+        from posenc_jax.encodings.structure import MaskError
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
-        if isinstance(error, (RefusedError, CheckpointError)):
+        if isinstance(error, (RefusedError, CheckpointError, MaskError)):
             return 2, str(error)
         if isinstance(error, StoppedError):
             return 128 + error.signal, f"{error}. Run the same command again to go on."
         if isinstance(error, (FailedCellsError, SaveError)):
             return 1, str(error)
-        raise
+        return _of_own_code(error)
+
+
+def _of_own_code(error: Exception) -> tuple[int, str]:
+    """What the user's own code raises, after its lines of the traceback; anything else is raised again."""
+    found = own_error(error)
+    if found is None:
+        raise error
+    line, trace = found.args
+    print(plain(trace), file=sys.stderr, end="")
+    return 1, line
 
 
 _AGAIN = "then run the same command again to go on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.resources
 import keyword
 from pathlib import Path
@@ -27,13 +28,15 @@ def _new(options: argparse.Namespace) -> int:
     name, cls = options.name, class_name(options.name)
     _check(name)
     folder = importlib.resources.files("posenc_jax.cli") / "templates"
-    files = {
-        Path(f"{start}{name}.py"): (folder / f"{start}{options.kind}.txt")
-        .read_text(encoding="utf-8")
-        .replace("@NAME@", name)
-        .replace("@CLASS@", cls)
+    templates = {
+        Path(f"{start}{name}.py"): (folder / f"{start}{options.kind}.txt").read_text(encoding="utf-8")
         for start in ("", "test_")
     }
+    if any(cls in _names(template) for template in templates.values()):
+        raise UsageError(
+            f"{name}: its class would be {cls}, a name that the file itself uses: choose another, my_{name}"
+        )
+    files = {path: _filled(template, name, cls) for path, template in templates.items()}
     for path in files:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} is there already, and nothing is overwritten: choose another name")
@@ -49,6 +52,17 @@ def _new(options: argparse.Namespace) -> int:
         raise
     print(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
     return 0
+
+
+def _filled(template: str, name: str, cls: str) -> str:
+    return template.replace("@NAME@", name).replace("@CLASS@", cls)
+
+
+def _names(template: str) -> set[str]:
+    """What a template imports and reads by name."""
+    nodes = list(ast.walk(ast.parse(_filled(template, "_", "_"))))
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return imported | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def class_name(name: str) -> str:

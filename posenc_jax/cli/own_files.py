@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.own_errors import first_line
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
@@ -127,8 +128,9 @@ def _module(path: Path, text: str) -> ModuleType:
             if isinstance(error, UsageError):
                 raise
             print(plain(_traceback(error, path)), file=sys.stderr, end="")
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise UsageError(f"{text} cannot be imported ({short(what)}): mend it, or install what it needs") from None
+            raise UsageError(
+                f"{text} cannot be imported ({first_line(error)}): mend it, or install what it needs"
+            ) from None
     file = Path(str(present.__file__))
     if file.resolve() != path.resolve() and file.read_bytes() != path.read_bytes():
         raise UsageError(f"{text}: this process has another module {present.__name__}, from {file}: rename the file")

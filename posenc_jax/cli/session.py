@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.own_files import run_file
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
@@ -113,7 +114,7 @@ def _explained(error: Exception | SystemExit) -> str:
         near = difflib.get_close_matches(unknown[2], fields, n=1)
         hint = f": did you mean {near[0]!r}?" if near else ""
         return f"{cls.__name__} has no field {unknown[2]!r}{hint} (it has {', '.join(fields)})"
-    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, ValueError) else first_line(error)
 
 
 def _subclasses(cls: Any) -> list[Any]:

@@ -137,15 +137,18 @@ def read_file(path: Path) -> str:
 
 
 def text_of(data: bytes, name: str) -> str:
-    """Bytes of UTF-8 as text; UsageError names the offset of a byte that is none."""
+    """Bytes of UTF-8 as text; UsageError names the offset of a byte that is none, or is NUL."""
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # The codec drops a byte-order mark before it counts.
         offset = error.start + (len(data) - len(error.object))
         raise UsageError(
             f"{name} is no UTF-8 text: byte 0x{data[offset]:02x} at offset {offset} ({error.reason}); save it as UTF-8"
         ) from None
+    if (nul := data.find(0)) >= 0:
+        raise UsageError(f"{name} has a NUL byte at offset {nul}, and text has none: save it as UTF-8 text")
+    return text
 
 
 def show(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> None:

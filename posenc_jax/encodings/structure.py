@@ -83,13 +83,24 @@ class OwnSection(StructureMask):
         return seen | (key.outline[..., PARAGRAPH] == 0) if self.headings else seen
 
 
+class MaskError(ValueError):
+    """A mask says something else than True or False; the message says what."""
+
+
 def seen_by_structure(mask: StructureMask, query: Place, key: Place) -> Array:
-    """``[#B, Q, K]``: what a mask says of queries and keys whose arrays are ``[#B, Q, ...]`` and ``[#B, K, ...]``."""
+    """``[#B, Q, K]``: what a mask says of queries and keys whose arrays are ``[#B, Q, ...]`` and ``[#B, K, ...]``.
+
+    MaskError: the mask says something else than True or False.
+    """
 
     def along(place: Place, axis: int) -> Place:
         return Place(*(None if array is None else jnp.expand_dims(jnp.asarray(array), axis) for array in place))
 
-    return mask.sees(along(query, 2), along(key, 1))
+    seen = mask.sees(along(query, 2), along(key, 1))
+    kind = str(getattr(seen, "dtype", type(seen).__name__))
+    if kind != "bool":
+        raise MaskError(f"{type(mask).__name__}.sees returns {kind}, and a mask is True or False: compare, as with ==")
+    return seen
 
 
 MASKS: dict[str, type[StructureMask]] = {OwnSection.name: OwnSection}

@@ -416,6 +416,51 @@ def test_faults_are_found(encoding, clause):
         check_contract(encoding, only=(clause,))
 
 
+@dataclasses.dataclass(frozen=True)
+class Given(PositionalEncoding):
+    """A slope as `init` gives it, and a bias of a kind."""
+
+    slope: str = "array"
+    kind: str = "right"
+
+    def init(self, key, dims):
+        slope = jnp.ones(dims.num_heads, jnp.float32)
+        kinds = {
+            "array": {"s": slope},
+            "float": {"s": 0.5},
+            "list": [slope],
+            "None": None,
+            "NaN": {"s": slope * np.nan},
+        }
+        return kinds[self.slope]
+
+    def bias(self, params, geometry):
+        if self.kind == "shape":
+            return jnp.zeros((3, 4))
+        if self.kind == "None":
+            return None
+        distance = jnp.abs(jnp.asarray(geometry.relative))[:, None]
+        slope = params["s"][None, :, None, None]
+        return jnp.sqrt(-slope * distance) if self.kind == "NaN" else -slope * distance
+
+
+@pytest.mark.parametrize(
+    ("encoding", "clause", "says"),
+    [
+        (Given("float"), "parameters", "Given.init's ['s'] is 0.5, of type float, not an array"),
+        (Given("list"), "parameters", "Given.init returns list, not a dict of arrays by name, {} for none"),
+        (Given("None"), "parameters", "Given.init returns NoneType, not a dict of arrays by name, {} for none"),
+        (Given("NaN"), "parameters", "Given.init's array ['s'], float32[4], is not finite"),
+        (Given(kind="shape"), "dtype", "Given.bias returns float64[3, 4], not an array [B, H, Q, K], [2, 4, 8, 8]"),
+        (Given(kind="None"), "dtype", "Given.bias returns NoneType, not an array [B, H, Q, K], [2, 4, 8, 8]"),
+        (Given(kind="NaN"), "gradients", "Given.bias's array, float64[2, 4, 8, 8], is not finite: it has NaN"),
+    ],
+)
+def test_an_array_that_cannot_be_used_is_the_one_failure(encoding, clause, says):
+    failed = [found for found in contract_clauses(encoding) if found.status == "failed"]
+    assert [(found.name, found.detail) for found in failed] == [(clause, says)]
+
+
 def test_a_declared_break_must_be_real():
     class Declared(ClaimsShift):
         breaks = frozenset({"shift", "causality"})

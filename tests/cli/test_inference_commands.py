@@ -164,6 +164,15 @@ def test_refused_in_one_line(capsys, command, kind, arguments, message):
     assert message in err
 
 
+@pytest.mark.parametrize("command", ["classify", "summarize"])
+def test_a_nul_byte_is_refused_in_one_line(capsys, tmp_path, command):
+    file = tmp_path / "nul.md"
+    file.write_bytes(b"# A\nb\0c\n")
+    assert main([command, "nowhere", str(file)]) == 2
+    said = f"posenc: {file} has a NUL byte at offset 5, and text has none: save it as UTF-8 text\n"
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

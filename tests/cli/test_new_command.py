@@ -65,6 +65,10 @@ def test_names_of_classes():
         (["task", "../up"], "'../up' is no name of a Python module"),
         (["task", "class"], "'class' is no name of a Python module"),
         (["task", "_3"], "'_3' is no name of a Python module"),
+        (["task", "example"], "example: its class would be Example, a name that the file itself uses: choose another"),
+        (["metric", "metric"], "its class would be Metric"),
+        (["encoding", "geometry"], "its class would be Geometry"),
+        (["task", "value_error"], "its class would be ValueError"),
         (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
     ],
 )

@@ -9,14 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from posenc_jax import Evaluation, Run, Training, tasks
 from posenc_jax.cli import main
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
 from posenc_jax.encodings import Randomized, RoPE, parse, spec
+from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
 from posenc_jax.models.config import Transformer
 
 ROOT = Path(__file__).parents[2]
@@ -157,6 +159,7 @@ def test_what_is_no_encoding(mine, text, message):
         ("import nothing_there\n", ["line 1, in <module>", "import nothing_there"], "ModuleNotFoundError: No module"),
         ("def f(:\n", ["line 1", "SyntaxError"], "SyntaxError"),
         ("x = 1\n\nraise SystemExit(3)\n", ["line 3, in <module>"], "SystemExit: 3"),
+        ("raise RuntimeError('one\\ntwo')\n", ["line 1, in <module>"], "(RuntimeError: one)"),
         ("x = 1\0", ["null bytes"], "null bytes"),
         (b"x = '\xff'", ["can't decode byte 0xff"], "can't decode byte 0xff"),
     ],
@@ -171,6 +174,76 @@ def test_a_file_that_fails_shows_its_traceback_then_one_line(mine, capsys, sourc
     assert [word for word in shown if word not in "\n".join(trace)] == []
     assert "posenc_jax/cli" not in "\n".join(trace)
     assert "broken" not in sys.modules
+
+
+FAILS_LATER = """
+import dataclasses
+from posenc_jax.encodings import PositionalEncoding
+
+@dataclasses.dataclass(frozen=True)
+class Built(PositionalEncoding):
+    name = "built"
+    paper = citation = ""
+
+    def __post_init__(self):
+        raise RuntimeError("no such thing\\nand more of it")
+
+@dataclasses.dataclass(frozen=True)
+class Hook(PositionalEncoding):
+    name = "hook"
+    paper = citation = ""
+
+    def bias(self, params, geometry):
+        return geometry.relative.nosuch
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "what"),
+    [
+        (["aliases", "later.py:Built"], "line 11, in __post_init__", "RuntimeError: no such thing"),
+        (["audit", "later.py:Built"], "line 11, in __post_init__", "RuntimeError: no such thing"),
+        (["aliases", "later.py:Hook"], "line 19, in bias", "AttributeError: 'numpy.ndarray' object has no attribute"),
+    ],
+)
+def test_a_class_that_fails_later_shows_its_own_lines_then_one(mine, capsys, arguments, where, what):
+    (mine / "later.py").write_text(FAILS_LATER)
+    assert main(arguments) == 1
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"posenc: later.py, {where} failed ({what}")
+    assert line.endswith("): mend it, then run the same command again")
+    assert trace[0] == "Traceback (most recent call last):"
+    assert [place for place in trace if place.startswith("  File")] == [f'  File "{mine}/later.py", {where}']
+
+
+def test_a_mask_of_numbers_is_refused_in_one_line(capsys):
+    class Floaty(StructureMask):
+        name = "floaty"
+
+        def sees(self, query, key):
+            return (query.types == key.types) * 1.0
+
+    types = np.array([[1, 2, 3]])
+    place = Place(types, None)
+    assert guarded(lambda: seen_by_structure(Floaty(), place, place)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "posenc: Floaty.sees returns float32, and a mask is True or False: compare, as with =="
+
+
+def test_an_error_of_our_own_keeps_its_traceback():
+    def broken():
+        raise RuntimeError("ours")
+
+    with pytest.raises(RuntimeError, match="ours"):
+        guarded(broken)
+
+
+def test_an_audit_refuses_parameters_that_are_no_arrays(mine, capsys):
+    init = "    def init(self, key, dims):\n        return {'s': 0.5}\n\n"
+    (mine / "number.py").write_text(SOURCE.replace("    def bias", init + "    def bias", 1))
+    assert main(["audit", "number.py:Mine", "--no-timing"]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == "posenc: number.py:Mine cannot be audited: Mine.init's ['s'] is 0.5, of type float, not an array"
 
 
 def test_two_files_of_one_name_are_not_mixed(mine, tmp_path_factory):

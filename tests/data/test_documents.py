@@ -59,6 +59,36 @@ def test_markdown():
     assert document_parts(MARKDOWN, "markdown", "a.md") == WANTED
 
 
+def test_code_within_a_line_opens_no_fence():
+    """An info string after ``` has no ` in it (CommonMark 4.5); one after ~~~ may."""
+    text = "# A\n```inline code``` starts this line.\nmore\n\n# B\ntext\n~~~ `c`\n# code\n~~~\n"
+    assert [part.text for part in document_parts(text, "markdown", "a.md")] == [
+        "A",
+        "```inline code``` starts this line.",
+        "more",
+        "B",
+        "text",
+        "# code",
+    ]
+
+
+@pytest.mark.parametrize("end", ["---", "..."])
+def test_front_matter_is_no_text(end):
+    front = f"---\ntitle: A title\ntags:\n  - one\n{end}\n"
+    for text in (front + MARKDOWN, (front + MARKDOWN).replace("\n", "\r\n")):
+        assert document_parts(text, "markdown", "a.md") == WANTED
+    assert document_parts(front, "markdown", "a.md") == []
+    with pytest.raises(DataError, match=r"a\.md, line 8: "):
+        document_parts(front + "# A\n\n### B", "markdown", "a.md")
+    rule = document_parts("---\n\nText: one.\n\n---\n", "markdown", "a.md")
+    assert "Text: one." in [part.text for part in rule], "a line across the page begins no front matter"
+
+
+def test_a_heading_of_html_may_hold_what_breaks_lines():
+    parts = document_parts("<h1>\n<div>X</div></h1><p>Text.</p><h1></h1><p>More.</p>", "html", "a.html")
+    assert parts == [("X", "x", (1, 0, 0, 1)), ("Text.", "x", (1, 0, 1, 1)), ("More.", "x", (1, 0, 2, 1))]
+
+
 def test_html_of_the_same_structure():
     assert document_parts(HTML, "html", "a.html") == WANTED
 

@@ -38,9 +38,13 @@ class _Reader(HTMLParser):
         self._level, self._line, self._silent = 0, 1, 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _BREAKS or tag in _HEADINGS:
+        if tag in _HEADINGS:
             self.end()
-            self._level = _HEADINGS.get(tag, 0)
+            self._level = _HEADINGS[tag]
+        elif tag in _BREAKS:
+            level, begun = self._level, "".join(self._text).strip()
+            self.end()
+            self._level = 0 if begun else level  # a heading may hold what breaks lines: its text is still to come
         elif tag == "br":
             self._text.append(" ")
         self._silent += tag in _SILENT

@@ -1,0 +1,44 @@
+"""What is said of an error that the user's own code raises: its own lines of the traceback, and what it is in one."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from posenc_jax.drawing.plain import short
+
+
+class OwnCodeError(Exception):
+    """The user's own code failed: ``args`` are the message, of one line, and the traceback of the user's own lines."""
+
+
+def first_line(error: BaseException) -> str:
+    """The type of an error and the first line of what it says.
+
+    >>> first_line(RuntimeError("no such thing\\nand more"))
+    'RuntimeError: no such thing'
+    """
+    said = str(error).strip().splitlines()
+    return short(f"{type(error).__name__}: {said[0]}" if said else type(error).__name__)
+
+
+def own_error(error: Exception) -> OwnCodeError | None:
+    """The error as one of the user's own code, or None where no file took part in it that a command line named."""
+    if isinstance(error, OwnCodeError):
+        return error
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)]
+    if not frames:
+        return None
+    summary = traceback.StackSummary.extract(iter(frames))
+    trace = "".join(["Traceback (most recent call last):\n", *summary.format(), first_line(error), "\n"])
+    last = summary[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
+    return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
+
+
+def _is_own(frame: FrameType) -> bool:
+    from posenc_jax.runs.own_code import SourceLoader
+
+    # What a dataclass writes of itself, as __init__, has no lines to show.
+    return not frame.f_code.co_filename.startswith("<") and isinstance(frame.f_globals.get("__loader__"), SourceLoader)
