@@ -274,17 +274,21 @@ def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[st
 
 
 def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> None:
-    """DataError where two of the given splits have a text, or a document, in common."""
+    """DataError where two of the given splits have a document, or a text, in common."""
+    if fields.document:
+        _refuse_same(kept, "document", lambda row: row["doc"])
+    _refuse_same(kept, "text", lambda row: _words(fields.input_of(row)))
+
+
+def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: Callable[[Row], str]) -> None:
     places: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:
         for place, row in kept.get(split, ()):
-            key = row["doc"] if fields.document else _words(fields.input_of(row))
-            before = places.setdefault(key, (split, place))
+            before = places.setdefault(key_of(row), (split, place))
             if before[0] != split:
                 shared.append((place, before[1]))
     if shared:
-        what = "document" if fields.document else "text"
         raise DataError(
             f"{len(shared):,} rows of one split have the {what} of another one ({shared[0][0]} that of "
             f"{shared[0][1]}): leave them out of one of the files, or give one file alone, which is then split"

@@ -239,6 +239,16 @@ def test_given_splits_are_kept_unless_they_share_a_text():
     assert take({"train": records(pairs(90)), "unsupervised": records(pairs(3))}, PAIR).unused == ("unsupervised",)
 
 
+def test_given_splits_of_other_documents_are_refused_for_a_text_too():
+    paged = Fields(source="q", target="a", document="page")
+    found = {"train": records(pairs(8)), "validation": records(pairs(4, 20)), "test": records(pairs(4, 40))}
+    assert take(found, paged)
+    found["test"] = [*found["test"], ("g:7", {**pairs(1)[0], "page": "elsewhere"})]
+    for given in (found, {split: found[split] for split in ("train", "test")}):
+        with pytest.raises(DataError, match=r"1 rows of one split have the text of another one \(g:7 that of f:1\)"):
+            take(given, paged)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
