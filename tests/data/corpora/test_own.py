@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shlex
 from pathlib import Path
 
 import pytest
@@ -429,6 +430,16 @@ def test_a_builder_by_its_import_path(here, capsys):
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
+
+
+def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
+    rows = [{"the head": sentence(i), "body": "x", "kind": ("sci fi", "poetry", "it's")[i % 3]} for i in range(90)]
+    write_jsonl(here / "books.jsonl", rows)
+    arguments = ["--jsonl", "books.jsonl", "--field", "the head", "body", "--label", "kind"]
+    assert main(["data", "add", "books", *arguments]) == 0
+    command = shlex.split(capsys.readouterr().out.partition(": ")[2])
+    assert command[:2] == ["--data.name", "own/books"]
+    assert command[2:] == ["--task.labels", "it's", "poetry", "sci fi", "--task.sections", "the head", "body"]
 
 
 def test_the_builder_of_the_page_works_as_it_is_printed(here):
