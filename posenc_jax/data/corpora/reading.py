@@ -20,6 +20,7 @@ LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
 DOCUMENT = 2**14
 """Characters from which on a text file is cut, at the end of a line, into several documents."""
+_LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or CRLF"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +108,7 @@ def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
-    """A CSV file whose first line names its fields; DataError where one that is asked for is missing."""
+    """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice."""
     malformed: dict[int, Malformed] = {}
     seen = 0
 
@@ -120,12 +121,19 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
                 yield line + "\n"
 
     reader = csv.reader(text_lines(), strict=True)
-    names = next(reader, [])
+    try:
+        names = _next_values(reader)
+    except StopIteration:
+        names = []
+    except csv.Error as error:
+        raise DataError(f"{path}:1 names the fields, and is no CSV ({error}): mend it{_LINE_ENDS}") from None
+    if 1 in malformed:  # then another line stood in its place
+        raise DataError(f"{path}:1 names the fields, and cannot be used ({malformed[1].why}): mend it{_LINE_ENDS}")
     _check_fields(path, names, fields)
     while True:
         first = seen + 1
         try:
-            values = next(reader)
+            values = _next_values(reader)
         except StopIteration:
             break
         except csv.Error as error:  # a stray quote takes every line up to the next one
@@ -138,6 +146,15 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
             yield f"{path}:{first}", _chosen(dict(zip(names, values)), fields)
     for number, why in malformed.items():
         yield f"{path}:{number}", why
+
+
+def _next_values(reader: Iterator[list[str]]) -> list[str]:
+    """The next row of a CSV reader, whose fields may have `LONGEST_LINE` characters; the limit is the process's."""
+    before = csv.field_size_limit(LONGEST_LINE)
+    try:
+        return next(reader)
+    finally:
+        csv.field_size_limit(before)
 
 
 def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
@@ -254,6 +271,8 @@ def _check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
     missing = [name for name in fields if name not in names]
     if missing:
         raise DataError(f"{path} has no field {missing[0]!r}: it has {', '.join(names) or 'none'}")
+    if twice := [name for name in fields if names.count(name) > 1]:
+        raise DataError(f"{path} has {names.count(twice[0])} fields {twice[0]!r}: rename all but one of them")
 
 
 def _open(path: Path) -> Any:

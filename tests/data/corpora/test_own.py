@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import random
@@ -184,6 +185,36 @@ def test_a_table(tmp_path):
     path.write_text("q,a,page\n")
     with pytest.raises(DataError, match=r"x.csv has no field 'z': it has q, a, page"):
         list(reading.table(path, ("z",)))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (b'"q"x,a\n1,2\n', "x.csv:1 names the fields, and is no CSV (',' expected after '\"'): mend it, or save"),
+        (b"q,a\r1,2\r3,4\r", "x.csv:1 names the fields, and is no CSV (new-line character seen in unquoted field"),
+        (b"q,\xe4\nq,a\n1,2\n", "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 3): mend it"),
+        (b"q,a,q\n1,2,3\n", "x.csv has 2 fields 'q': rename all but one of them"),
+        (b"", "x.csv has no field 'q': it has none"),
+    ],
+)
+def test_a_table_whose_first_line_names_no_fields(here, capsys, table, message):
+    (here / "x.csv").write_bytes(table)
+    assert main(["data", "add", "x", "--csv", "x.csv", "--source", "q", "--target", "a"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert message in line
+
+
+def test_a_field_of_a_table_is_as_long_as_any(tmp_path):
+    path = tmp_path / "x.csv"
+    before = csv.field_size_limit()
+    whole, half = "y" * (reading.LONGEST_LINE - 5), "z" * (reading.LONGEST_LINE // 2)
+    path.write_text(f'q,other,a,other\n{whole},,2,\n"{half}\n{half}",,3,\n4,,5,\n')
+    found = read(reading.table(path, ("q", "a")))
+    assert found[0] == ("x.csv:2", {"q": whole, "a": "2"})
+    assert found[-1] == ("x.csv:5", {"q": "4", "a": "5"})
+    limit = Malformed("no CSV (field larger than field limit (1048576))")
+    assert found[1:-1] == [("x.csv:3", limit), ("x.csv:4", limit)]
+    assert csv.field_size_limit() == before
 
 
 def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
