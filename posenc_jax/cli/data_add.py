@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.own import Fields
@@ -124,9 +125,10 @@ def _builder(text: str) -> Any:
         return own_class(module, name)
     try:
         found = getattr(importlib.import_module(module), name, None)
-    except ImportError as error:
+    except (Exception, SystemExit) as error:  # whatever the user's module does
+        what = short(f"{type(error).__name__}: {error}")
         raise UsageError(
-            f"--builder {text}: {module} cannot be imported ({error}): install it, or name a file"
+            f"--builder {text}: {module} cannot be imported ({what}): install or mend it, or name a file"
         ) from None
     if found is None:
         raise UsageError(f"--builder {text}: {module} has no {name}")

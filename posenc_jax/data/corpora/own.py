@@ -169,16 +169,29 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
         found: dict[str, Iterator[Record]] = {}
         for split in made.info.splits:
             source = made.as_data_source(split=split)
-            rows = [{column: texts[column](source[i][column]) for column in fields.read} for i in range(len(source))]
-            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows)])
+            rows = [
+                _generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))
+            ]
+            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows, 1)])
         return found
     except DataError:
         raise
-    except Exception as error:  # whatever the user's builder does
+    except (Exception, SystemExit) as error:  # whatever the user's builder does
         what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:
+    """The fields of a row of a builder, under the rules for those of files."""
+    for name in texts:
+        if isinstance(values[name], bytes):
+            try:
+                values[name].decode()
+            except UnicodeDecodeError as error:
+                return Malformed(f"field {name!r} is not UTF-8 at byte {error.start + 1}")
+    return reading.chosen({name: text(values[name]) for name, text in texts.items()}, texts)
 
 
 def take(

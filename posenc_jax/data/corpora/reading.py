@@ -104,7 +104,7 @@ def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
             except (ValueError, RecursionError) as error:
                 yield place, Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})")
                 continue
-            yield place, _chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
+            yield place, chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
@@ -143,7 +143,7 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
         if values and len(values) != len(names):
             yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
         elif values:
-            yield f"{path}:{first}", _chosen(dict(zip(names, values)), fields)
+            yield f"{path}:{first}", chosen(dict(zip(names, values)), fields)
     for number, why in malformed.items():
         yield f"{path}:{number}", why
 
@@ -210,7 +210,7 @@ def _rows(
             for name, names in (labels or {}).items():
                 if name in row and isinstance(row[name], int) and 0 <= row[name] < len(names):
                     row[name] = names[row[name]]
-            yield f"{path}:{number}", _chosen(row, fields)
+            yield f"{path}:{number}", chosen(row, fields)
 
 
 def _names(path: Path, field: str) -> list[str]:
@@ -245,7 +245,7 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
+def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
     """The fields of a row as text, which may be empty."""
     found = {}
     for name in fields:

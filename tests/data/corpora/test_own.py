@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import random
+import re
 import shlex
 from pathlib import Path
 
@@ -461,6 +462,31 @@ def test_a_builder_by_its_import_path(here, capsys):
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
+
+
+def test_rows_of_a_builder_pass_what_those_of_files_pass(here, capsys):
+    bad = f'[f"text {{i}} of {{count}}", "a\\0b", "x" * {reading.LONGEST_LINE + 1}, b"gr\\xf6", " "][max(0, i - 85)]'
+    (here / "my_bad.py").write_text(BUILDER.replace("Mine", "Bad").replace('f"text {i} of {count}"', bad))
+    arguments = ["--builder", "my_bad.py:Bad", "--field", "body"]
+    assert main(["data", "add", "built", *arguments]) == 2
+    assert "4 of 99 lines cannot be used (" in said(capsys)
+    assert main(["data", "add", "built", *arguments, "--most-malformed", "0.1"]) == 0
+    listed = said(capsys).partition("4 lines are left out: ")[2].splitlines()[0]
+    assert sorted(re.findall(r"Bad:train:\d+ \((.*?)\)", listed)) == [
+        "field 'body' has a NUL byte or half a character",
+        "field 'body' is empty",
+        "field 'body' is longer than 1,048,576 characters",
+        "field 'body' is not UTF-8 at byte 3",
+    ]
+
+
+@pytest.mark.parametrize(("name", "ends"), [("Exits", "SystemExit(3)"), ("Fails", "RuntimeError('boom\\nmore')")])
+def test_a_builder_that_ends_is_named_in_a_line(here, capsys, name, ends):
+    builder = BUILDER.replace("for i in", f"raise {ends}\n        for i in").replace("Mine", name)
+    (here / f"my_{name}.py").write_text(builder)
+    assert main(["data", "add", "built", "--builder", f"my_{name}.py:{name}", "--field", "body"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert f"{name} cannot be prepared ({ends[:10]}" in line
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
