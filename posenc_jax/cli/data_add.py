@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.own import Fields
@@ -123,9 +125,10 @@ def _builder(text: str) -> Any:
         return own_class(module, name)
     try:
         found = getattr(importlib.import_module(module), name, None)
-    except ImportError as error:
+    except (Exception, SystemExit) as error:  # whatever the user's module does
+        what = short(f"{type(error).__name__}: {error}")
         raise UsageError(
-            f"--builder {text}: {module} cannot be imported ({error}): install it, or name a file"
+            f"--builder {text}: {module} cannot be imported ({what}): install or mend it, or name a file"
         ) from None
     if found is None:
         raise UsageError(f"--builder {text}: {module} has no {name}")
@@ -133,11 +136,14 @@ def _builder(text: str) -> Any:
 
 
 def _use(name: str, fields: Fields, labels: list[str]) -> str:
-    """What to write to train on it."""
-    if fields.kind == "pairs":
-        sides = f"--task.source {fields.source} --task.target {fields.target}"
-        return f"train on it with a config of translation or summarisation: --data.name {name} {sides}"
-    if fields.kind == "classification":
-        more = f" --task.sections {' '.join(fields.sections)}" if fields.sections else ""
-        return f"train on it with a config of classification: --data.name {name} --task.labels {' '.join(labels)}{more}"
-    return f"train on it with a config of language modelling: --data.name {name}"
+    """What to write to train on it, as a shell reads it."""
+    words = ["--data.name", name]
+    if fields.source and fields.target:
+        tasks, words = "translation or summarisation", [*words, "--task.source", fields.source]
+        words += ["--task.target", fields.target]
+    elif fields.kind == "classification":
+        tasks, words = "classification", [*words, "--task.labels", *labels]
+        words += ["--task.sections", *fields.sections] if fields.sections else []
+    else:
+        tasks = "language modelling"
+    return f"train on it with a config of {tasks}: {shlex.join(words)}"

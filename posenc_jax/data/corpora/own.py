@@ -169,16 +169,29 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
         found: dict[str, Iterator[Record]] = {}
         for split in made.info.splits:
             source = made.as_data_source(split=split)
-            rows = [{column: texts[column](source[i][column]) for column in fields.read} for i in range(len(source))]
-            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows)])
+            rows = [
+                _generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))
+            ]
+            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows, 1)])
         return found
     except DataError:
         raise
-    except Exception as error:  # whatever the user's builder does
+    except (Exception, SystemExit) as error:  # whatever the user's builder does
         what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:
+    """The fields of a row of a builder, under the rules for those of files."""
+    for name in texts:
+        if isinstance(values[name], bytes):
+            try:
+                values[name].decode()
+            except UnicodeDecodeError as error:
+                return Malformed(f"field {name!r} is not UTF-8 at byte {error.start + 1}")
+    return reading.chosen({name: text(values[name]) for name, text in texts.items()}, texts)
 
 
 def take(
@@ -274,17 +287,21 @@ def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[st
 
 
 def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> None:
-    """DataError where two of the given splits have a text, or a document, in common."""
+    """DataError where two of the given splits have a document, or a text, in common."""
+    if fields.document:
+        _refuse_same(kept, "document", lambda row: row["doc"])
+    _refuse_same(kept, "text", lambda row: _words(fields.input_of(row)))
+
+
+def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: Callable[[Row], str]) -> None:
     places: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:
         for place, row in kept.get(split, ()):
-            key = row["doc"] if fields.document else _words(fields.input_of(row))
-            before = places.setdefault(key, (split, place))
+            before = places.setdefault(key_of(row), (split, place))
             if before[0] != split:
                 shared.append((place, before[1]))
     if shared:
-        what = "document" if fields.document else "text"
         raise DataError(
             f"{len(shared):,} rows of one split have the {what} of another one ({shared[0][0]} that of "
             f"{shared[0][1]}): leave them out of one of the files, or give one file alone, which is then split"

@@ -20,6 +20,7 @@ LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
 DOCUMENT = 2**14
 """Characters from which on a text file is cut, at the end of a line, into several documents."""
+_LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or CRLF"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,11 +104,11 @@ def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
             except (ValueError, RecursionError) as error:
                 yield place, Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})")
                 continue
-            yield place, _chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
+            yield place, chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
-    """A CSV file whose first line names its fields; DataError where one that is asked for is missing."""
+    """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice."""
     malformed: dict[int, Malformed] = {}
     seen = 0
 
@@ -120,12 +121,19 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
                 yield line + "\n"
 
     reader = csv.reader(text_lines(), strict=True)
-    names = next(reader, [])
+    try:
+        names = _next_values(reader)
+    except StopIteration:
+        names = []
+    except csv.Error as error:
+        raise DataError(f"{path}:1 names the fields, and is no CSV ({error}): mend it{_LINE_ENDS}") from None
+    if 1 in malformed:  # then another line stood in its place
+        raise DataError(f"{path}:1 names the fields, and cannot be used ({malformed[1].why}): mend it{_LINE_ENDS}")
     _check_fields(path, names, fields)
     while True:
         first = seen + 1
         try:
-            values = next(reader)
+            values = _next_values(reader)
         except StopIteration:
             break
         except csv.Error as error:  # a stray quote takes every line up to the next one
@@ -135,9 +143,18 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
         if values and len(values) != len(names):
             yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
         elif values:
-            yield f"{path}:{first}", _chosen(dict(zip(names, values)), fields)
+            yield f"{path}:{first}", chosen(dict(zip(names, values)), fields)
     for number, why in malformed.items():
         yield f"{path}:{number}", why
+
+
+def _next_values(reader: Iterator[list[str]]) -> list[str]:
+    """The next row of a CSV reader, whose fields may have `LONGEST_LINE` characters; the limit is the process's."""
+    before = csv.field_size_limit(LONGEST_LINE)
+    try:
+        return next(reader)
+    finally:
+        csv.field_size_limit(before)
 
 
 def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
@@ -193,7 +210,7 @@ def _rows(
             for name, names in (labels or {}).items():
                 if name in row and isinstance(row[name], int) and 0 <= row[name] < len(names):
                     row[name] = names[row[name]]
-            yield f"{path}:{number}", _chosen(row, fields)
+            yield f"{path}:{number}", chosen(row, fields)
 
 
 def _names(path: Path, field: str) -> list[str]:
@@ -228,7 +245,7 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
+def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
     """The fields of a row as text, which may be empty."""
     found = {}
     for name in fields:
@@ -254,6 +271,8 @@ def _check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
     missing = [name for name in fields if name not in names]
     if missing:
         raise DataError(f"{path} has no field {missing[0]!r}: it has {', '.join(names) or 'none'}")
+    if twice := [name for name in fields if names.count(name) > 1]:
+        raise DataError(f"{path} has {names.count(twice[0])} fields {twice[0]!r}: rename all but one of them")
 
 
 def _open(path: Path) -> Any:

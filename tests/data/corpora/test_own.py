@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import random
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -185,6 +188,36 @@ def test_a_table(tmp_path):
         list(reading.table(path, ("z",)))
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (b'"q"x,a\n1,2\n', "x.csv:1 names the fields, and is no CSV (',' expected after '\"'): mend it, or save"),
+        (b"q,a\r1,2\r3,4\r", "x.csv:1 names the fields, and is no CSV (new-line character seen in unquoted field"),
+        (b"q,\xe4\nq,a\n1,2\n", "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 3): mend it"),
+        (b"q,a,q\n1,2,3\n", "x.csv has 2 fields 'q': rename all but one of them"),
+        (b"", "x.csv has no field 'q': it has none"),
+    ],
+)
+def test_a_table_whose_first_line_names_no_fields(here, capsys, table, message):
+    (here / "x.csv").write_bytes(table)
+    assert main(["data", "add", "x", "--csv", "x.csv", "--source", "q", "--target", "a"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert message in line
+
+
+def test_a_field_of_a_table_is_as_long_as_any(tmp_path):
+    path = tmp_path / "x.csv"
+    before = csv.field_size_limit()
+    whole, half = "y" * (reading.LONGEST_LINE - 5), "z" * (reading.LONGEST_LINE // 2)
+    path.write_text(f'q,other,a,other\n{whole},,2,\n"{half}\n{half}",,3,\n4,,5,\n')
+    found = read(reading.table(path, ("q", "a")))
+    assert found[0] == ("x.csv:2", {"q": whole, "a": "2"})
+    assert found[-1] == ("x.csv:5", {"q": "4", "a": "5"})
+    limit = Malformed("no CSV (field larger than field limit (1048576))")
+    assert found[1:-1] == [("x.csv:3", limit), ("x.csv:4", limit)]
+    assert csv.field_size_limit() == before
+
+
 def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("".join(f"{i:099d}\n" for i in range(1000)))
@@ -237,6 +270,16 @@ def test_given_splits_are_kept_unless_they_share_a_text():
     with pytest.raises(DataError, match=r"have the document of another one"):
         take({**found, "test": records(pairs(3, 22))}, Fields(source="q", target="a", document="page"))
     assert take({"train": records(pairs(90)), "unsupervised": records(pairs(3))}, PAIR).unused == ("unsupervised",)
+
+
+def test_given_splits_of_other_documents_are_refused_for_a_text_too():
+    paged = Fields(source="q", target="a", document="page")
+    found = {"train": records(pairs(8)), "validation": records(pairs(4, 20)), "test": records(pairs(4, 40))}
+    assert take(found, paged)
+    found["test"] = [*found["test"], ("g:7", {**pairs(1)[0], "page": "elsewhere"})]
+    for given in (found, {split: found[split] for split in ("train", "test")}):
+        with pytest.raises(DataError, match=r"1 rows of one split have the text of another one \(g:7 that of f:1\)"):
+            take(given, paged)
 
 
 @pytest.mark.parametrize(
@@ -419,6 +462,41 @@ def test_a_builder_by_its_import_path(here, capsys):
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
+
+
+def test_rows_of_a_builder_pass_what_those_of_files_pass(here, capsys):
+    bad = f'[f"text {{i}} of {{count}}", "a\\0b", "x" * {reading.LONGEST_LINE + 1}, b"gr\\xf6", " "][max(0, i - 85)]'
+    (here / "my_bad.py").write_text(BUILDER.replace("Mine", "Bad").replace('f"text {i} of {count}"', bad))
+    arguments = ["--builder", "my_bad.py:Bad", "--field", "body"]
+    assert main(["data", "add", "built", *arguments]) == 2
+    assert "4 of 99 lines cannot be used (" in said(capsys)
+    assert main(["data", "add", "built", *arguments, "--most-malformed", "0.1"]) == 0
+    listed = said(capsys).partition("4 lines are left out: ")[2].splitlines()[0]
+    assert sorted(re.findall(r"Bad:train:\d+ \((.*?)\)", listed)) == [
+        "field 'body' has a NUL byte or half a character",
+        "field 'body' is empty",
+        "field 'body' is longer than 1,048,576 characters",
+        "field 'body' is not UTF-8 at byte 3",
+    ]
+
+
+@pytest.mark.parametrize(("name", "ends"), [("Exits", "SystemExit(3)"), ("Fails", "RuntimeError('boom\\nmore')")])
+def test_a_builder_that_ends_is_named_in_a_line(here, capsys, name, ends):
+    builder = BUILDER.replace("for i in", f"raise {ends}\n        for i in").replace("Mine", name)
+    (here / f"my_{name}.py").write_text(builder)
+    assert main(["data", "add", "built", "--builder", f"my_{name}.py:{name}", "--field", "body"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert f"{name} cannot be prepared ({ends[:10]}" in line
+
+
+def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
+    rows = [{"the head": sentence(i), "body": "x", "kind": ("sci fi", "poetry", "it's")[i % 3]} for i in range(90)]
+    write_jsonl(here / "books.jsonl", rows)
+    arguments = ["--jsonl", "books.jsonl", "--field", "the head", "body", "--label", "kind"]
+    assert main(["data", "add", "books", *arguments]) == 0
+    command = shlex.split(capsys.readouterr().out.partition(": ")[2])
+    assert command[:2] == ["--data.name", "own/books"]
+    assert command[2:] == ["--task.labels", "it's", "poetry", "sci fi", "--task.sections", "the head", "body"]
 
 
 def test_the_builder_of_the_page_works_as_it_is_printed(here):
