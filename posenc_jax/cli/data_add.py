@@ -45,7 +45,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for form, about in FORMS.items():
         many: dict[str, Any] = {} if form in _FOLDERS else {"nargs": "+"}
         forms.add_argument(f"--{form}", type=place, metavar="FILE" if many else "DIR", help=about, **many)
-    forms.add_argument("--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class or package.module:Class")
+    forms.add_argument(
+        "--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class[/CONFIG] or package.module:Class[/CONFIG]"
+    )
     add("--source", metavar="FIELD", help="pairs: the field that the model reads")
     add("--target", metavar="FIELD", help="pairs: the field that it writes")
     add("--field", metavar="FIELD", nargs="+", help="texts: their field; documents: those of their sections, in order")
@@ -72,7 +74,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     form: Any = next(form for form in (*FORMS, "builder") if getattr(options, form))
     fields, paths = _fields(form, options), _paths(form, options)
     if form == "builder":
-        found = own.of_builder(_builder(options.builder), fields)
+        found = _of_builder(options.builder, fields)
     else:
         found = {}
         for split, part in paths.items():
@@ -114,13 +116,21 @@ def _fields(form: str, options: argparse.Namespace) -> Fields:
     return Fields(text, options.label, options.source, options.target, options.document, sections)
 
 
-def _builder(text: str) -> Any:
-    """The class of an import path, which runs it: the user named it."""
-    from posenc_jax.cli.own_files import own_class
+def _of_builder(text: str, fields: Fields) -> Any:
+    """What the builder of an import path generates, which may end in /CONFIG as TensorFlow Datasets writes it."""
+    from posenc_jax.data.corpora import own
 
     module, _, name = text.rpartition(":")
-    if not module or not name.isidentifier():
-        raise UsageError(f"--builder {text}: write FILE.py:Class or package.module:Class")
+    name, slash, config = name.partition("/")
+    if not module or not name.isidentifier() or (slash and not config):
+        raise UsageError(f"--builder {text}: write FILE.py:Class or package.module:Class, with configs Class/CONFIG")
+    return own.of_builder(_builder(text, module, name), fields, config)
+
+
+def _builder(text: str, module: str, name: str) -> Any:
+    """The class ``name`` of a file or a module, which runs it: the user named it."""
+    from posenc_jax.cli.own_files import own_class
+
     if module.endswith(".py"):
         return own_class(module, name)
     try:

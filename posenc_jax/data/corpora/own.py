@@ -16,7 +16,7 @@ from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.reading import Malformed, Record
-from posenc_jax.data.corpora.source import text_of
+from posenc_jax.data.corpora.source import quiet, text_of
 from posenc_jax.data.corpora.store import OWN, add
 
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
@@ -147,20 +147,22 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
     return {"": (record for path in paths for record in readers[form](path))}
 
 
-def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
+def of_builder(builder: Any, fields: Fields, config: str = "") -> dict[str, Iterator[Record]]:
     """What a builder of TensorFlow Datasets generates, by split; it is prepared in a folder that is then removed.
 
-    Errors: DataError for what is no builder, fails, or has not the fields.
+    ``config`` names one of its configs, "" where there is no choice.
+
+    Errors: DataError for what is no builder, fails, or has not the fields or the config.
     """
     import tensorflow_datasets as tfds
 
-    name = getattr(builder, "__qualname__", repr(builder))
-    if not (isinstance(builder, type) and issubclass(builder, tfds.core.DatasetBuilder)):
-        raise DataError(f"{name} is no builder: it needs the base class tfds.core.GeneratorBasedBuilder")
+    builder = _builder_class(builder)
+    name = builder.name if builder.__qualname__ == "Builder" else builder.__qualname__  # TFDS calls most of its own so
+    _check_config(name, list(builder.builder_configs), config)
     folder = Path(tempfile.mkdtemp(prefix="posenc-builder-"))
     try:
         tfds.disable_progress_bar()
-        made = builder(data_dir=folder, file_format="array_record")
+        made = builder(data_dir=folder, config=config or None, file_format="array_record")
         with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
             made.download_and_prepare()
         texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
@@ -181,6 +183,32 @@ def of_builder(builder: Any, fields: Fields) -> dict[str, Iterator[Record]]:
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _builder_class(builder: Any) -> Any:
+    """The class of a builder, which may be a name of TensorFlow Datasets' own that is imported when it is used."""
+    import tensorflow_datasets as tfds
+
+    called = object.__repr__(builder)
+    try:
+        with quiet():
+            found = getattr(builder, "__mro__", (builder,))[0]
+    except (Exception, SystemExit) as error:  # whatever its module does
+        raise DataError(
+            f"{called} cannot be imported ({type(error).__name__}: {error}): install what it needs"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, tfds.core.DatasetBuilder)):
+        name = getattr(found, "__qualname__", repr(found))
+        raise DataError(f"{name} is no builder: it needs the base class tfds.core.GeneratorBasedBuilder")
+    return found
+
+
+def _check_config(name: str, configs: list[str], config: str) -> None:
+    if config and config not in configs:
+        choices = f"use one of {', '.join(configs)}" if configs else f"leave out /{config}"
+        raise DataError(f"{name} has no config {config!r}: {choices}")
+    if len(configs) > 1 and not config:
+        raise DataError(f"{name} has the configs {', '.join(configs)}: name one of them, as in Class/{configs[0]}")
 
 
 def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:

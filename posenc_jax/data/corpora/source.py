@@ -106,7 +106,7 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
                 f"train on {' or '.join(others)}"
             )
         return load_source(name, split, directory)
-    with _quiet():
+    with quiet():
         builder = _prepared_builder(name, directory)
         there = builder.info.splits
         missing = tuple(wanted for wanted in ("validation", "test") if there and wanted not in there)
@@ -158,7 +158,7 @@ def reachable(url: str, seconds: float = SECONDS) -> bool:
 
 
 def _from_hub(name: str, split: str, directory: Path | None) -> Source:
-    with _quiet():
+    with quiet():
         return _of_builder(name, split, _prepared_builder(name, directory))
 
 
@@ -283,8 +283,8 @@ def _first_line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without warnings about folders that are not there yet."""
+def quiet() -> Iterator[None]:
+    """Without warnings of TensorFlow Datasets, as about folders that are not there yet."""
     from absl import logging
 
     before = logging.get_verbosity()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib
 import json
 import random
 import re
 import shlex
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -487,6 +490,42 @@ def test_a_builder_that_ends_is_named_in_a_line(here, capsys, name, ends):
     assert main(["data", "add", "built", "--builder", f"my_{name}.py:{name}", "--field", "body"]) == 2
     (line,) = said(capsys).splitlines()
     assert f"{name} cannot be prepared ({ends[:10]}" in line
+
+
+def test_of_several_configs_one_is_named(here, capsys):
+    configs = '    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name=name) for name in ("aa", "bb")]\n'
+    builder = BUILDER.replace("    VERSION", f"{configs}    VERSION").replace("Mine", "Two")
+    (here / "my_two.py").write_text(builder.replace('f"text', 'f"{self.builder_config.name}'))
+    for wrong, message in {
+        "": "Two has the configs aa, bb: name one of them, as in Class/aa",
+        "/": "with configs Class/CONFIG",
+        "/cc": "Two has no config 'cc': use one of aa, bb",
+    }.items():
+        assert main(["data", "add", "two", "--builder", f"my_two.py:Two{wrong}", "--field", "body"]) == 2
+        (line,) = said(capsys).splitlines()
+        assert message in line
+    assert main(["data", "add", "two", "--builder", "my_two.py:Two/bb", "--field", "body"]) == 0
+    assert all(row["text"].startswith("bb ") for row in load_split("own/two", "train"))
+    (here / "my_none.py").write_text(BUILDER.replace("Mine", "Plain"))
+    assert main(["data", "add", "none", "--builder", "my_none.py:Plain/x", "--field", "body"]) == 2
+    assert "Plain has no config 'x': leave out /x" in said(capsys)
+
+
+def test_a_builder_that_is_imported_when_it_is_used(here, capsys, monkeypatch):
+    from tensorflow_datasets.core.lazy_builder_import import LazyBuilderImport
+
+    (here / "my_lazy.py").write_text(BUILDER.replace("Mine", "MineLazily"))
+    monkeypatch.syspath_prepend(here)
+    importlib.import_module("my_lazy")
+    names = types.ModuleType("lazy_names")
+    names.Known, names.Unknown = LazyBuilderImport("mine_lazily"), LazyBuilderImport("mine_nowhere")
+    monkeypatch.setitem(sys.modules, "lazy_names", names)
+    arguments = ["--field", "body", "--builder"]
+    assert main(["data", "add", "lazy", *arguments, "lazy_names:Known"]) == 0
+    assert "WARNING" not in said(capsys)
+    assert main(["data", "add", "none", *arguments, "lazy_names:Unknown"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert "cannot be imported (DatasetNotFoundError: " in line
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
