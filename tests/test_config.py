@@ -412,7 +412,6 @@ REFUSED = [
         lambda: base(posenc=(ENCODINGS["sinusoidal_axes"](axes=4),)),
         ["sinusoidal_axes(axes=4) reads positions of 4 axes", "'copying' have 1", "grid(width=...)"],
     ),
-    (lambda: Ablation("unmeasured", (base(),)), ["evaluation.lengths is empty", "give one at least"]),
     (
         lambda: Ablation("mixed", tuple(measured(max_length=n, label=str(n)) for n in (3, 6))),
         ["'3', trained on lengths 1 to 3", "'6', trained on lengths 1 to 6", "different names in `table`"],

@@ -27,7 +27,7 @@ from posenc_jax.runs.directory import (
     results_by_group,
 )
 from posenc_jax.runs.environment import code_of, environment
-from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, StoppedError
+from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
@@ -101,6 +101,12 @@ def cells_to_run(
       RefusedError: as `ablate`; nothing has been written then.
     """
     refuse_several_processes("an ablation")
+    for cell in config.runs:
+        if not cell.evaluation.lengths:
+            raise RefusedError(
+                f"{cell.table} {cell.label}: evaluation.lengths is empty, and an ablation compares scores: give one at "
+                "least"
+            )
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
     places = {cell: cell_directory(directory, cell) for cell in config.runs}

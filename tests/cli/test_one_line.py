@@ -315,7 +315,8 @@ def test_commands_for_a_terminal_are_shown():
 
 def test_labels_that_command_a_terminal_are_shown_by_tables(capsys):
     from posenc_jax.cli.scores import score_table
-    from posenc_jax.drawing.text_table import TextTable, latex_table, markdown_table, text
+    from posenc_jax.drawing.latex import latex_table
+    from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 
     table = TextTable("t\x1b[2J", ("a\x07",), "l", (("b\x1b]0;x",),), ("n\x9b",))
     for shown in (text(table), markdown_table(table), latex_table(table, "x")):

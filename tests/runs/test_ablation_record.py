@@ -10,6 +10,7 @@ from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax import Ablation, AblationResult, ablate, parse
 from posenc_jax.runs.ablation import varying_fields
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 
 
@@ -29,11 +30,18 @@ def test_rows_have_the_fields_in_which_the_cells_differ():
 
 
 def test_a_field_that_one_class_has_alone_is_none_elsewhere():
-    scan = dataclasses.replace(CONFIG, task=_scan(), label="scan", evaluation=type(CONFIG.evaluation)())
+    scan = dataclasses.replace(CONFIG, task=_scan(), table="scan", label="scan", evaluation=type(CONFIG.evaluation)())
     first, second = varying_fields(Ablation("a", (CONFIG, scan)))
     assert (first["task"], second["task"]) == ("copying", "scan")
     assert first["task.num_symbols"] == 3
     assert second["task.num_symbols"] is None
+
+
+def test_an_ablation_without_lengths_is_refused_before_it_trains(tmp_path):
+    cell = dataclasses.replace(CONFIG, evaluation=type(CONFIG.evaluation)())
+    with pytest.raises(RefusedError, match=r"evaluation\.lengths is empty, .* give one at least"):
+        ablate(Ablation("a", (cell,)), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 def _scan():
