@@ -16,7 +16,7 @@ RESULTS, README = "results.json", "README.md"
 
 Where = Literal["beyond", "within"] | int | None
 """Of a table's lengths: those never trained, those of training, a single one, or (None) what its scores are means over:
-those never trained, and where there are none all.
+those never trained, and where there are none those of training.
 """
 
 

@@ -116,8 +116,8 @@ class TextTask(Task):
     row of a training batch. Both up to 1048576.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
     example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
-    with up to ten widths that leave the fewest places of this corpus empty (each takes a program); "plain" has one
-    example in each row.
+    with up to ten widths that leave the fewest places of this corpus empty (each takes a program) and as many rows as
+    make equal microbatches, on one device a replica; "plain" has one example in each row.
 
     An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
     64 share none.
