@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
         with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
             run_group(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
         return 0
-    failed, report = None, FinalReport(directory)
+    failed, report = None, FinalReport(directory, [shlex.join(("posenc", "ablate", config_file, *arguments))])
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:

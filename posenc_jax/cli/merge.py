@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from posenc_jax.cli.errors import Parser, add_trust, guarded, place
 from posenc_jax.cli.report import FinalReport
@@ -20,18 +21,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("sources", type=place, nargs="+", metavar="DIR", help="directories of ablations")
     parser.add_argument("-o", "--output", type=place, required=True, metavar="NEW", help="the directory to make")
     add_trust(parser)
-    return guarded(lambda: _merge(parser.parse_args(arguments)))
+    return guarded(lambda: _merge(parser.parse_args(arguments), arguments))
 
 
-def _merge(options: argparse.Namespace) -> int:
+def _merge(options: argparse.Namespace, arguments: list[str]) -> int:
     prepare_jax()
     if options.trust is not None:
         trust(options.trust)
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.results.timing import read_commands
     from posenc_jax.runs.merge import merge
 
     directory = options.output.absolute()
-    report = FinalReport(directory)
+    earlier = (command for source in options.sources for command in read_commands(source))
+    report = FinalReport(directory, [*earlier, shlex.join(("posenc", "merge", *arguments))])
     with TerminalReporter() as reporter:
         merge(options.sources, directory, note=reporter.note)
         report.write(reporter)

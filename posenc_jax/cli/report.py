@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,10 +48,12 @@ def _report(directory: Path) -> int:
 class FinalReport:
     """The report of an ablation that a command has just made: what goes wrong with it must not hide what became of the
     cells, so it is only remembered, in ``problem``.
+
+    commands: the command lines behind the results, as the report tells them.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, commands: Iterable[str]) -> None:
+        self._directory, self._commands = directory, list(commands)
         self.problem = ""
 
     def write(self, reporter: Reporter) -> None:
@@ -76,7 +79,12 @@ class FinalReport:
 
     def _write(self, reporter: Reporter) -> None:
         from posenc_jax import report
+        from posenc_jax.results.timing import read_commands
+        from posenc_jax.runs.files import append_rows
 
+        known = read_commands(self._directory)
+        if rows := [{"command": command, "time": time.time()} for command in self._commands if command not in known]:
+            append_rows(self._directory / "timing.jsonl", rows)
         if not report.up_to_date(self._directory):
             reporter.phase("write the report")
             paths = report.build(self._directory)

@@ -75,7 +75,8 @@ def up_to_date(directory: Path | str) -> bool:
 
 def _fingerprint(directory: Path) -> str:
     """Of the files that a report is made from, as far as they are there, and of what it would leave out."""
-    files = [path for name in ("results.jsonl", "ablation.json") if (path := directory / name).is_file()]
+    names = ("results.jsonl", "ablation.json", "timing.jsonl")
+    files = [path for name in names if (path := directory / name).is_file()]
     for name in ("timing.jsonl", "metrics.jsonl"):
         files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
     contents = [path.read_bytes() for path in files]

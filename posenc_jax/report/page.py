@@ -1,7 +1,7 @@
 """The report as one HTML file that needs nothing else: figures, tables, configs, environment and citations.
 
 It works offline from disk. The same ablation gives the same bytes but for its section on speed, which tells what
-``timing.jsonl`` of its groups does: no clock is read, no random ids are drawn.
+``timing.jsonl`` of its groups and of itself does: no clock is read, no random ids are drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from posenc_jax.drawing.text_table import BEST, TextTable
 from posenc_jax.report import bibtex, interactive, provenance, tables
 from posenc_jax.report.entries import comparable, heading, metric_name, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
-from posenc_jax.report.speed import speed_table
+from posenc_jax.report.speed import speed_table, when
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.results.sweep import Sweep, sweep_of
 
@@ -210,7 +210,12 @@ def _comparison_section(summary: Summary) -> str:
 
 def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
     table = speed_table(summary)
-    return f'<h2 id="speed">Speed</h2>{_table(table, style, "speed")}' if table.entries else ""
+    parts = [f"<p>{escape(said)}</p>"] if (said := when(summary)) else []
+    if summary.commands:
+        commands = "\n".join(summary.commands)
+        parts.append(f"<pre><code>{escape(commands)}</code></pre>")
+    parts += [_table(table, style, "speed")] if table.entries else []
+    return f'<h2 id="speed">Command, time and speed</h2>{"".join(parts)}' if parts else ""
 
 
 def _provenance_section(summary: Summary) -> str:

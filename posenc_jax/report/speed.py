@@ -1,6 +1,8 @@
-"""How fast the cells ran, beside what was planned: the one part of a report that depends on a clock."""
+"""When and how fast the cells ran, beside what was planned: the one part of a report that depends on a clock."""
 
 from __future__ import annotations
+
+import datetime
 
 from posenc_jax.drawing.quantities import NONE, count, duration
 from posenc_jax.drawing.text_table import TextTable
@@ -29,6 +31,24 @@ def speed_table(summary: Summary) -> TextTable:
                         (task.task_label, cell.label, phase, duration(planned), *_of(cell.timing.measured[phase]))
                     )
     return TextTable("Speed", columns, "lll" + "r" * 6, tuple(lines), _NOTES)
+
+
+def when(summary: Summary) -> str:
+    """One sentence: from when to when the cells ran (UTC), and how long of it they computed; "" where nobody knows."""
+    timings = [cell.timing for task in summary.tasks for cell in task.cells if cell.timing is not None]
+    spans = [timing.times for timing in timings if timing.times is not None]
+    if not spans:
+        return ""
+    begun, ended = (_moment(seconds) for seconds in (min(a for a, _ in spans), max(b for _, b in spans)))
+    if begun[:10] == ended[:10]:
+        ended = ended[11:]
+    took = duration(sum(phase.seconds for timing in timings for phase in timing.measured.values()))
+    until = "" if begun.endswith(ended) else f" to {ended}"
+    return f"Run {begun}{until} UTC; {took} of it in programs, compiling apart."
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M}"
 
 
 def _of(measured: PhaseTiming) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.results.learning import Losses, read_losses
 from posenc_jax.results.shape import ABLATION, ROW
-from posenc_jax.results.timing import Timing, read_timing
+from posenc_jax.results.timing import Timing, read_commands, read_timing
 from posenc_jax.shapes import Json, problem
 
 Cell = tuple[str, str]  # (task_label, label)
@@ -66,6 +66,7 @@ class Record:
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name.
       timings: cell -> what it took, where that was written down. losses: cell -> those of its training, likewise.
+      commands: those that computed it, as far as they were written down.
     """
 
     directory: Path
@@ -77,6 +78,7 @@ class Record:
     skipped: list[str]
     timings: dict[Cell, Timing]
     losses: dict[Cell, Losses]
+    commands: tuple[str, ...]
 
 
 def read_record(directory: Path | str) -> Record:
@@ -129,7 +131,8 @@ def read_record(directory: Path | str) -> Record:
     inside = dict(_inside(directory, cells))
     timings = {cell: timing for cell, path in inside.items() if (timing := read_timing(path)) is not None}
     losses = {cell: found for cell, path in inside.items() if (found := read_losses(path))}
-    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, timings, losses)
+    commands = read_commands(directory)
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, timings, losses, commands)
 
 
 def _inside(directory: Path, cells: dict[Cell, Json]) -> Iterator[tuple[Cell, Path]]:

@@ -146,7 +146,9 @@ class TaskSummary:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The whole ablation. ``labels``: every encoding once, in order of appearance, which fixes its colour."""
+    """The whole ablation. ``labels``: every encoding once, in order of appearance, which fixes its colour.
+    ``commands``: those that computed it, as far as they were written down.
+    """
 
     name: str
     title: str
@@ -156,6 +158,7 @@ class Summary:
     tasks: tuple[TaskSummary, ...]
     skipped: tuple[str, ...]
     provenance: Provenance
+    commands: tuple[str, ...]
     info: dict[str, Any]
 
 

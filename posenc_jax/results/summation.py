@@ -35,6 +35,7 @@ def summarise(record: Record) -> Summary:
         tasks=tuple(_summarise_task(record, task) for task in task_labels),
         skipped=tuple(record.skipped),
         provenance=read_provenance(info),
+        commands=record.commands,
         info=info,
     )
 

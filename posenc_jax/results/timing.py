@@ -1,4 +1,5 @@
-"""What the cells of an ablation took, beside what was planned: read from the ``timing.jsonl`` of their groups.
+"""What the cells of an ablation took, beside what was planned, when, and by which commands: read from the
+``timing.jsonl`` of their groups and of the ablation.
 
 No result depends on it; what is missing or damaged there is left out.
 """
@@ -24,6 +25,8 @@ _PHASE = {
     "peak_flops_per_second?": float,
 }
 _PLAN = {"plan": {"operations_per_step": int, "memory_bytes": int, "seconds": {str: (float, type(None))}}}
+_TIMED, _COMMAND = {"time": float}, {"command": str}
+_LATEST = 32503680000.0  # the year 3000: later ones are damage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,25 +50,29 @@ class PhaseTiming:
 @dataclasses.dataclass(frozen=True)
 class Timing:
     """Of one cell: phase -> what was measured, and -> seconds planned for it; operations of a planned step of one
-    replica, and bytes of memory.
+    replica, and bytes of memory. times: of the first and the last row, in seconds since 1970.
     """
 
     measured: dict[str, PhaseTiming]
     planned: dict[str, float]
     operations_per_step: int | None = None
     memory: int | None = None
+    times: tuple[float, float] | None = None
 
 
 def read_timing(cell_directory: Path) -> Timing | None:
     """What the groups of a cell say, or None."""
     found: dict[str, list[Json]] = collections.defaultdict(list)
     plan: Json = {}
+    times: list[float] = []
     for file in sorted(cell_directory.glob("group-*/timing.jsonl")):
         if file.is_symlink() or not file.is_file():
             continue
         for row in (line.row for line in read_lines(file.read_bytes())):
             if row is None:
                 continue
+            if not problem(row, _TIMED) and 0 < row["time"] < _LATEST:
+                times.append(row["time"])
             if not problem(row, _PLAN):
                 plan = row["plan"]
             elif not problem(row, _PHASE) and row["phase"] in PHASES and 0 < row["seconds"] < math.inf:
@@ -74,7 +81,17 @@ def read_timing(cell_directory: Path) -> Timing | None:
         return None
     planned = {phase: float(s) for phase, s in plan.get("seconds", {}).items() if s is not None}
     measured = {phase: _sum(found[phase]) for phase in PHASES if phase in found}
-    return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"))
+    span = (min(times), max(times)) if times else None
+    return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"), span)
+
+
+def read_commands(directory: Path) -> tuple[str, ...]:
+    """The command lines that computed the results of an ablation, each once, in order."""
+    file = directory / "timing.jsonl"
+    if file.is_symlink() or not file.is_file():
+        return ()
+    rows = [line.row for line in read_lines(file.read_bytes())]
+    return tuple(dict.fromkeys(row["command"] for row in rows if row is not None and not problem(row, _COMMAND)))
 
 
 def _sum(rows: list[Json]) -> PhaseTiming:

@@ -7,6 +7,7 @@ from synthetic_ablation import write_ablation
 
 from posenc_jax import report
 from posenc_jax.cli import main
+from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 
@@ -48,6 +49,7 @@ def test_the_report_is_written_and_only_once(home, capsys, monkeypatch):
     monkeypatch.setattr(report, "build", _no_space)  # is not called again
     assert main(["ablate", "config.py", "--directory", "out"]) == 0
     assert "wrote in" not in capsys.readouterr().err
+    assert read_commands(home / "out") == ("posenc ablate config.py --directory out",)
 
 
 @pytest.mark.slow

@@ -1,18 +1,22 @@
 """``posenc merge``: joined, and its report written; refused in one line."""
 
+import shlex
 import shutil
 
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.config import Ablation
+from posenc_jax.results.timing import read_commands
 from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.reporter import Reporter
 
 
 def test_the_command(tmp_path, capsys):
     copy_of_the_run(tmp_path / "a" / CONFIG.directory_name)
     ablate(Ablation("tiny", (CONFIG,)), tmp_path / "a", reporter=Reporter())
+    append_rows(tmp_path / "a" / "timing.jsonl", [{"command": "posenc ablate a.py"}])
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     command = ["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]
     assert main(command) == 0
@@ -20,6 +24,7 @@ def test_the_command(tmp_path, capsys):
     assert out.endswith(f"merged: {tmp_path / 'c'}\n")
     assert "cmc: " in out
     assert f"wrote in {tmp_path / 'c'}: report.html" in err
+    assert read_commands(tmp_path / "c") == ("posenc ablate a.py", shlex.join(("posenc", *command)))
     assert main(command) == 2
     message = f"posenc: {tmp_path / 'c'} is not empty, and a merge begins a directory: choose another\n"
     assert capsys.readouterr() == ("", message)

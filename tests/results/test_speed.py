@@ -9,9 +9,9 @@ from synthetic_ablation import write_ablation
 
 from posenc_jax import report
 from posenc_jax.checksums import seal
-from posenc_jax.report.speed import speed_table
+from posenc_jax.report.speed import speed_table, when
 from posenc_jax.results import read_record, summarise
-from posenc_jax.results.timing import PhaseTiming, read_timing
+from posenc_jax.results.timing import PhaseTiming, read_commands, read_timing
 
 PLAN = {"operations_per_step": 10, "memory_bytes": 20, "seconds": {"train": 90.0, "decode": None}}
 
@@ -93,3 +93,26 @@ def test_the_report_shows_them_beside_the_plan(tmp_path):
     assert report.up_to_date(directory)
     assert "1.5\u00a0min" in (directory / "report.html").read_text().partition('id="speed"')[2]
     assert (directory / "tables.md").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        ((0.0, 0.75), "Run 2026-11-23 08:11 to 08:56 UTC; 41\u00a0s of it in programs, compiling apart."),
+        ((0.0, 16.0), "Run 2026-11-23 08:11 to 2026-11-24 00:11 UTC; 41\u00a0s of it in programs, compiling apart."),
+        ((0.0, 0.0), "Run 2026-11-23 08:11 UTC; 41\u00a0s of it in programs, compiling apart."),
+    ],
+)
+def test_the_report_says_when_it_was_run_and_by_which_command(tmp_path, hours, said):
+    directory = write_ablation(tmp_path)
+    begun, ended = (1795421500.0 + 3600 * hour for hour in hours)
+    write(directory / "rsc-rope", {"plan": PLAN, "time": begun}, phase("train", 20.0, time=ended))
+    write(directory / "rsc-rope", phase("train", 20.0, time=begun), phase("decode", 1.0, time=1e300), group=1)
+    rows = [{"command": "posenc ablate 'my <own>.py'"}, {"command": 3}, {"command": "posenc ablate 'my <own>.py'"}]
+    (directory / "timing.jsonl").write_text("".join(json.dumps(seal(row)) + "\n" for row in rows) + "torn")
+    assert read_commands(directory) == ("posenc ablate 'my <own>.py'",)
+    assert when(summarise(read_record(directory))) == said
+    report.build(directory)
+    section = (directory / "report.html").read_text().partition('id="speed"')[2]
+    assert said in section
+    assert "posenc ablate &#x27;my &lt;own&gt;.py&#x27;" in section
