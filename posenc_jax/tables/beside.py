@@ -16,6 +16,10 @@ from posenc_jax.tables.ours import Ours
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
+_ALIKE = (
+    "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
+)
+
 
 def text_tables(folder: Folder, ours: Ours | None, judged: tuple[Judged, ...]) -> tuple[TextTable, ...]:
     """Scores and directions."""
@@ -87,7 +91,7 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
         entries.append(
             (
                 _where(direction.place),
-                f"{direction.better} better than {direction.worse}",
+                str(direction),
                 direction.published,
                 *_difference(own, ours),
                 own.outcome,
@@ -102,6 +106,7 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
+            *((_ALIKE,) if any(own.direction.alike for own in judged) else ()),
         ),
     )
 

@@ -48,12 +48,19 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Direction:
-    """One expectation: the scores of label ``better`` are better than those of ``worse``. published: why."""
+    """One expectation: the scores of label ``better`` are better than those of ``worse``, or, where they are ``alike``,
+    no difference between the two is seen. published: why.
+    """
 
     place: Place
     better: str
     worse: str
     published: str
+    alike: bool = False
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.better} {'like' if self.alike else 'better than'} {self.worse}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,16 +104,29 @@ def read_folder(root: Path, name: str) -> Folder:
         columns=tuple(_column(path, row) for row in published["scores"]),
         rule=" ".join(expected["rule"].split()),
         directions=tuple(
-            Direction(_place(path / DIRECTIONS, row), row["better"], row["worse"], row["published"])
+            Direction(_place(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
             for row in expected["direction"]
         ),
     )
 
 
+def _arms(path: Path, row: Json) -> tuple[str, str]:
+    """The two labels of a direction, which says "better" and "worse" or "alike"."""
+    ways = [way for way in (["better", "worse"], ["alike"]) if all(name in row for name in way)]
+    if len(ways) != 1 or len({"better", "worse", "alike"} & row.keys()) != len(ways[0]):
+        raise ValueError(f"{path / DIRECTIONS}: a direction has either better and worse, or alike: {row}")
+    if "alike" not in row:
+        return row["better"], row["worse"]
+    if len(row["alike"]) != 2:
+        raise ValueError(f"{path / DIRECTIONS}: alike = {row['alike']} must be two labels")
+    first, second = row["alike"]
+    return first, second
+
+
 _PLACE: Shape = {"table": str, "metric?": str, "where?": (str, int)}
 _COLUMN: Shape = {**_PLACE, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
 _PUBLISHED: Shape = {"title": str, "source": str, "setting": str, "scores": [_COLUMN]}
-_DIRECTION: Shape = {**_PLACE, "better": str, "worse": str, "published": str}
+_DIRECTION: Shape = {**_PLACE, "better?": str, "worse?": str, "alike?": [str], "published": str}
 _DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
 
 

@@ -12,6 +12,7 @@ from posenc_jax.tables.ours import Ours
 
 Outcome = Literal["held", "opposite", "no difference seen", "not measurable here", "not run"]
 _OUTCOMES: dict[str, Outcome] = {"better": "held", "worse": "opposite"}
+_OF_ALIKE: dict[str, Outcome] = {"better": "opposite", "worse": "opposite", "no difference seen": "held"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +57,8 @@ def _outcome(ours: Ours | None, direction: Direction, comparison: Comparison | N
     if ours is None or comparison is None:
         return "not run"
     said = word(comparison, p, ours.kind(direction.place).better)
+    if direction.alike:
+        return _OF_ALIKE.get(said, said)  # type: ignore[arg-type]
     return _OUTCOMES.get(said, said)  # type: ignore[arg-type]
 
 

@@ -73,6 +73,11 @@ def test_outcomes(tmp_path):
         *("held", "opposite", "no difference seen", "not measurable here", "not run")
     ]
     assert held(judge(folder(tmp_path, *wanted), found)) == "1 of 4"
+    alike = [dataclasses.replace(own, alike=True) for own in wanted]
+    assert outcomes(tmp_path, found, *alike) == ["opposite", "opposite", "held", "not measurable here", "not run"]
+    _, written = text_tables(folder(tmp_path, alike[2]), found, judge(folder(tmp_path, alike[2]), found))
+    assert written.entries[0][1] == "low like also low"
+    assert any(note.startswith("like: held where no difference is seen, which is not") for note in written.notes)
     assert outcomes(tmp_path, None, *wanted) == ["not run"] * 5
     assert held(judge(folder(tmp_path, *wanted), None)) == "-"
 

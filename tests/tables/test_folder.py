@@ -63,6 +63,24 @@ def test_what_is_refused(table, file, old, new, message):
     assert file in str(caught.value)
 
 
+def test_arms_that_are_expected_to_be_alike(table):
+    path = table / "directions.toml"
+    text = path.read_text()
+    path.write_text(text.replace('better = "nope"\nworse = "rope"', 'alike = ["nope", "rope"]'))
+    (direction,) = read_folder(ROOT, "small").directions
+    assert (direction.better, direction.worse, direction.alike) == ("nope", "rope", True)
+    assert str(direction) == "nope like rope"
+    for wrong, message in {
+        'alike = ["nope"]': "alike = ['nope'] must be two labels",
+        'alike = ["nope", "rope"]\nworse = "rope"': "a direction has either better and worse, or alike",
+        'better = "nope"': "a direction has either better and worse, or alike",
+    }.items():
+        path.write_text(text.replace('better = "nope"\nworse = "rope"', wrong))
+        with pytest.raises(ValueError) as caught:
+            read_folder(ROOT, "small")
+        assert message in str(caught.value)
+
+
 def test_a_missing_file_and_an_unknown_name(table):
     with pytest.raises(ValueError, match=r"there is no table 'smal' in .*: did you mean 'small'\?"):
         read_folder(ROOT, "smal")
