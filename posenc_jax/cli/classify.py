@@ -13,7 +13,6 @@ from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
 
-FORMS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
 for every class, the most probable first. FILE is
 
@@ -87,7 +86,9 @@ def document_for(
 
     given: what a JSON file holds.
     """
-    form = FORMS.get(path.suffix.lower())
+    from posenc_jax.data.documents import SUFFIXES, document_parts
+
+    form = SUFFIXES.get(path.suffix.lower())
     if given is None and "header" in sections:
         return document_of_text(text)
     if given is None:
@@ -95,8 +96,6 @@ def document_for(
             raise UsageError(
                 f"{path}: this run reads the sections {', '.join(sections)}: give them in a .json, .md or .html file"
             )
-        from posenc_jax.data.documents import document_parts
-
         given = {}
         for part in document_parts(text, form, str(path)):
             if part.section and part.place[2]:

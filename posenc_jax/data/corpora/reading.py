@@ -25,9 +25,10 @@ _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or 
 
 @dataclasses.dataclass(frozen=True)
 class Malformed:
-    """What cannot be used, and why."""
+    """What cannot be used, and why; of how many lines of its file it is."""
 
     why: str
+    lines: int = 1
 
 
 Record = tuple[str, dict[str, str] | Malformed]
@@ -87,9 +88,9 @@ def classes(folder: Path) -> Iterator[Record]:
             for number, line in lines(path):
                 if isinstance(line, Malformed):
                     yield f"{path}:{number}", line
-                else:
-                    whole.append(line)
-            yield f"{path}:1", {"text": "\n".join(whole).strip(), "label": inner.name}
+                whole.append("" if isinstance(line, Malformed) else line)  # so that numbers of lines stay
+            first = next((number for number, line in enumerate(whole, 1) if line.strip()), 1)
+            yield f"{path}:{first}", {"text": "\n".join(whole).strip(), "label": inner.name}
 
 
 def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
