@@ -32,7 +32,9 @@ def main(arguments: list[str]) -> int:
     add_run_options(
         parser,
         "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "
-        "probabilities of pieces of its body, each with header and footer (window)",
+        "probabilities of pieces of its body, each with header and footer (window); of sections with other names the "
+        "longest lose their ends, or the one with the most text is read in pieces; with task.structure there is only "
+        "truncate",
     )
     add_random_seed(parser, "of positions that are drawn")
     return command(parser, arguments, _classify)

@@ -109,6 +109,22 @@ def test_a_document_whole_cut_or_in_windows():
     assert document({"header": "a long header"}, "window", limit=4)[0] == [{"header": "a lo", "body": "", "footer": ""}]
 
 
+def test_without_a_body_the_section_with_the_most_text_is_read_in_windows():
+    parts = {"title": "T1", "method": "one two three", "end": "F"}
+    found, notes = document(parts, "window", limit=10, sections=tuple(parts))
+    assert found == [{**parts, "method": "one two"}, {**parts, "method": "three"}]
+    assert notes == ["the method of document 1 is read in 2 windows of at most 7 tokens"]
+    assert document({"header": "one two three"}, "window", limit=8, sections=("header", "footer"))[0] == [
+        {"header": "one two", "footer": ""},
+        {"header": "three", "footer": ""},
+    ]
+    parts = {"title": "a title", "body": "short", "method": "one two three"}
+    found, notes = document(parts, "window", limit=12, sections=tuple(parts))
+    assert "".join(part["method"] for part in found) == "onetwothree"
+    assert {(part["title"], part["body"]) for part in found} == {("a t", "sho")}
+    assert notes[0] == "document 1 without its method: 6 of its 12 tokens are cut, 6 are left"
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
