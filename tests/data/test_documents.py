@@ -174,6 +174,7 @@ TEXT = "one two three four"
         ("spans", spans(TEXT, [0, 30, "section"]), "the section 0..30 is not within the 18 characters of the text"),
         ("spans", spans(TEXT, [0, 3, "chapter"]), "'chapter' is no kind of span"),
         ("spans", spans(TEXT, [0, 3.5, "section"]), "is no span"),
+        ("spans", spans("a\0b"), "a: text has a NUL character (\\u0000), and text has none: leave it out"),
         ("spans", "# A", "a is no text with spans (JSONDecodeError"),
     ],
 )

@@ -134,6 +134,8 @@ def test_without_a_body_the_section_with_the_most_text_is_read_in_windows():
         ),
         (lambda: pieces(" \n"), "text 1 is empty"),
         (lambda: pieces("ab\udce9"), r"character 2 is the lone surrogate U\+DCE9; give it in UTF-8"),
+        (lambda: pieces("ab\0"), "text 1 has a NUL character at 2, and text has none: leave it out"),
+        (lambda: document({"body": "a\0"}), "document 1, body, has a NUL character at 1"),
         (lambda: pieces("é" * 9, "window", limit=1), "windows of 1 tokens are too small .* too_long = 'truncate'"),
         (lambda: document({"body": "x" * 11}), "document 1 has 11 tokens"),
         (lambda: document({"header": " ", "body": ""}), "document 1 is empty: this run reads its header, body, footer"),

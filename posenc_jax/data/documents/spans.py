@@ -107,6 +107,8 @@ def _read(text: str, what: str) -> tuple[str, list[_Span]]:
         ) from None
     if not isinstance(whole, str):
         raise NotNested(what, f"text is no string: write {_FORM}")
+    if "\0" in whole:
+        raise NotNested(what, "text has a NUL character (\\u0000), and text has none: leave it out")
     for span in spans:
         if not 0 <= span.start < span.end <= len(whole):
             raise NotNested(what, f"{span} is not within the {len(whole)} characters of the text")

@@ -116,6 +116,8 @@ def _checked(text: str, what: str) -> str:
             f"{what} is no Unicode text: character {error.start} is the lone surrogate "
             f"U+{ord(text[error.start]):04X}; give it in UTF-8"
         ) from None
+    if "\0" in text:
+        raise DataError(f"{what} has a NUL character at {text.index(chr(0))}, and text has none: leave it out")
     return text
 
 
