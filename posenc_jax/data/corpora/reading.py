@@ -251,6 +251,8 @@ def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malfo
     found = {}
     for name in fields:
         value = row.get(name)
+        if value is None and name in row:
+            return Malformed(f"field {name!r} is null")
         if value is None:
             return Malformed(f"no field {name!r} (it has {', '.join(map(str, row)) or 'none'})")
         if isinstance(value, bool) or not isinstance(value, str | int):

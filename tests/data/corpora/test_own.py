@@ -151,6 +151,8 @@ def test_malformed_lines_are_named(tmp_path):
         b"9" * (reading.LONGEST_LINE + 7),
         b'{"q": "\\ud800", "a": "y"}',
         b"[" * 9999,
+        b'{"q": null, "a": "y"}',
+        b'{"a": "y"}',
     ]
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
@@ -170,6 +172,8 @@ def test_malformed_lines_are_named(tmp_path):
         "x.jsonl:9": "a NUL byte",
         "x.jsonl:10": "longer than 1,048,576 bytes",
         "x.jsonl:11": "field 'q' has a NUL byte or half a character",
+        "x.jsonl:13": "field 'q' is null",
+        "x.jsonl:14": "no field 'q' (it has a)",
     }
 
 
@@ -405,7 +409,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
 
     rows = [*pairs(60), {"q": None, "a": "x", "page": "p"}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), here / "x.parquet")
-    assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "no field 'q' (it has q, a)")]
+    assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "field 'q' is null")]
     arguments = ["--source", "q", "--target", "a", "--most-malformed", "0.05"]
     assert main(["data", "add", "table", "--parquet", "x.parquet", *arguments]) == 0
     assert "1 lines are left out: x.parquet:61" in said(capsys)
