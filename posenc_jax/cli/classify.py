@@ -13,7 +13,6 @@ from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
 
-FORMS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
 for every class, the most probable first. FILE is
 
@@ -33,7 +32,9 @@ def main(arguments: list[str]) -> int:
     add_run_options(
         parser,
         "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "
-        "probabilities of pieces of its body, each with header and footer (window)",
+        "probabilities of pieces of its body, each with header and footer (window); of sections with other names the "
+        "longest lose their ends, or the one with the most text is read in pieces; with task.structure there is only "
+        "truncate",
     )
     add_random_seed(parser, "of positions that are drawn")
     return command(parser, arguments, _classify)
@@ -77,6 +78,11 @@ def document_of_json(text: str, path: Path) -> dict[str, str]:
         raise UsageError(f"{path} is no document: {error}") from None
     if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
         raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
+    for name, value in document.items():
+        if "\0" in value:
+            raise UsageError(
+                f"{path} has a NUL character (\\u0000) in {name!r}, and text has none: leave it out of the file"
+            )
     return document
 
 
@@ -87,7 +93,9 @@ def document_for(
 
     given: what a JSON file holds.
     """
-    form = FORMS.get(path.suffix.lower())
+    from posenc_jax.data.documents import SUFFIXES, document_parts
+
+    form = SUFFIXES.get(path.suffix.lower())
     if given is None and "header" in sections:
         return document_of_text(text)
     if given is None:
@@ -95,8 +103,6 @@ def document_for(
             raise UsageError(
                 f"{path}: this run reads the sections {', '.join(sections)}: give them in a .json, .md or .html file"
             )
-        from posenc_jax.data.documents import document_parts
-
         given = {}
         for part in document_parts(text, form, str(path)):
             if part.section and part.place[2]:

@@ -55,6 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--document", metavar="FIELD", help="what says which rows belong together (default: each text on its own)")
     for split in ("validation", "test"):
         add(f"--{split}", type=place, nargs="+", metavar="FILE", help=f"files for {split} (default: held out by hash)")
+    add(
+        "--structure",
+        choices=("markdown", "html", "spans"),
+        help="of documents with classes, for --task.structure: one that does not nest is left out as malformed",
+    )
     add("--licence", default="not stated", metavar="TEXT", help="the licence of the texts, kept with them")
     add("--most-malformed", type=float, default=0.01, metavar="SHARE", help="of lines that may be left out (0.01)")
     add("--rebuild", action="store_true", help="replace what is there under that name")
@@ -63,6 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     """Runs the command and returns its exit code."""
     from posenc_jax.data.corpora import own
+    from posenc_jax.data.corpora.nesting import nested
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
     name = f"{OWN}{options.name}"
@@ -73,18 +79,48 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
         raise UsageError(f"--most-malformed {options.most_malformed} must be a share, from 0 to below 1")
     form: Any = next(form for form in (*FORMS, "builder") if getattr(options, form))
     fields, paths = _fields(form, options), _paths(form, options)
+    if options.structure and not (fields.text and fields.label):
+        raise UsageError(
+            f"--structure {options.structure} is for documents with classes: give them as --folder, or by one --field "
+            "and --label; or leave it out"
+        )
     if form == "builder":
         found = _of_builder(options.builder, fields)
     else:
         found = {}
         for split, part in paths.items():
             found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
-    taken = own.take(found, fields, options.most_malformed, of_many_lines=form in ("text", "folder"))
+    of_many_lines = form in ("text", "folder")
+    if options.structure:
+        found = nested(found, str(fields.text), options.structure, of_many_lines=of_many_lines)
+    taken = own.take(found, fields, options.most_malformed, of_many_lines=of_many_lines)
     sources = {str(path): own.sha256_of(path) for part in paths.values() for path in part}
     facts = {"licence": options.licence, "read_as": form, "sources": sources or {options.builder: ""}}
+    facts |= {"structure": options.structure} if options.structure else {}
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
-    print(_use(name, fields, sorted({row["label"] for row in taken.rows["train"] if fields.label})))
+    if form == "folder" and not options.structure:
+        _note_structure(options.folder, note)
+    labels = sorted({row["label"] for row in taken.rows["train"] if fields.label})
+    print(_use(name, fields, labels, options.structure))
     return 0
+
+
+def _note_structure(folder: Path, note: Callable[[str], None]) -> None:
+    """Says which documents of a folder do not nest, where the names of its files say what structure they have."""
+    from posenc_jax.data.corpora import own, reading
+    from posenc_jax.data.corpora.nesting import nested, structure_of
+
+    structure = structure_of(folder)
+    if structure is None:
+        return
+    documents = (one for one in reading.classes(folder) if not isinstance(one[1], reading.Malformed))
+    checked = nested({"": documents}, "text", structure, of_many_lines=True)[""]
+    wrong = [(place, record.why) for place, record in checked if isinstance(record, reading.Malformed)]
+    if wrong:
+        note(
+            f"{len(wrong):,} documents do not nest: {own.listed(wrong)}; --task.structure {structure} refuses them: "
+            f"mend them, or leave them out with --structure {structure}"
+        )
 
 
 def _paths(form: str, options: argparse.Namespace) -> dict[str, list[Path]]:
@@ -145,7 +181,7 @@ def _builder(text: str, module: str, name: str) -> Any:
     return found
 
 
-def _use(name: str, fields: Fields, labels: list[str]) -> str:
+def _use(name: str, fields: Fields, labels: list[str], structure: str | None) -> str:
     """What to write to train on it, as a shell reads it."""
     words = ["--data.name", name]
     if fields.source and fields.target:
@@ -154,6 +190,7 @@ def _use(name: str, fields: Fields, labels: list[str]) -> str:
     elif fields.kind == "classification":
         tasks, words = "classification", [*words, "--task.labels", *labels]
         words += ["--task.sections", *fields.sections] if fields.sections else []
+        words += ["--task.structure", structure] if structure else []
     else:
         tasks = "language modelling"
     return f"train on it with a config of {tasks}: {shlex.join(words)}"

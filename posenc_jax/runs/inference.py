@@ -189,7 +189,8 @@ def classify(
       loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
       too_long: "truncate" takes the end of the body first, then of the header, as in training. "window" cuts the body
         into pieces, between sentences where possible, and gives the mean of the pieces' probabilities; each is read
-        with header and footer, which take at most half of the room.
+        with header and footer, which take at most half of the room. Of sections with other names the longest lose
+        their ends, or the one with the most text is cut into pieces; documents whose structure is read have no windows.
       random_seed: of the positions of encodings that draw them. reporter: hears what was cut, and progress.
 
     Raises:

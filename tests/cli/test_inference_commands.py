@@ -173,6 +173,14 @@ def test_a_nul_byte_is_refused_in_one_line(capsys, tmp_path, command):
     assert capsys.readouterr().err == said
 
 
+def test_a_nul_in_json_is_refused_in_one_line(capsys, tmp_path):
+    file = tmp_path / "nul.json"
+    file.write_text('{"header": "a", "body": "b\\u0000c"}')
+    assert main(["classify", "nowhere", str(file)]) == 2
+    said = f"posenc: {file} has a NUL character (\\u0000) in 'body', and text has none: leave it out of the file\n"
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -89,6 +89,27 @@ def test_a_heading_of_html_may_hold_what_breaks_lines():
     assert parts == [("X", "x", (1, 0, 0, 1)), ("Text.", "x", (1, 0, 1, 1)), ("More.", "x", (1, 0, 2, 1))]
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h2><div>One</div><div>two</div></h2>",
+        "<h2>One<p>two</p></h2>",
+        "<h2><ul><li>One<li>two</ul></h2>",
+        "<h2>One<br>two</h2>",
+        "<h2><p>One</p>two</p></h2>",
+        "<div><h2>One<p>two</div>",
+    ],
+)
+def test_a_heading_of_html_is_all_of_its_text(heading):
+    text = f"<h1>Top</h1>{heading}<p>Text.</p><h2>Next</h2>"
+    assert [part[::2] for part in document_parts(text, "html", "a.html")] == [
+        ("Top", (1, 0, 0, 1)),
+        ("One two", (1, 1, 0, 1)),
+        ("Text.", (1, 1, 1, 1)),
+        ("Next", (1, 2, 0, 1)),
+    ]
+
+
 def test_html_of_the_same_structure():
     assert document_parts(HTML, "html", "a.html") == WANTED
 
@@ -153,6 +174,7 @@ TEXT = "one two three four"
         ("spans", spans(TEXT, [0, 30, "section"]), "the section 0..30 is not within the 18 characters of the text"),
         ("spans", spans(TEXT, [0, 3, "chapter"]), "'chapter' is no kind of span"),
         ("spans", spans(TEXT, [0, 3.5, "section"]), "is no span"),
+        ("spans", spans("a\0b"), "a: text has a NUL character (\\u0000), and text has none: leave it out"),
         ("spans", "# A", "a is no text with spans (JSONDecodeError"),
     ],
 )

@@ -109,6 +109,22 @@ def test_a_document_whole_cut_or_in_windows():
     assert document({"header": "a long header"}, "window", limit=4)[0] == [{"header": "a lo", "body": "", "footer": ""}]
 
 
+def test_without_a_body_the_section_with_the_most_text_is_read_in_windows():
+    parts = {"title": "T1", "method": "one two three", "end": "F"}
+    found, notes = document(parts, "window", limit=10, sections=tuple(parts))
+    assert found == [{**parts, "method": "one two"}, {**parts, "method": "three"}]
+    assert notes == ["the method of document 1 is read in 2 windows of at most 7 tokens"]
+    assert document({"header": "one two three"}, "window", limit=8, sections=("header", "footer"))[0] == [
+        {"header": "one two", "footer": ""},
+        {"header": "three", "footer": ""},
+    ]
+    parts = {"title": "a title", "body": "short", "method": "one two three"}
+    found, notes = document(parts, "window", limit=12, sections=tuple(parts))
+    assert "".join(part["method"] for part in found) == "onetwothree"
+    assert {(part["title"], part["body"]) for part in found} == {("a t", "sho")}
+    assert notes[0] == "document 1 without its method: 6 of its 12 tokens are cut, 6 are left"
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
@@ -118,6 +134,8 @@ def test_a_document_whole_cut_or_in_windows():
         ),
         (lambda: pieces(" \n"), "text 1 is empty"),
         (lambda: pieces("ab\udce9"), r"character 2 is the lone surrogate U\+DCE9; give it in UTF-8"),
+        (lambda: pieces("ab\0"), "text 1 has a NUL character at 2, and text has none: leave it out"),
+        (lambda: document({"body": "a\0"}), "document 1, body, has a NUL character at 1"),
         (lambda: pieces("é" * 9, "window", limit=1), "windows of 1 tokens are too small .* too_long = 'truncate'"),
         (lambda: document({"body": "x" * 11}), "document 1 has 11 tokens"),
         (lambda: document({"header": " ", "body": ""}), "document 1 is empty: this run reads its header, body, footer"),

@@ -118,7 +118,8 @@ class Taken:
 
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
-        because a held-out row has their text. malformed: (place, why). unused: splits of other names.
+        because a held-out row has their text. malformed: (place, why). unused: splits of other names. lost: how many
+      lines the malformed are. origins: text -> place, of texts with a class.
     """
 
     rows: Rows
@@ -126,6 +127,8 @@ class Taken:
     leaking: int = 0
     malformed: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
+    lost: int = 0
+    origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, Iterator[Record]]:
@@ -238,20 +241,23 @@ def take(
     """
     malformed: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, Row]]] = {}
-    total = 0
+    total, lost = 0, 0
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
         for place, record in part:
-            total += record["text"].count("\n") + 1 if of_many_lines and not isinstance(record, Malformed) else 1
             if isinstance(record, Malformed):
-                malformed.append((place, record.why))
-            elif why := fields.lacking(record):
+                lines, why = record.lines, record.why
+            else:
+                lines, why = record["text"].count("\n") + 1 if of_many_lines else 1, fields.lacking(record)
+            total += lines
+            if isinstance(record, Malformed) or why:
+                lost += lines
                 malformed.append((place, why))
             else:
                 own.append((place, fields.row(record, place)))
-    if len(malformed) > most_malformed * total:
+    if lost > most_malformed * total:
         raise DataError(
-            f"{len(malformed):,} of {total:,} lines cannot be used ({_listed(malformed)}), and {most_malformed:.2%} "
+            f"{lost:,} of {total:,} lines cannot be used ({listed(malformed)}), and {most_malformed:.2%} "
             "may be: mend them, or state a larger share with --most-malformed"
         )
     kept, repeated = _without_repeats(rows)
@@ -263,26 +269,25 @@ def take(
         )
     _refuse_shared(kept, fields)
     if set(kept) == set(SPLITS):
-        return Taken(_rows(kept), repeated, 0, tuple(malformed), unused)
+        return Taken(_rows(kept), repeated, 0, tuple(malformed), unused, lost, _origins(kept, fields))
     held, leaking = _held_out(kept, fields)
-    return Taken(_rows(held), repeated, leaking, tuple(malformed), unused)
+    return Taken(_rows(held), repeated, leaking, tuple(malformed), unused, lost, _origins(held, fields))
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
     """Keeps the rows as the corpus ``own/NAME``; ``options`` as for `posenc_jax.data.corpora.store.add`."""
     note: Note = options.get("note", print)
     if taken.malformed:
-        note(f"{len(taken.malformed):,} lines are left out: {_listed(taken.malformed)}")
+        note(f"{taken.lost:,} lines are left out: {listed(taken.malformed)}")
     if taken.unused:
         note(f"not used: the splits {', '.join(taken.unused)}")
     if taken.repeated:
         note(f"{taken.repeated:,} rows are left out, which stand there twice")
     if taken.leaking:
         note(f"{taken.leaking:,} rows are left out of a split, because a held-out one has their text too")
-    counts = {"malformed": len(taken.malformed), "repeated": taken.repeated, "leaking": taken.leaking}
-    return add(
-        f"{OWN}{name}", taken.rows, fields.columns, {"kind": fields.kind, "left_out": counts, **facts}, **options
-    )
+    counts = {"malformed": taken.lost, "repeated": taken.repeated, "leaking": taken.leaking}
+    facts = {"kind": fields.kind, "left_out": counts, **facts}
+    return add(f"{OWN}{name}", taken.rows, fields.columns, facts, origins=taken.origins, **options)
 
 
 def sha256_of(path: Path) -> str:
@@ -378,6 +383,13 @@ def _rows(kept: Mapping[str, list[tuple[str, Row]]]) -> Rows:
     return {split: [row for _, row in kept[split]] for split in SPLITS}
 
 
+def _origins(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> dict[str, str]:
+    """Where each document came from that is one text with a class."""
+    if not (fields.text and fields.label):
+        return {}
+    return {fields.input_of(row): place for part in kept.values() for place, row in part}
+
+
 def _words(text: str) -> str:
     """What makes two texts the same: their words, whatever their case and the spaces between them."""
     return " ".join(text.casefold().split())
@@ -387,6 +399,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(_words(text).encode()).hexdigest()[:16]
 
 
-def _listed(malformed: Iterable[tuple[str, str]]) -> str:
-    listed = [f"{place} ({why})" for place, why in malformed]
-    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else "")
+def listed(malformed: Iterable[tuple[str, str]]) -> str:
+    """The first few, each as ``FILE:LINE (why)``, and how many more."""
+    each = [f"{place} ({why})" for place, why in malformed]
+    return ", ".join(each[:_NAMED]) + (f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else "")

@@ -25,9 +25,10 @@ _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or 
 
 @dataclasses.dataclass(frozen=True)
 class Malformed:
-    """What cannot be used, and why."""
+    """What cannot be used, and why; of how many lines of its file it is."""
 
     why: str
+    lines: int = 1
 
 
 Record = tuple[str, dict[str, str] | Malformed]
@@ -87,9 +88,9 @@ def classes(folder: Path) -> Iterator[Record]:
             for number, line in lines(path):
                 if isinstance(line, Malformed):
                     yield f"{path}:{number}", line
-                else:
-                    whole.append(line)
-            yield f"{path}:1", {"text": "\n".join(whole).strip(), "label": inner.name}
+                whole.append("" if isinstance(line, Malformed) else line)  # so that numbers of lines stay
+            first = next((number for number, line in enumerate(whole, 1) if line.strip()), 1)
+            yield f"{path}:{first}", {"text": "\n".join(whole).strip(), "label": inner.name}
 
 
 def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
@@ -250,6 +251,8 @@ def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malfo
     found = {}
     for name in fields:
         value = row.get(name)
+        if value is None and name in row:
+            return Malformed(f"field {name!r} is null")
         if value is None:
             return Malformed(f"no field {name!r} (it has {', '.join(map(str, row)) or 'none'})")
         if isinstance(value, bool) or not isinstance(value, str | int):

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from posenc_jax.shapes import loads, problem
 FORMAT = 1
 """Of manifests and of the files beside them."""
 MANIFEST = "manifest.json"
+ORIGINS = "origins.json"
+"""Beside it, of documents: SHA-256 of the text -> the place that it came from."""
 OWN = "own/"
 _OWN_NAME = re.compile(f"{OWN}[a-z0-9][a-z0-9_-]{{,63}}")
 
@@ -188,11 +190,12 @@ def add(
     directory: Path | None = None,
     rebuild: bool = False,
     note: Note = print,
+    origins: Mapping[str, str] | None = None,
 ) -> Path:
     """Keeps rows of the user's as the corpus ``own/NAME`` and gives its folder; all of them, or nothing.
 
     ``facts`` are kept in its manifest: kind, licence, where the rows come from. ``rebuild`` replaces one that is there,
-    which is refused otherwise. Errors: DataError.
+    which is refused otherwise. ``origins`` says where texts came from, for `origin_of`. Errors: DataError.
     """
     check_own(name)
 
@@ -202,11 +205,29 @@ def add(
     return _put(
         name,
         directory,
-        lambda working: _write(working, rows, columns, {"name": name, **facts}),
+        lambda working: _write(working, rows, columns, {"name": name, **facts}, origins),
         there,
         rebuild=rebuild,
         note=note,
     )
+
+
+def origin_of(name: str, text: str, directory: Path | None = None) -> tuple[str, bool] | None:
+    """The place (``FILE:LINE``) that a document of a corpus of the user's came from, and whether its lines are those of
+    that file; None where that was not kept.
+    """
+    if not is_own(name):
+        return None
+    found = manifest(name, directory)
+    if ORIGINS not in found["files"]:
+        return None
+    home = home_of(name, directory)
+    place = json.loads(content_of(home / ORIGINS, home)).get(_sha256(text))
+    return None if place is None else (place, found.get("read_as") == "folder")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _put(
@@ -292,11 +313,20 @@ def _build(corpus: Corpus, working: Path, sources: Path, strict: bool, note: Not
     _write(working, rows, corpus.columns, facts)
 
 
-def _write(working: Path, rows: Rows, columns: tuple[str, ...], facts: dict[str, Any]) -> None:
+def _write(
+    working: Path,
+    rows: Rows,
+    columns: tuple[str, ...],
+    facts: dict[str, Any],
+    origins: Mapping[str, str] | None = None,
+) -> None:
     """The rows and their manifest, which comes last, in a new folder."""
     sha256, parts = rows_sha256(rows, columns)
     working.mkdir(parents=True)
     builders.write(rows, columns, working)
+    if origins:
+        places = {_sha256(text): place for text, place in origins.items()}
+        (working / ORIGINS).write_text(json.dumps(places, indent=0) + "\n")
     found: dict[str, Any] = {
         "format": FORMAT,
         **facts,

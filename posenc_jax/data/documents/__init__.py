@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from posenc_jax.data.documents.html import html_blocks
 from posenc_jax.data.documents.markdown import markdown_blocks
-from posenc_jax.data.documents.outline import Block, Part, numbered
+from posenc_jax.data.documents.outline import Block, NotNested, Part, numbered
 from posenc_jax.data.documents.spans import spans_parts
 
-__all__ = ["FORMATS", "Block", "Part", "document_parts"]
+__all__ = ["FORMATS", "SUFFIXES", "Block", "NotNested", "Part", "document_parts"]
 
 
 def _of_blocks(read: Callable[[str], list[Block]]) -> Callable[[str, str], list[Part]]:
@@ -21,7 +21,10 @@ FORMATS: dict[str, Callable[[str, str], list[Part]]] = {
 }
 """Format -> the parts of a document; the second argument is what messages call it."""
 
+SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
+"""The end of a file's name -> its format."""
+
 
 def document_parts(text: str, form: str, what: str) -> list[Part]:
-    """The parts of a document in one of the `FORMATS`, in order; DataError when its structure does not nest."""
+    """The parts of a document in one of the `FORMATS`, in order; NotNested when its structure does not nest."""
     return FORMATS[form](text, what)

@@ -21,7 +21,8 @@ _SILENT = frozenset({"script", "style", "template", "noscript", "title"})
 def html_blocks(text: str) -> list[Block]:
     """Headings ``h1`` to ``h6``, and between them paragraphs: the text up to the next tag that breaks lines in a page.
 
-    White space is one space, as browsers show it; scripts, styles and the title of the window are left out.
+    A heading is all that stands between its tags, whatever parts that into lines. White space is one space, as browsers
+    show it; scripts, styles and the title of the window are left out.
     """
     reader = _Reader()
     reader.feed(text)
@@ -35,24 +36,32 @@ class _Reader(HTMLParser):
         super().__init__()
         self.blocks: list[Block] = []
         self._text: list[str] = []
+        self._within: set[str] = set()  # tags that began within the heading
         self._level, self._line, self._silent = 0, 1, 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HEADINGS:
             self.end()
             self._level = _HEADINGS[tag]
-        elif tag in _BREAKS:
-            level, begun = self._level, "".join(self._text).strip()
-            self.end()
-            self._level = 0 if begun else level  # a heading may hold what breaks lines: its text is still to come
-        elif tag == "br":
-            self._text.append(" ")
+        else:
+            self._break(tag)
+            self._within.add(tag)
         self._silent += tag in _SILENT
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _BREAKS or tag in _HEADINGS:
+        around = tag in _BREAKS and tag != "p" and tag not in self._within  # what the heading stands in
+        if tag in _HEADINGS or around:
             self.end()
+        else:
+            self._break(tag)
         self._silent = max(self._silent - (tag in _SILENT), 0)
+
+    def _break(self, tag: str) -> None:
+        """A tag that parts words, and paragraphs outside of a heading."""
+        if tag in _BREAKS and not self._level:
+            self.end()
+        elif (tag in _BREAKS or tag == "br") and self._text:
+            self._text.append(" ")
 
     def handle_data(self, data: str) -> None:
         if self._silent:
@@ -67,3 +76,4 @@ class _Reader(HTMLParser):
         if text:
             self.blocks.append(Block(text, self._level, self._line))
         self._text, self._level = [], 0
+        self._within.clear()

@@ -8,6 +8,31 @@ from typing import NamedTuple
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.documents.sentences import sentences
 
+
+class NotNested(DataError):
+    """The structure of a document does not nest.
+
+    Attributes:
+      why: what is wrong. line: of the text, None where spans say what its parts are.
+    """
+
+    def __init__(self, what: str, why: str, line: int | None = None, joint: str = ": ") -> None:
+        super().__init__(f"{what}{'' if line is None else f', line {line}'}{joint}{why}")
+        self.why, self.line = why, line
+
+    def at(self, place: str, *, of_many_lines: bool) -> tuple[str, str]:
+        """Where it is, and what is wrong, of a text that begins at ``place`` (``FILE:LINE``).
+
+        of_many_lines: whether the lines of the text are those of the file, and not within one line or row of it.
+        """
+        if self.line is None:
+            return place, self.why
+        if not of_many_lines:
+            return place, f"line {self.line} of its text: {self.why}"
+        path, _, first = place.rpartition(":")
+        return f"{path}:{int(first) + self.line - 1}", self.why
+
+
 LEVELS = 2
 """Levels of headings that are axes of their own; a deeper heading begins a paragraph."""
 
@@ -47,7 +72,7 @@ def name_of(heading: str) -> str:
 def numbered(blocks: list[Block], what: str) -> list[Part]:
     """The parts of a document, ``what`` in messages.
 
-    The first heading says which level is the outermost. DataError: a heading more than one level below the one before
+    The first heading says which level is the outermost. NotNested: a heading more than one level below the one before
     it, or above the first one.
     """
     parts: list[Part] = []
@@ -71,10 +96,11 @@ def numbered(blocks: list[Block], what: str) -> list[Part]:
 
 
 def _check(block: Block, level: int, before: int, top: int, what: str) -> None:
-    named = f"{what}, line {block.line}: the heading {block.text[:40]!r} of level {block.level}"
+    named = f"the heading {block.text[:40]!r} of level {block.level}"
     if level < 1:
-        raise DataError(f"{named} stands above the first one, of level {top}: begin with the outermost level")
-    if level > before + 1:
-        raise DataError(
-            f"{named} does not nest: the one before it is of level {before + top - 1}; go down one level at a time"
+        raise NotNested(
+            what, f"{named} stands above the first one, of level {top}: begin with the outermost level", block.line
         )
+    if level > before + 1:
+        why = f"{named} does not nest: the one before it is of level {before + top - 1}; go down one level at a time"
+        raise NotNested(what, why, block.line)

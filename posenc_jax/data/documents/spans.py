@@ -6,8 +6,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.documents.outline import Part
+from posenc_jax.data.documents.outline import NotNested, Part
 from posenc_jax.data.documents.sentences import sentences
 
 KINDS = ("section", "subsection", "paragraph", "sentence")
@@ -36,7 +35,7 @@ def spans_parts(text: str, what: str) -> list[Part]:
     """The parts of ``{"text": ..., "spans": [[start, end, kind, name], ...]}`` (JSON), by characters of the text.
 
     A kind is one of `KINDS` or "heading"; the name, which sections may have, may be missing. Text outside of all
-    paragraphs belongs to what is around it. DataError: no such JSON, a span outside the text, spans that overlap
+    paragraphs belongs to what is around it. NotNested: no such JSON, a span outside the text, spans that overlap
     without one holding the other, or a kind within one of its own or of a smaller kind.
     """
     whole, spans = _read(text, what)
@@ -88,12 +87,12 @@ def spans_parts(text: str, what: str) -> list[Part]:
 
 def _check(span: _Span, open_spans: list[_Span], what: str) -> None:
     if open_spans and span.end > open_spans[-1].end:
-        raise DataError(f"{what}: {span} and {open_spans[-1]} overlap: one has to hold the other, or none")
+        raise NotNested(what, f"{span} and {open_spans[-1]} overlap: one has to hold the other, or none")
     if open_spans and span.rank <= open_spans[-1].rank:
-        raise DataError(f"{what}: {span} stands in {open_spans[-1]}: from the outside in they are {', '.join(KINDS)}")
+        raise NotNested(what, f"{span} stands in {open_spans[-1]}: from the outside in they are {', '.join(KINDS)}")
     needed = {"subsection": ("section",), "sentence": ("paragraph", "heading")}.get(span.kind)
     if needed and not (open_spans and open_spans[-1].kind in needed):
-        raise DataError(f"{what}: {span} stands in no {needed[0]}: give a span for that too")
+        raise NotNested(what, f"{span} stands in no {needed[0]}: give a span for that too")
 
 
 def _read(text: str, what: str) -> tuple[str, list[_Span]]:
@@ -103,12 +102,16 @@ def _read(text: str, what: str) -> tuple[str, list[_Span]]:
         whole, given = found["text"], found["spans"]
         spans = [_span(one) for one in given]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{what} is no text with spans ({type(error).__name__}: {error}): write {_FORM}") from None
+        raise NotNested(
+            what, f"no text with spans ({type(error).__name__}: {error}): write {_FORM}", joint=" is "
+        ) from None
     if not isinstance(whole, str):
-        raise DataError(f"{what}: text is no string: write {_FORM}")
+        raise NotNested(what, f"text is no string: write {_FORM}")
+    if "\0" in whole:
+        raise NotNested(what, "text has a NUL character (\\u0000), and text has none: leave it out")
     for span in spans:
         if not 0 <= span.start < span.end <= len(whole):
-            raise DataError(f"{what}: {span} is not within the {len(whole)} characters of the text")
+            raise NotNested(what, f"{span} is not within the {len(whole)} characters of the text")
     return whole, sorted(spans, key=lambda span: (span.start, -span.end, span.rank))
 
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.documents import document_parts
+from posenc_jax.data.corpora.store import is_own, origin_of
+from posenc_jax.data.documents import NotNested, Part, document_parts
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
@@ -154,7 +155,7 @@ class Classification(TextTask):
     def tokenizer_lines(self, row: Row) -> list[str]:
         """All sections, or all parts of a document."""
         if self.has_outline:
-            return [part.text for part in document_parts(row[DOCUMENT], self.structure, self.data.name)]
+            return [part.text for part in self._parts(row)]
         return [row[section] for section in self.input_columns]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
@@ -188,14 +189,30 @@ class Classification(TextTask):
         return [InSections({name: part[i] for name, part in parts.items()}, self.types) for i in range(len(split))]
 
     def _whole(self, tokenizer: Tokenizer, split: list[Row]) -> list[Tokens]:
-        return [
-            self.read(tokenizer, row[DOCUMENT], f"{self.data.name}, document {row.get('doc', i)}")
-            for i, row in enumerate(split)
-        ]
+        return [self._tokens(tokenizer, self._parts(row)) for row in split]
+
+    def _parts(self, row: Row) -> list[Part]:
+        """Those of a document of the corpus; DataError says, if that is known, where one that does not nest is from."""
+        name, text = self.data.name, row[DOCUMENT]
+        what = f"{name}, document {row['doc']}" if "doc" in row else f"{name}, the document {text[:40]!r}"
+        try:
+            return document_parts(text, self.structure, what)
+        except NotNested as error:
+            origin = origin_of(name, text)
+            message = str(error)
+            if origin:
+                place, why = error.at(origin[0], of_many_lines=origin[1])
+                message = f"{name}, {place}: {why}"
+            if is_own(name):
+                message += f"; or leave such documents out: posenc data add ... --structure {self.structure} --rebuild"
+            raise DataError(message) from None
 
     def read(self, tokenizer: Tokenizer, text: str, what: str) -> Tokens:
         """A whole document, ``what`` in messages; DataError when its structure does not nest."""
-        parts, types = document_parts(text, self.structure, what), self.types
+        return self._tokens(tokenizer, document_parts(text, self.structure, what))
+
+    def _tokens(self, tokenizer: Tokenizer, parts: list[Part]) -> Tokens:
+        types = self.types
         found = Tokens([], [], [])
         for part, tokens in zip(parts, tokenizer.encode_all([part.text for part in parts]), strict=True):
             found.tokens.extend(tokens)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.text.classification import Classification, InSections, Tokens, shortened
+from posenc_jax.data.text.classification import SECTIONS, Classification, InSections, Tokens, shortened
 from posenc_jax.data.text.windows import windows
 from posenc_jax.data.tokenizer import Tokenizer
 
@@ -49,7 +49,8 @@ def document_pieces(
     when that cannot be.
 
     "truncate" cuts as in training. With "window" each piece has a part of the body, and header and footer, which take
-    at most half of the room; only documents with a body have windows.
+    at most half of the room; a document with an empty body is cut. Of sections with other names, or without a body,
+    the one with the most text is read in parts.
     """
     if task.has_outline:
         return [_whole(document, what, too_long, task=task, tokenizer=tokenizer, limit=limit, note=note)]
@@ -67,13 +68,18 @@ def document_pieces(
     _check_length(total, limit, what, too_long)
     if total <= limit:
         return [InSections(shown, task.types).whole()]
-    if too_long == "truncate" or not texts.get("body", "").strip():
+    longest = max(shown, key=lambda name: len(shown[name]) if texts[name].strip() else 0)
+    parted = "body" if "body" in shown and SECTIONS.keys() >= shown.keys() else longest
+    if too_long == "truncate" or not texts[parted].strip():
         _note_cut(total, limit, what, note)
         return [InSections(shown, task.types).cut(limit)]
-    around = shortened({name: part for name, part in shown.items() if name != "body"}, limit // 2)
-    room = limit - sum(map(len, around.values()))
-    pieces = _windows(texts["body"], room, f"the body of {what}", tokenizer, note)
-    parts = ({name: piece if name == "body" else around[name] for name in shown} for piece in pieces)
+    others = {name: part for name, part in shown.items() if name != parted}
+    around = shortened(others, limit // 2)
+    before, left = (sum(map(len, part.values())) for part in (others, around))
+    if left < before:
+        _note_cut(before, left, f"{what} without its {parted}", note)
+    pieces = _windows(texts[parted], limit - left, f"the {parted} of {what}", tokenizer, note)
+    parts = ({name: piece if name == parted else around[name] for name in shown} for piece in pieces)
     return [InSections(part, task.types).whole() for part in parts]
 
 
@@ -110,6 +116,8 @@ def _checked(text: str, what: str) -> str:
             f"{what} is no Unicode text: character {error.start} is the lone surrogate "
             f"U+{ord(text[error.start]):04X}; give it in UTF-8"
         ) from None
+    if "\0" in text:
+        raise DataError(f"{what} has a NUL character at {text.index(chr(0))}, and text has none: leave it out")
     return text
 
 
@@ -119,7 +127,8 @@ def _check_length(tokens: int, limit: int, what: str, too_long: TooLong) -> None
     if tokens > limit and too_long == "refuse":
         raise DataError(
             f"{what} has {tokens} tokens, and this run was trained and evaluated with at most {limit}: shorten it, or "
-            "choose too_long = 'truncate' (drop its end) or 'window' (in pieces; not for summaries)"
+            "choose too_long = 'truncate' (drop its end) or 'window' (in pieces; not for summaries, nor for documents "
+            "whose structure is read)"
         )
 
 
