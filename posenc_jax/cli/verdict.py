@@ -49,6 +49,8 @@ def _verdict(arguments: Any) -> int:
     tables = _tables(arguments.tables, quick=arguments.quick)
     if arguments.full:
         tables = {name: table.at_full_size for name, table in tables.items()}
+    for own, its_slot in {label: slot, **baselines}.items():
+        _refuse_unfit(own, its_slot, tables)
     directory = arguments.directory.expanduser().absolute()
     prepare_jax()
     _check(label, slot)
@@ -82,6 +84,18 @@ def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
         if name not in TABLES:
             raise UsageError(f"there is no table {name!r}: choose among {', '.join(TABLES)}")
     return {name: table for name, table in TABLES.items() if (table.quick if quick else name in (names or TABLES))}
+
+
+def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
+    from posenc_jax.verdict.measuring import refusal
+    from posenc_jax.verdict.tables import TABLES
+
+    refused = {name: why for name, table in tables.items() if (why := refusal(table, slot, label))}
+    if refused:
+        others = [name for name, table in TABLES.items() if not refusal(table, slot, label)]
+        way = f"choose --tables {' '.join(others)}" if others else "no other table takes it"
+        why = next(iter(refused.values())).partition(": ")[0]
+        raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")
 
 
 def _check(label: str, slot: Slot) -> None:

@@ -64,6 +64,15 @@ class Measured:
         return self.scores if way == "final" else self.otherwise.get(way, {})
 
 
+def refusal(table: Table, slot: Slot, label: str) -> str:
+    """Why the table cannot take an encoding, such as one that reads two position axes where there is one; or ""."""
+    try:
+        table.cell(slot, label, CHOOSING_SEEDS, table.run.learning_rates)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def measure(
     table: Table,
     slot: Slot,

@@ -1,7 +1,7 @@
 """The tables that a verdict is made of: each a published comparison, at a size that two cores train.
 
 Sizes were set so that plain encodings are neither at chance nor perfect within the training lengths, and looking at
-baselines only (NoPE, sinusoidal, RoPE, ALiBi), never at a method that is to win.
+baselines only (NoPE, learned, sinusoidal, RoPE, ALiBi), never at a method that is to win.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from collections.abc import Mapping
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
-from posenc_jax.data.tasks import BucketSort, Copying, EvenPairs, FlipFlop, IndirectIndexing, Task
+from posenc_jax.data.tasks import (
+    ArrowGrid,
+    BucketSort,
+    Copying,
+    Counting,
+    EvenPairs,
+    FlipFlop,
+    IndirectIndexing,
+    ReverseString,
+    Task,
+    WordProblem,
+)
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
 
@@ -164,6 +175,30 @@ TABLES = {
             ),
         ),
         Table(
+            name="copy_digits",
+            question="copies of digits that differ, longer than any in training",
+            source="Kazemnejad et al. 2023, 'cmc'",
+            run=Run(
+                table="copy_digits",
+                task=Copying(kind="cmc", min_length=2, max_length=8, num_symbols=10),
+                model=dataclasses.replace(_SMALL, norm_type="rms"),
+                optimizer=Optimizer(schedule="linear", warmup_steps=50),
+                training=Training(steps=3000, batch_size=16, microbatches=2, steps_per_call=50, log_every=250),
+                evaluation=Evaluation(lengths=(2, 4, 6, 8, 9, 10, 11, 12), num_examples=256),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+            full=_full(
+                "copy_digits",
+                Copying(kind="cmc", min_length=1, max_length=20, num_symbols=100),
+                Transformer(d_model=256, num_layers=4, num_heads=4, norm_type="rms"),
+                20_000,
+                64,
+                (5, 10, 15, *range(20, 41)),
+                num_examples=256,
+            ),
+        ),
+        Table(
             name="flip_flop",
             question="the bit that was written last, with 98 of 100 instructions to be ignored",
             source="Liu et al. 2023; Yang et al. 2025, table 1",
@@ -202,6 +237,85 @@ TABLES = {
             quick=True,
             run=_strings(BucketSort(max_length=10), 1000, (2, 4, 6, 8, 10, 12, 15, 20, 30, 40), 256),
             full=_full_strings(BucketSort(max_length=40)),
+        ),
+        Table(
+            name="reverse_string",
+            question="strings backwards, beyond the lengths of training",
+            source=_STRINGS_SOURCE,
+            run=_strings(ReverseString(max_length=10), 3000, (2, 4, 6, 8, 10, 12, 15, 20, 30, 40), 256),
+            full=_full_strings(ReverseString(max_length=40)),
+        ),
+        Table(
+            name="parity",
+            question="the parity of so many bits, with one layer",
+            source="Movahedi et al. 2025",
+            run=Run(
+                table="parity",
+                task=WordProblem(group="s2", min_length=2, max_length=32),
+                model=Transformer(d_model=64, num_layers=1, num_heads=4),
+                optimizer=Optimizer(schedule="cosine", warmup_steps=100),
+                training=Training(steps=3000, batch_size=32, microbatches=2, steps_per_call=50, log_every=250),
+                evaluation=Evaluation(lengths=(8, 16, 24, 32), num_examples=512),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+            full=_full(
+                "parity",
+                WordProblem(group="s2", min_length=2, max_length=128),
+                Transformer(d_model=128, num_layers=1, num_heads=4),
+                20_000,
+                128,
+                (32, 64, 96, 128),
+                num_examples=2048,
+            ),
+        ),
+        Table(
+            name="counting",
+            question="the value of one of three variables after so many statements",
+            source="Golovneva et al. 2024",
+            run=Run(
+                table="counting",
+                task=Counting(min_length=3, max_length=24, num_variables=3, pass_weight=8, increment_weight=7),
+                model=dataclasses.replace(_SMALL, norm="post"),
+                optimizer=Optimizer(schedule="linear", warmup_steps=100),
+                training=Training(steps=1500, batch_size=32, microbatches=4, steps_per_call=50, log_every=100),
+                evaluation=Evaluation(lengths=(8, 16, 24), num_examples=1024),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+            full=_full(
+                "counting",
+                Counting(num_variables=3),
+                Transformer(d_model=256, num_layers=4, num_heads=4, norm="post", dtype="bfloat16"),
+                15_000,
+                64,
+                (64, 128, 256, 384, 512),
+                num_examples=2048,
+            ),
+        ),
+        Table(
+            name="arrow_grid",
+            question="the letter that an arrow on a grid points to, cells in the order of reading or by row and column",
+            source="Ostmeier et al. 2024",
+            run=Run(
+                table="arrow_grid",
+                task=ArrowGrid(size=5, num_arrows=5, num_letters=3),
+                model=_SMALL,
+                optimizer=Optimizer(schedule="cosine", warmup_steps=100),
+                training=Training(steps=2000, batch_size=32, microbatches=4, steps_per_call=50, log_every=250),
+                evaluation=Evaluation(lengths=(5,), num_examples=2048),
+                seeds=SEEDS,
+                learning_rates=_RATES,
+            ),
+            full=_full(
+                "arrow_grid",
+                ArrowGrid(size=9, num_arrows=8, num_letters=6),
+                Transformer(d_model=512, num_layers=8, num_heads=8, dtype="bfloat16"),
+                6000,
+                128,
+                (9,),
+                num_examples=4096,
+            ),
         ),
         Table(
             name="indirect_indexing",

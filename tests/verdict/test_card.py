@@ -102,6 +102,12 @@ def test_files(card, tmp_path):
         (["alibi", "--seeds", "1"], "--seeds 1: an interval needs at least 2 seeds"),
         (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),
         (["alibi", "--quick", "--full"], "--quick and --full are two sizes: choose one of them"),
+        (
+            ["axial_rope", "--tables", "copy", "arrow_grid"],
+            "axial_rope cannot be measured on copy (axial_rope reads positions of 2 axes, and those of task 'copying' "
+            "have 1): choose --tables arrow_grid",
+        ),
+        (["rope", "--against", "stick_breaking", "--quick"], "stick_breaking cannot be measured on even_pairs, bucket"),
     ],
 )
 def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):

@@ -3,7 +3,7 @@
     posenc plan experiments/tables/coupling_depth/full.py --target h100
     posenc ablate experiments/tables/coupling_depth/full.py
 
-The setting of experiments/tables/addition/full.py, that of Cho et al. 2024 but for what its docstring says, with 8 seeds.
+The setting of experiments/tables/addition/full.py, that of Cho et al. 2024 but for what it says, with 8 seeds.
 Nobody has run it.
 """
 
