@@ -230,6 +230,55 @@ def test_a_mask_of_numbers_is_refused_in_one_line(capsys):
     assert line == "posenc: Floaty.sees returns float32, and a mask is True or False: compare, as with =="
 
 
+UNUSABLE = """
+import abc
+import dataclasses
+
+from posenc_jax.encodings import PositionalEncoding
+
+
+@dataclasses.dataclass(frozen=True)
+class Abstract(PositionalEncoding, abc.ABC):
+    name = "abstract"
+
+    @abc.abstractmethod
+    def slope(self): ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(PositionalEncoding):
+    table: dict = dataclasses.field(default_factory=dict)
+    name = "table"
+
+
+@dataclasses.dataclass(frozen=True)
+class Hint(PositionalEncoding):
+    size: "Nowhere" = 3
+    name = "hint"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bad.py:Abstract", "bad.py:Abstract is abstract, it lacks slope: write that"),
+        ("bad.py:Table", "Table.table is of type dict, and a field is a number, bool, string, None, tuple of"),
+        ("bad.py:Hint", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined): import"),
+        ("bad.py:Hint(size=3)", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined)"),
+        ("folder.py:Mine", "folder.py is a directory: name a Python file in it, as in folder.py/mine.py:Mine"),
+        ("gone.py:Mine", "gone.py is a link that leads to no file: name the file itself"),
+        ("my folder/bad.py:Table", "write a path with blanks in quotes, as in 'my folder/mine.py':Mine"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(mine, capsys, text, message):
+    (mine / "bad.py").write_text(UNUSABLE)
+    (mine / "folder.py").mkdir()
+    (mine / "gone.py").symlink_to("nowhere.py")
+    assert main(["aliases", text]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
 def test_an_error_of_our_own_keeps_its_traceback():
     def broken():
         raise RuntimeError("ours")
