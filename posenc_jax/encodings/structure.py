@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, WrongReturnError
 
 Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
 
@@ -84,7 +84,7 @@ class OwnSection(StructureMask):
         return seen | (key.outline[..., PARAGRAPH] == 0) if self.headings else seen
 
 
-class MaskError(ValueError):
+class MaskError(WrongReturnError):
     """A mask cannot be asked, or says something else than True or False of each pair; the message says what."""
 
 

@@ -40,6 +40,10 @@ class Value:
         """Refuses impossible settings with a ValueError that names the value, the rule and the way out."""
 
 
+class WrongReturnError(ValueError):
+    """A method of a class of the user's returns what it must not; the message says what."""
+
+
 @functools.cache
 def field_types(cls: type) -> dict[str, Any]:
     """The types that the fields of a dataclass are annotated with; ValueError where they name what is not there."""

@@ -13,7 +13,7 @@ from posenc_jax.encodings.structure import check_mask
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
-from posenc_jax.runs.own_code import own_classes
+from posenc_jax.runs.own_code import own_classes, raised_it
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
@@ -58,6 +58,8 @@ def check_run(config: Run, on: Devices | None = None) -> None:
             _refuse_shortage(config, on)
         check_task(config.task)
     except ValueError as error:
+        if raised_it(error):  # whose traceback its author wants
+            raise
         raise RefusedError(str(error)) from None
 
 

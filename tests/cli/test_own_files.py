@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from posenc_jax import Evaluation, Run, Training, tasks
+from posenc_jax.analysis import views
 from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
-from posenc_jax.encodings import Randomized, RoPE, parse, spec
+from posenc_jax.data.metric import Metric, with_metrics
+from posenc_jax.encodings import Dims, PositionalEncoding, Randomized, RoPE, parse, spec
 from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
+from posenc_jax.encodings.value import WrongReturnError
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.preflight import check_run
 
 ROOT = Path(__file__).parents[2]
 SOURCE = """
@@ -277,6 +281,97 @@ def test_what_cannot_be_used_is_said_in_one_line(mine, capsys, text, message):
     assert main(["aliases", text]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+
+
+RETURNS = """
+import dataclasses
+
+import jax.numpy as jnp
+
+from posenc_jax.data.metric import Metric
+from posenc_jax.encodings import PositionalEncoding
+
+
+@dataclasses.dataclass(frozen=True)
+class Flat(PositionalEncoding):
+    name = "flat"
+    shift_invariant = True
+
+    def bias(self, params, geometry):
+        return -jnp.abs(jnp.asarray(geometry.relative, jnp.float32))
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(Flat):
+    name = "number"
+
+    def bias(self, params, geometry):
+        return 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Nothing(Metric):
+    name = "nothing"
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed(Metric):
+    name = "listed"
+
+    def sums(self, logits, example):
+        return [1.0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Raises(Metric):
+    name = "raises"
+
+    def sums(self, logits, example):
+        raise ValueError("no such sums")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "message"),
+    [
+        (
+            "Flat",
+            2,
+            "Flat.bias returns an array of shape [1, 16, 16], and a bias is an array of [batch, heads, queries,",
+        ),
+        ("Number", 2, "Number.bias returns int, and a bias is an array of [batch, heads, queries, keys]"),
+        ("Nothing", 1, "wrong.py:Nothing has no sums of its own, which is asked for: write it in the class"),
+        ("Listed", 2, "Listed.sums returns list, and sums are a dict of arrays by name"),
+        ("Raises", 1, "in sums failed (ValueError: no such sums): mend it"),
+    ],
+)
+def test_what_returns_something_else_is_said_in_one_line(mine, capsys, kind, code, message):
+    (mine / "wrong.py").write_text(RETURNS)
+    own = own_class("wrong.py", kind)()
+
+    def asked():
+        if isinstance(own, PositionalEncoding):
+            views.bias((own,), Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=16), 16)
+        else:
+            check_run(Run(task=tasks.Copying(), evaluation=Evaluation(lengths=(8,), metrics=(own,))))
+        return 0
+
+    assert guarded(asked) == code
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert bool(trace) == (kind == "Raises")
+
+
+def test_a_score_is_one_number():
+    @dataclasses.dataclass(frozen=True)
+    class Two(Metric):
+        name = "two"
+
+        def score(self, sums):
+            return np.ones(2)
+
+    with pytest.raises(WrongReturnError, match=r"Two.score returns ndarray of shape \[2\], and a score is one number"):
+        with_metrics((Two(),), {})
 
 
 def test_an_error_of_our_own_keeps_its_traceback():
