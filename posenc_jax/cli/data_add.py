@@ -160,7 +160,7 @@ def _of_builder(text: str, fields: Fields) -> Any:
     name, slash, config = name.partition("/")
     if not module or not name.isidentifier() or (slash and not config):
         raise UsageError(f"--builder {text}: write FILE.py:Class or package.module:Class, with configs Class/CONFIG")
-    return own.of_builder(_builder(text, module, name), fields, config)
+    return own.of_builder(_builder(text, module, name), fields, config, called=text)
 
 
 def _builder(text: str, module: str, name: str) -> Any:

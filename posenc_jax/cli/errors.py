@@ -92,10 +92,10 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     except OSError as error:
         return _of_the_system(error)
     except Exception as error:
-        from posenc_jax.encodings.structure import MaskError
+        from posenc_jax.encodings.value import WrongReturnError
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
-        if isinstance(error, (RefusedError, CheckpointError, MaskError)):
+        if isinstance(error, (RefusedError, CheckpointError, WrongReturnError)):
             return 2, str(error)
         if isinstance(error, StoppedError):
             return 128 + error.signal, f"{error}. Run the same command again to go on."

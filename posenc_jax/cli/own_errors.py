@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,8 @@ def own_error(error: Exception) -> OwnCodeError | None:
     """The error as one of the user's own code, or None where no file took part in it that a command line named."""
     if isinstance(error, OwnCodeError):
         return error
+    if isinstance(error, NotImplementedError) and (lacking := _lacking(error)):
+        return OwnCodeError(lacking, "")
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)]
     if not frames:
         return None
@@ -35,6 +38,19 @@ def own_error(error: Exception) -> OwnCodeError | None:
     last = summary[-1]
     where = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
     return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
+
+
+def _lacking(error: NotImplementedError) -> str:
+    """Which method of a base class of ours a class of the user's has not written, "" where that is not it."""
+    from posenc_jax.runs.own_code import SourceLoader
+
+    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+    cls, method = type(frame.f_locals.get("self")), frame.f_code.co_name
+    module = sys.modules.get(cls.__module__)
+    if _is_own(frame) or not isinstance(getattr(module, "__loader__", None), SourceLoader):
+        return ""
+    file = Path(str(getattr(module, "__file__", ""))).name
+    return f"{file}:{cls.__qualname__} has no {method} of its own, which is asked for: write it in the class"
 
 
 def _is_own(frame: FrameType) -> bool:

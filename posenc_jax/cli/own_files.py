@@ -66,6 +66,10 @@ def read_mask(text: str) -> StructureMask | None:
 def own_class(file: str, name: str) -> type:
     """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
     path = at_home(Path(file))
+    if path.is_dir():
+        raise UsageError(f"{file}:{name}: {file} is a directory: name a Python file in it, as in {file}/mine.py:{name}")
+    if path.is_symlink() and not path.is_file():
+        raise UsageError(f"{file}:{name}: {file} is a link that leads to no file: name the file itself")
     if not path.is_file():
         between = "; between layers write / with blanks around it" if "/" in file else ""
         raise UsageError(f"{file}:{name}: there is no file {file}{_nearest_file(path) or between}")
@@ -164,5 +168,5 @@ def _identifier(path: Path) -> str:
 
 
 def _nearest_file(path: Path) -> str:
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py") if p.is_file()], n=1)
     return f"; did you mean {path.parent / near[0]}?" if near else ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsFloat
+
+import numpy as np
 
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.parsing import spec
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, WrongReturnError
 
 _STANDARD = (*KINDS, "count", "length", "decoded")
 
@@ -51,9 +53,16 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
 
 def metric_sums(metrics: Sequence[Metric], logits: Array, example: Example) -> dict[str, Array]:
     """Those of all metrics, each under a name of its own."""
-    return {
-        f"{spec(metric)} {name}": value for metric in metrics for name, value in metric.sums(logits, example).items()
-    }
+    found: dict[str, Any] = {}
+    for metric in metrics:
+        sums = metric.sums(logits, example)
+        if not isinstance(sums, Mapping):
+            raise WrongReturnError(
+                f"{type(metric).__name__}.sums returns {type(sums).__name__}, and sums are a dict of arrays by name: "
+                'write {"right": ...}'
+            )
+        found |= {f"{spec(metric)} {name}": value for name, value in sums.items()}
+    return found
 
 
 def with_metrics(metrics: Sequence[Metric], scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,5 +71,12 @@ def with_metrics(metrics: Sequence[Metric], scores: Mapping[str, Any]) -> dict[s
     for metric in metrics:
         start = f"{spec(metric)} "
         own = {name.removeprefix(start): rest.pop(name) for name in scores if name.startswith(start)}
-        found[spec(metric)] = float(metric.score(own))
+        score = metric.score(own)
+        if np.ndim(score) or not isinstance(score, SupportsFloat):
+            shape = f" of shape {list(np.shape(score))}" if np.ndim(score) else ""
+            raise WrongReturnError(
+                f"{type(metric).__name__}.score returns {type(score).__name__}{shape}, and a score is one number: sum "
+                "over the batch in sums"
+            )
+        found[spec(metric)] = float(score)
     return {**rest, **found}

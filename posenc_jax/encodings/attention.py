@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
+from posenc_jax.encodings.value import WrongReturnError
 
 # Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
 UNFUSABLE = frozenset({"content_bias", "value_term", "score", "adjust_logits", "normalize"})
@@ -198,6 +199,12 @@ def position_bias(
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.bias(p, g)
         if term is not None:
+            if getattr(term, "ndim", None) != 4:
+                kind = f"an array of shape {list(term.shape)}" if hasattr(term, "shape") else type(term).__name__
+                raise WrongReturnError(
+                    f"{type(element).__name__}.bias returns {kind}, and a bias is an array of [batch, heads, queries, "
+                    "keys], the first two 1 where it is the same for all: add the axes, as with [None, None]"
+                )
             total = term if total is None else total + term
     return total
 

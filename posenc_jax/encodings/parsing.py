@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
+import inspect
 import math
 import re
 import typing
@@ -182,7 +183,11 @@ class _Reading:
             tree = ast.parse(plain, mode="eval").body
         except (SyntaxError, ValueError) as error:
             why = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
-            raise ValueError(f"cannot read the {self.what} {_short(text)} ({why}): write {self.form}") from None
+            if _BLANK_IN_PATH.search(text):
+                form = "a path with blanks in quotes, as in 'my folder/mine.py':Mine"
+            else:
+                form = self.form
+            raise ValueError(f"cannot read the {self.what} {_short(text)} ({why}): write {form}") from None
         except (MemoryError, RecursionError):  # what Python's parser says of deep nesting
             _check_size(MOST_CHARACTERS, MOST_NESTING, "levels of nesting", text)
             raise
@@ -241,6 +246,9 @@ class _Reading:
                 raise ValueError(f"{word} is no {allowed.what}: it takes {takes}")
             if "__dataclass_params__" not in vars(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
                 raise ValueError(f"{word} is no frozen dataclass: write @dataclasses.dataclass(frozen=True) above it")
+            if inspect.isabstract(cls):
+                lacking = ", ".join(sorted(cls.__abstractmethods__))  # type: ignore[attr-defined]
+                raise ValueError(f"{word} is abstract, it lacks {lacking}: write that, or name a class that has it")
             return cls  # type: ignore[return-value]
         if word.lower() in allowed.words:
             return allowed.words[word.lower()]
@@ -273,6 +281,7 @@ _IN_FILE = re.compile(
     re.VERBOSE,
 )
 """``FILE.py:Class``. The path has no blank, or stands in quotes; it begins after a blank or a sign other than /."""
+_BLANK_IN_PATH = re.compile(r"""[^\s|(),=:'"]\s+[^|(),=:'"]*\.py:""")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 

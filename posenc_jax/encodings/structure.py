@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, WrongReturnError
 
 Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
 
@@ -83,24 +84,63 @@ class OwnSection(StructureMask):
         return seen | (key.outline[..., PARAGRAPH] == 0) if self.headings else seen
 
 
-class MaskError(ValueError):
-    """A mask says something else than True or False; the message says what."""
+class MaskError(WrongReturnError):
+    """A mask cannot be asked, or says something else than True or False of each pair; the message says what."""
 
 
 def seen_by_structure(mask: StructureMask, query: Place, key: Place) -> Array:
     """``[#B, Q, K]``: what a mask says of queries and keys whose arrays are ``[#B, Q, ...]`` and ``[#B, K, ...]``.
 
-    MaskError: the mask says something else than True or False.
+    MaskError: the mask has no method for it, or says something else than True or False of each pair.
     """
 
     def along(place: Place, axis: int) -> Place:
         return Place(*(None if array is None else jnp.expand_dims(jnp.asarray(array), axis) for array in place))
 
-    seen = mask.sees(along(query, 2), along(key, 1))
+    sides = along(query, 2), along(key, 1)
+    called = f"{type(mask).__name__}.sees"
+    _check_method(mask, called, sides)
+    seen = mask.sees(*sides)
     kind = str(getattr(seen, "dtype", type(seen).__name__))
     if kind != "bool":
-        raise MaskError(f"{type(mask).__name__}.sees returns {kind}, and a mask is True or False: compare, as with ==")
+        raise MaskError(f"{called} returns {kind}, and a mask is True or False: compare, as with ==")
+    _check_shape(np.shape(seen), called, sides)
     return seen
+
+
+def check_mask(mask: StructureMask, *, types: bool, outline: bool) -> None:
+    """Asks a mask about arrays of shapes alone; ``types`` and ``outline``: which of them the tokens have.
+
+    Errors: as `seen_by_structure`, and whatever the mask raises.
+    """
+    shape = (2, 8)
+    place = Place(
+        np.zeros(shape, np.int32) if types else None,
+        np.zeros((*shape, 4), np.int32) if outline else None,
+    )
+    jax.eval_shape(lambda query, key: jnp.asarray(seen_by_structure(mask, query, key)), place, place)
+
+
+def _check_method(mask: StructureMask, called: str, sides: tuple[Place, Place]) -> None:
+    if type(mask).sees is StructureMask.sees or not callable(mask.sees):
+        raise MaskError(f"{called} is no method of its own: write def sees(self, query, key)")
+    try:
+        inspect.signature(mask.sees).bind(*sides)
+    except TypeError as error:
+        raise MaskError(f"{called} does not take two places ({error}): write def sees(self, query, key)") from None
+
+
+def _check_shape(shape: tuple[int, ...], called: str, sides: tuple[Place, Place]) -> None:
+    """Refuses what is not one answer for each pair, or one that holds for all of an axis."""
+    given = [array.shape[:3] for place in sides for array in place if array is not None]
+    if not shape or not given:  # one answer for all, or nothing to be asked about
+        return
+    wanted = np.broadcast_shapes(*given)
+    if len(shape) != 3 or any(size not in (1, whole) for size, whole in zip(shape, wanted)):
+        raise MaskError(
+            f"{called} returns an array of shape {list(shape)}, and a mask has one of [batch, queries, keys], here "
+            f"{list(wanted)}: compare arrays of query with arrays of key as they are"
+        )
 
 
 MASKS: dict[str, type[StructureMask]] = {OwnSection.name: OwnSection}

@@ -26,18 +26,43 @@ class Value:
 
     def __post_init__(self) -> None:
         for field, kind in field_types(type(self)).items():  # type: ignore[arg-type]
-            object.__setattr__(self, field, _coerce(getattr(self, field), kind, f"{type(self).__name__}.{field}"))
+            name = f"{type(self).__name__}.{field}"
+            value = _coerce(getattr(self, field), kind, name)
+            if not _hashes(value):
+                raise ValueError(
+                    f"{name} is of type {type(value).__name__}, and a field is a number, bool, string, None, tuple of "
+                    "these or another value: write it as tuples, or make it in a method"
+                )
+            object.__setattr__(self, field, value)
         self.check_fields()
 
     def check_fields(self) -> None:
         """Refuses impossible settings with a ValueError that names the value, the rule and the way out."""
 
 
+class WrongReturnError(ValueError):
+    """A method of a class of the user's returns what it must not; the message says what."""
+
+
 @functools.cache
 def field_types(cls: type) -> dict[str, Any]:
-    """The types that the fields of a dataclass are annotated with."""
-    hints = typing.get_type_hints(cls)
+    """The types that the fields of a dataclass are annotated with; ValueError where they name what is not there."""
+    try:
+        hints = typing.get_type_hints(cls)
+    except Exception as error:  # whatever evaluating an annotation raises
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"the annotations of {cls.__name__} cannot be read ({what}): import or define what they name"
+        ) from None
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _hashes(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_at_most(value: Value, limits: dict[str, int], prefix: str = "") -> None:

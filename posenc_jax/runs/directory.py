@@ -18,7 +18,7 @@ from posenc_jax.config import Ablation, Run, UnknownTypeError, config_hash, diff
 from posenc_jax.files import make_directory, remove_unfinished
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
-from posenc_jax.runs.files import numbered, read_checked, read_json, write_json
+from posenc_jax.runs.files import locked, numbered, read_checked, read_json, write_json
 from posenc_jax.shapes import Json, problem
 
 FORMAT = 3
@@ -183,8 +183,11 @@ def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) ->
     write_json(directory / "config.json", _data(config))
 
 
-def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
-    """Refuses a directory that holds another config, or results of other code of the user's."""
+def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False, claimed: bool = False) -> None:
+    """Refuses a directory that holds another config, or results of other code of the user's.
+
+    claimed: whether others have claimed it, so that their code counts before anything is computed.
+    """
     path = directory / "config.json"
     if path.exists():
         stored = read_stored(path, own_code.own_classes(config))
@@ -203,18 +206,42 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
     if isinstance(config, Run):
         groups_of(directory, config)
     if not accept_changed_code:
-        refuse_changed_code(directory, changed_code(directory, own_code.digests(config)))
+        refuse_changed_code(directory, changed_code(directory, own_code.digests(config), claimed=claimed))
 
 
-def changed_code(directory: Path, code: own_code.Digests) -> list[str]:
-    """Which of the user's classes are other ones in ``code`` than a run, or a group of it, was made with; or may be."""
+def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = False) -> list[str]:
+    """Which of the user's classes are other ones in ``code`` than those by which a run, or a group of it, computed
+    something, or (``claimed``) will; or may be.
+    """
     found: list[str] = []
     for path in [directory / "config.json", *(group / "config.json" for group in group_directories(directory))]:
-        if path.exists() and "format" not in _checked(path):
+        if not path.exists():
+            continue
+        users = [path.parent] if claimed else _begun_in(path.parent)
+        if users and "format" not in _checked(path):
             found += [f"{name} may have changed, for its source was not recorded then" for name in code]
-        elif path.exists():
-            found += own_code.changes(code_in(path), code)
+        elif users:
+            used = {name for user in users for name in code_in(user / "config.json")}
+            found += own_code.changes({name: was for name, was in code_in(path).items() if name in used}, code)
     return list(dict.fromkeys(found))
+
+
+def _begun_in(directory: Path) -> list[Path]:
+    """The runs in a directory, which may be one, that have computed anything; of a group itself."""
+    inner = [path.parent for path in directory.glob("*/config.json")]
+    if any(map(is_begun, [directory, *inner])):
+        return [directory]
+    return [path for cell in inner for path in _begun_in(cell)]
+
+
+def is_begun(group: Path) -> bool:
+    """Whether anything is there that a group computed: a result, a checkpoint or the loss of a step."""
+    log, checkpoints = group / "metrics.jsonl", group / "checkpoints"
+    return (
+        any(group.glob("result.json*"))
+        or (log.exists() and log.stat().st_size > 0)
+        or (checkpoints.is_dir() and any(checkpoints.iterdir()))
+    )
 
 
 def refuse_changed_code(directory: Path, changes: list[str]) -> None:
@@ -243,6 +270,8 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
     there = groups_of(directory, config)
     taken = {replica for group in there for replica in group.replicas}
     groups = [group for group in there if set(group.replicas) & set(config.replicas)]
+    for group in groups:
+        _begin_again(group, config)
     _remove_half_made(directory)
     # Never a number that is in use, under whatever name: a group may have been renamed.
     used = [int(found[1]) for found in map(_GROUP.match, (path.name for path in directory.glob("group-*"))) if found]
@@ -252,11 +281,25 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
         replicas = tuple(missing[start : start + size])
         group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
         make_directory(group.directory)
-        members = {"replicas": [list(replica) for replica in replicas], "group_size": size}
-        write_json(group.directory / "config.json", {**_data(config), **members, "config_hash": group.config_hash})
+        _write_group(group, config)
         groups.append(group)
         number += 1
     return groups
+
+
+def _write_group(group: Group, config: Run) -> None:
+    members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
+    write_json(group.directory / "config.json", {**_data(config), **members, "config_hash": group.config_hash})
+
+
+def _begin_again(group: Group, config: Run) -> None:
+    """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
+    path = group.directory / "config.json"
+    if group.config_hash is None or code_in(path) == own_code.digests(config) or is_begun(group.directory):
+        return
+    with contextlib.suppress(RefusedError), locked(group.directory):
+        (group.directory / "environment.json").unlink(missing_ok=True)
+        _write_group(group, config)
 
 
 def _remove_half_made(directory: Path) -> None:

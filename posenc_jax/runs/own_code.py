@@ -17,6 +17,7 @@ import importlib.util
 import inspect
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -258,6 +259,12 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
         """What Python asks."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
+
+
+def raised_it(error: BaseException) -> bool:
+    """Whether a file took part in an error that a command line named, or that a run brought."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(isinstance(frame.f_globals.get("__loader__"), SourceLoader) for frame, _ in frames)
 
 
 def is_installed(name: str) -> bool:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from posenc_jax.config import Run
 from posenc_jax.data.checks import check_task
+from posenc_jax.encodings.structure import check_mask
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
-from posenc_jax.runs.own_code import own_classes
+from posenc_jax.runs.own_code import own_classes, raised_it
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
@@ -35,7 +36,7 @@ def refuse_several_processes(what: str) -> None:
 
 def check_run(config: Run, on: Devices | None = None) -> None:
     """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, whose
-    task leaves its vocabulary, or whose model does not pool where it must.
+    task leaves its vocabulary, whose model does not pool where it must, or whose mask is none (`MaskError`).
 
     on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
     """
@@ -44,6 +45,8 @@ def check_run(config: Run, on: Devices | None = None) -> None:
             f"model.pooling = None answers for every token, and task {config.task.name!r} asks for one answer: set "
             "it to 'mean', 'first' or 'attention'"
         )
+    if config.model.mask is not None:
+        check_mask(config.model.mask, types=config.task.has_token_types, outline=config.task.has_outline)
     if config.init_from is not None:
         _check_source(Path(config.init_from).expanduser().absolute(), config)
     try:
@@ -55,6 +58,8 @@ def check_run(config: Run, on: Devices | None = None) -> None:
             _refuse_shortage(config, on)
         check_task(config.task)
     except ValueError as error:
+        if raised_it(error):  # whose traceback its author wants
+            raise
         raise RefusedError(str(error)) from None
 
 

@@ -99,12 +99,12 @@ def run_task(
     """
     reporter = reporter or PrintingReporter()
     directory = Path(directory).expanduser().absolute()
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    refuse_other(directory, config, accept_changed_code=accept_changed_code, claimed=True)
     places = {str(cell_directory(directory, cell).relative_to(directory)): cell for cell in config.runs}
     cell, place = places.get(name.rpartition("/")[0]), directory / name
     if cell is None or not (place / "config.json").is_file():
         raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")
-    refuse_other(place.parent, cell, accept_changed_code=accept_changed_code)
+    refuse_other(place.parent, cell, accept_changed_code=accept_changed_code, claimed=True)
     group = read_group(place)
     if (place / "result.json").exists():
         reporter.note(f"{place} is already complete: nothing to do")

@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from posenc_jax import Evaluation, Run, Training, tasks
+from posenc_jax.analysis import views
 from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
-from posenc_jax.encodings import Randomized, RoPE, parse, spec
+from posenc_jax.data.metric import Metric, with_metrics
+from posenc_jax.encodings import Dims, PositionalEncoding, Randomized, RoPE, parse, spec
 from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
+from posenc_jax.encodings.value import WrongReturnError
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.preflight import check_run
 
 ROOT = Path(__file__).parents[2]
 SOURCE = """
@@ -228,6 +232,146 @@ def test_a_mask_of_numbers_is_refused_in_one_line(capsys):
     assert guarded(lambda: seen_by_structure(Floaty(), place, place)) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "posenc: Floaty.sees returns float32, and a mask is True or False: compare, as with =="
+
+
+UNUSABLE = """
+import abc
+import dataclasses
+
+from posenc_jax.encodings import PositionalEncoding
+
+
+@dataclasses.dataclass(frozen=True)
+class Abstract(PositionalEncoding, abc.ABC):
+    name = "abstract"
+
+    @abc.abstractmethod
+    def slope(self): ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(PositionalEncoding):
+    table: dict = dataclasses.field(default_factory=dict)
+    name = "table"
+
+
+@dataclasses.dataclass(frozen=True)
+class Hint(PositionalEncoding):
+    size: "Nowhere" = 3
+    name = "hint"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bad.py:Abstract", "bad.py:Abstract is abstract, it lacks slope: write that"),
+        ("bad.py:Table", "Table.table is of type dict, and a field is a number, bool, string, None, tuple of"),
+        ("bad.py:Hint", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined): import"),
+        ("bad.py:Hint(size=3)", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined)"),
+        ("folder.py:Mine", "folder.py is a directory: name a Python file in it, as in folder.py/mine.py:Mine"),
+        ("gone.py:Mine", "gone.py is a link that leads to no file: name the file itself"),
+        ("my folder/bad.py:Table", "write a path with blanks in quotes, as in 'my folder/mine.py':Mine"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(mine, capsys, text, message):
+    (mine / "bad.py").write_text(UNUSABLE)
+    (mine / "folder.py").mkdir()
+    (mine / "gone.py").symlink_to("nowhere.py")
+    assert main(["aliases", text]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+RETURNS = """
+import dataclasses
+
+import jax.numpy as jnp
+
+from posenc_jax.data.metric import Metric
+from posenc_jax.encodings import PositionalEncoding
+
+
+@dataclasses.dataclass(frozen=True)
+class Flat(PositionalEncoding):
+    name = "flat"
+    shift_invariant = True
+
+    def bias(self, params, geometry):
+        return -jnp.abs(jnp.asarray(geometry.relative, jnp.float32))
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(Flat):
+    name = "number"
+
+    def bias(self, params, geometry):
+        return 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Nothing(Metric):
+    name = "nothing"
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed(Metric):
+    name = "listed"
+
+    def sums(self, logits, example):
+        return [1.0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Raises(Metric):
+    name = "raises"
+
+    def sums(self, logits, example):
+        raise ValueError("no such sums")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "message"),
+    [
+        (
+            "Flat",
+            2,
+            "Flat.bias returns an array of shape [1, 16, 16], and a bias is an array of [batch, heads, queries,",
+        ),
+        ("Number", 2, "Number.bias returns int, and a bias is an array of [batch, heads, queries, keys]"),
+        ("Nothing", 1, "wrong.py:Nothing has no sums of its own, which is asked for: write it in the class"),
+        ("Listed", 2, "Listed.sums returns list, and sums are a dict of arrays by name"),
+        ("Raises", 1, "in sums failed (ValueError: no such sums): mend it"),
+    ],
+)
+def test_what_returns_something_else_is_said_in_one_line(mine, capsys, kind, code, message):
+    (mine / "wrong.py").write_text(RETURNS)
+    own = own_class("wrong.py", kind)()
+
+    def asked():
+        if isinstance(own, PositionalEncoding):
+            views.bias((own,), Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=16), 16)
+        else:
+            check_run(Run(task=tasks.Copying(), evaluation=Evaluation(lengths=(8,), metrics=(own,))))
+        return 0
+
+    assert guarded(asked) == code
+    *trace, line = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert bool(trace) == (kind == "Raises")
+
+
+def test_a_score_is_one_number():
+    @dataclasses.dataclass(frozen=True)
+    class Two(Metric):
+        name = "two"
+
+        def score(self, sums):
+            return np.ones(2)
+
+    with pytest.raises(WrongReturnError, match=r"Two.score returns ndarray of shape \[2\], and a score is one number"):
+        with_metrics((Two(),), {})
 
 
 def test_an_error_of_our_own_keeps_its_traceback():

@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.attention import attend
 from posenc_jax.encodings import Geometry, RoPE, Sequence
-from posenc_jax.encodings.structure import OwnSection, StructureMask
+from posenc_jax.encodings.structure import MaskError, OwnSection, StructureMask, check_mask
 from posenc_jax.models import EncoderOnly, Slots, Transformer, build
 
 # Title, text above all sections, then sections 1 and 2, of which the first has a subsection.
@@ -112,3 +112,36 @@ def test_what_is_refused():
         model(OwnSection())(tokens, token_types=TYPES)
     with pytest.raises(ValueError, match=r"mask = OwnSection\(.*\) serves encoder_only, not decoder_only: set mask to"):
         model(OwnSection(), "decoder_only")
+
+
+def own(sees):
+    """A mask of a user's."""
+    return dataclasses.dataclass(frozen=True)(type("Own", (StructureMask,), {"name": "own", "sees": sees}))()
+
+
+@pytest.mark.parametrize(
+    ("sees", "message"),
+    [
+        (StructureMask.sees, "Own.sees is no method of its own"),
+        (3, "Own.sees is no method of its own"),
+        (lambda self, query: query.types == 1, r"does not take two places \(too many positional arguments\)"),
+        (lambda self, query, key: None, "Own.sees returns NoneType"),
+        (lambda self, query, key: 1.0 * (query.types == key.types), "Own.sees returns float32"),
+        # Of the first document alone: it would be taken for that of all.
+        (lambda self, query, key: (query.types == key.types)[0], r"shape \[8, 8\], .* here \[\d, 8, 8\]"),
+        (lambda self, query, key: (query.types == key.types)[None], r"shape \[1, \d, 8, 8\]"),
+        (lambda self, query, key: np.ones((3, 5, 7), bool), r"shape \[3, 5, 7\]"),
+    ],
+)
+def test_what_is_no_mask_is_refused_before_and_in_a_call(sees, message):
+    with pytest.raises(MaskError, match=message):
+        check_mask(own(sees), types=True, outline=False)
+    with pytest.raises(MaskError, match=message.replace(r"\d", "1")):
+        _ = geometry(own(sees)).mask
+
+
+def test_a_mask_may_say_one_thing_of_a_whole_axis():
+    for sees in (lambda self, query, key: True, lambda self, query, key: key.types == 1):
+        check_mask(own(sees), types=True, outline=False)
+        assert geometry(own(sees)).mask.shape == (1, 1, 8, 8)
+    check_mask(OwnSection(), types=False, outline=True)

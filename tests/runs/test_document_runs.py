@@ -15,7 +15,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.text import Classification, Data
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import SinusoidalAxes
-from posenc_jax.encodings.structure import OwnSection
+from posenc_jax.encodings.structure import MaskError, OwnSection, StructureMask
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
@@ -183,3 +183,18 @@ def test_a_classifier_that_does_not_pool_is_refused_before_its_corpus_is_read():
     config = Run(task=Classification(), model=Transformer(token_types=4))
     with pytest.raises(RefusedError, match=r"model\.pooling = None .* set it to 'mean', 'first' or 'attention'"):
         check_run(config)
+
+
+@dataclasses.dataclass(frozen=True)
+class OfTheFirst(StructureMask):
+    name = "of_the_first"
+
+    def sees(self, query, key):
+        return (query.types == key.types)[0]
+
+
+def test_a_mask_of_ones_own_is_asked_before_anything_is_written(tmp_path):
+    config = Run(task=Classification(), model=Transformer(token_types=4, pooling="mean", mask=OfTheFirst()))
+    with pytest.raises(MaskError, match=r"OfTheFirst\.sees returns an array of shape \[8, 8\]"):
+        run(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -23,8 +23,9 @@ from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import claim, code_in, load_config
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.spread import run_task
 
 SOURCE = '''"""An encoding of the user's own."""
 
@@ -269,6 +270,26 @@ def test_an_accepted_change_is_measured_and_marked(brought):
     assert list(json.loads(path.read_text())["changed_code"]) == ["window.py:Window"]
     assert [row["loss"] for row in other] != [row["loss"] for row in rows]
     assert "changed_code" not in json.loads(before.read_text())
+
+
+def test_code_that_was_mended_before_it_computed_anything_runs(brought):
+    """The first try died in the user's own code, beside a cell that was computed."""
+    directory, sizes = brought.folder / "runs", dict(table="copies", seeds=(0,), model=MODEL, evaluation=EVALUATION)
+    brought.change(brought.encoding, "SIGN * window", "SIGN * wndow")
+    broken = Ablation("a", (dataclasses.replace(CONFIG, label="other", **sizes), brought.config()))
+    with pytest.raises(FailedCellsError, match="name 'wndow' is not defined"):
+        ablate(broken, directory)
+    brought.change(brought.encoding, "SIGN * wndow", "SIGN * window")
+    mended = Ablation("a", (broken.runs[0], brought.config()))
+    (group,) = directory.glob("copies-own*/group-*")
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):  # a task of what was claimed before
+        run_task(mended, directory, str(group.relative_to(directory)))
+    ablate(mended, directory)
+    record = json.loads((directory / "ablation.json").read_text())["cells"][1]
+    assert (record["changed_code"], record["bit_exact"], len(record["code"])) == (False, True, 1)
+    brought.change(brought.encoding, "SIGN = -1.0", "SIGN = 1.0")
+    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
+        ablate(Ablation("a", (broken.runs[0], brought.config())), directory)
 
 
 def test_a_directory_that_did_not_record_the_source_is_refused(brought):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import io
 import shutil
@@ -16,7 +17,7 @@ from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.reading import Malformed, Record
-from posenc_jax.data.corpora.source import quiet, text_of
+from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
 from posenc_jax.data.corpora.store import OWN, add
 
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
@@ -150,22 +151,23 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
     return {"": (record for path in paths for record in readers[form](path))}
 
 
-def of_builder(builder: Any, fields: Fields, config: str = "") -> dict[str, Iterator[Record]]:
+def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
     """What a builder of TensorFlow Datasets generates, by split; it is prepared in a folder that is then removed.
 
-    ``config`` names one of its configs, "" where there is no choice.
+    ``config`` names one of its configs, "" where there is no choice; ``called`` is how the user calls the builder.
 
     Errors: DataError for what is no builder, fails, or has not the fields or the config.
     """
     import tensorflow_datasets as tfds
 
-    builder = _builder_class(builder)
+    builder = _builder_class(builder, called)
     name = builder.name if builder.__qualname__ == "Builder" else builder.__qualname__  # TFDS calls most of its own so
     _check_config(name, list(builder.builder_configs), config)
-    folder = Path(tempfile.mkdtemp(prefix="posenc-builder-"))
+    folder, twice = Path(tempfile.mkdtemp(prefix="posenc-builder-")), list[str]()
     try:
         tfds.disable_progress_bar()
         made = builder(data_dir=folder, config=config or None, file_format="array_record")
+        _watch_keys(made, twice)
         with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
             made.download_and_prepare()
         texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
@@ -182,23 +184,51 @@ def of_builder(builder: Any, fields: Fields, config: str = "") -> dict[str, Iter
     except DataError:
         raise
     except (Exception, SystemExit) as error:  # whatever the user's builder does
+        if twice:
+            raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
         what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _builder_class(builder: Any) -> Any:
+def _watch_keys(builder: Any, twice: list[str]) -> None:
+    """Has a builder note in ``twice`` which keys come again, of which TensorFlow Datasets says no more than that."""
+    generators = builder._split_generators
+
+    @functools.wraps(generators)
+    def watched(*arguments: Any, **options: Any) -> Any:
+        found = generators(*arguments, **options)
+        if not isinstance(found, Mapping):
+            return found
+        return {
+            split: _noting(examples, split, twice) if isinstance(examples, Iterable) else examples
+            for split, examples in found.items()
+        }
+
+    builder._split_generators = watched
+
+
+def _noting(examples: Iterable[Any], split: str, twice: list[str]) -> Iterator[Any]:
+    seen = set()
+    for key, example in examples:
+        if str(key) in seen:
+            twice.append(f"{key!r} of the split {split}")
+        seen.add(str(key))
+        yield key, example
+
+
+def _builder_class(builder: Any, called: str) -> Any:
     """The class of a builder, which may be a name of TensorFlow Datasets' own that is imported when it is used."""
     import tensorflow_datasets as tfds
 
-    called = object.__repr__(builder)
     try:
         with quiet():
             found = getattr(builder, "__mro__", (builder,))[0]
     except (Exception, SystemExit) as error:  # whatever its module does
+        what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(
-            f"{called} cannot be imported ({type(error).__name__}: {error}): install what it needs"
+            f"{called or 'the builder'} cannot be imported ({type(error).__name__}: {what}): install what it needs"
         ) from error
     if not (isinstance(found, type) and issubclass(found, tfds.core.DatasetBuilder)):
         name = getattr(found, "__qualname__", repr(found))
@@ -222,7 +252,13 @@ def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], st
                 values[name].decode()
             except UnicodeDecodeError as error:
                 return Malformed(f"field {name!r} is not UTF-8 at byte {error.start + 1}")
-    return reading.chosen({name: text(values[name]) for name, text in texts.items()}, texts)
+    found = {}
+    for name, text in texts.items():
+        try:
+            found[name] = text(values[name])
+        except UnlabelledError:
+            return Malformed(f"field {name!r} is unlabelled ({values[name]})")
+    return reading.chosen(found, texts)
 
 
 def take(
@@ -244,6 +280,8 @@ def take(
     total, lost = 0, 0
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
+        if _split_name(name) not in SPLITS:  # which is not used, whatever stands there
+            continue
         for place, record in part:
             if isinstance(record, Malformed):
                 lines, why = record.lines, record.why

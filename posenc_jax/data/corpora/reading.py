@@ -208,10 +208,17 @@ def _rows(
     for batch in batches:
         for row in batch:
             number += 1
-            for name, names in (labels or {}).items():
-                if name in row and isinstance(row[name], int) and 0 <= row[name] < len(names):
-                    row[name] = names[row[name]]
-            yield f"{path}:{number}", chosen(row, fields)
+            yield f"{path}:{number}", _labelled(row, fields, labels or {})
+
+
+def _labelled(row: dict[str, Any], fields: Iterable[str], labels: dict[str, list[str]]) -> dict[str, str] | Malformed:
+    """The fields of a row, numbers of classes by their names."""
+    for name, names in labels.items():
+        if name in fields and isinstance(row.get(name), int):
+            if not 0 <= row[name] < len(names):
+                return Malformed(f"field {name!r} is unlabelled ({row[name]})")
+            row[name] = names[row[name]]
+    return chosen(row, fields)
 
 
 def _names(path: Path, field: str) -> list[str]:

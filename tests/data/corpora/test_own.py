@@ -21,7 +21,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.nesting import nested
 from posenc_jax.data.corpora.own import Fields, take
 from posenc_jax.data.corpora.reading import Malformed
-from posenc_jax.data.corpora.source import load_split
+from posenc_jax.data.corpora.source import load_split, text_of
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, Translation
 from posenc_jax.data.text.loading import load
@@ -530,7 +530,34 @@ def test_a_builder_that_is_imported_when_it_is_used(here, capsys, monkeypatch):
     assert "WARNING" not in said(capsys)
     assert main(["data", "add", "none", *arguments, "lazy_names:Unknown"]) == 2
     (line,) = said(capsys).splitlines()
-    assert "cannot be imported (DatasetNotFoundError: " in line
+    assert "posenc: lazy_names:Unknown cannot be imported (DatasetNotFoundError: " in line
+
+
+def test_an_example_without_a_class_is_not_given_one(here, capsys):
+    source = BUILDER.replace("Mine", "Unlabelled").replace('"yes" if i % 2', '-1 if i % 30 == 9 else "yes" if i % 2')
+    source = source.replace('{"train"', '{"unsupervised": self._generate_examples(60), "train"').replace("(9)", "(19)")
+    (here / "my_unlabelled.py").write_text(source)
+    arguments = ["--builder", "my_unlabelled.py:Unlabelled", "--field", "body", "--label", "kind"]
+    assert main(["data", "add", "some", *arguments]) == 2
+    assert "4 of 109 lines cannot be used (" in said(capsys)
+    assert main(["data", "add", "some", *arguments, "--most-malformed", "0.1"]) == 0
+    assert "(field 'kind' is unlabelled (-1))" in said(capsys)
+    rows = [row for split in ("train", "test", "validation") for row in load_split("own/some", split)]
+    assert {row["body"] for row in rows}.isdisjoint({"text 9 of 90", "text 39 of 90", "text 69 of 90", "text 9 of 19"})
+    import tensorflow_datasets as tfds
+
+    with pytest.raises(DataError, match=r"an example is unlabelled \(-1\)"):
+        text_of(tfds.features.ClassLabel(names=["no", "yes"]))(-1)
+    assert why(reading._rows(here, [[{"k": -1}, {"k": 1}]], ("k",), {"k": ["no", "yes"]})) == [
+        (f"{here.name}:1", "field 'k' is unlabelled (-1)")
+    ]
+
+
+def test_a_builder_with_a_key_twice_is_named_with_the_key(here, capsys):
+    (here / "my_twice.py").write_text(BUILDER.replace("Mine", "Twice").replace("yield i,", "yield i % 80,"))
+    assert main(["data", "add", "twice", "--builder", "my_twice.py:Twice", "--field", "body"]) == 2
+    (line,) = said(capsys).splitlines()
+    assert line.startswith("posenc: Twice yields the key 0 of the split train twice: give every example a key of its")
 
 
 def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
