@@ -133,7 +133,8 @@ def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
 
     From the last block of keys to the first, r_i is the query with all later matrices applied. Within a block, numbered
     backwards, applying H_s takes off ``u_s w_s`` with ``u_s = beta_s w_s . (r - sum_(p < s) u_p w_p)``: a triangular
-    system for u that all queries share, whose right side is 0 for tokens after the query, which are not on its path.
+    system for u that all queries share, whose right side is 0 for tokens after the query, which are not on its path. It
+    is inverted once a block.
     """
     keys = k.shape[2]
     size = min(_BLOCK, keys)
@@ -152,9 +153,7 @@ def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
         system = jnp.where(later, beta[..., None] * _einsum("bhsd,bhpd->bhsp", w, w), 0)
         on_path = places[None, None, :, None] <= own[:, None, None, :]
         right = jnp.where(on_path, beta[..., None] * _einsum("bhsd,bhqd->bhsq", w, r), 0)
-        u = jax.scipy.linalg.solve_triangular(
-            system + jnp.eye(size, dtype=r.dtype)[None, None], right, lower=True, unit_diagonal=True
-        )
+        u = _einsum("bhsp,bhpq->bhsq", inverse_of_unit_lower(system), right)
         between = jnp.where(later, _einsum("bhsd,bhpd->bhsp", k, w), 0)
         scores = _einsum("bhsd,bhqd->bhqs", k, r) - _einsum("bhsp,bhpq->bhqs", between, u)
         return r - _einsum("bhsd,bhsq->bhqd", w, u), scores
@@ -162,3 +161,35 @@ def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
     _, scores = jax.lax.scan(step, q, (split(k), split(w), split(beta), places))
     scores = jnp.moveaxis(scores, 0, 3).reshape(*q.shape[:3], blocks * size)
     return scores[..., ::-1][..., :keys]
+
+
+@jax.custom_jvp
+def inverse_of_unit_lower(system: Array) -> Array:
+    """The inverse of ``I + system``, ``[..., S, S]`` with entries below the diagonal only.
+
+    By halves, from single entries up: ``[[A, 0], [C, B]]`` has the inverse ``[[A', 0], [-B' C A', B']]``. That is
+    products alone, which every backend batches: XLA's triangular solve of a batch can wait for ever on two cores.
+    """
+    size = system.shape[-1]
+    whole = 1 << (size - 1).bit_length()
+    system = jnp.pad(system, (*((0, 0),) * (system.ndim - 2), (0, whole - size), (0, whole - size)))
+    inverse = jnp.ones((*system.shape[:-2], whole, 1, 1), system.dtype)
+    half = 1
+    while half < whole:
+        first, second = inverse[..., 0::2, :, :], inverse[..., 1::2, :, :]
+        corner = jnp.stack(
+            [system[..., at + half : at + 2 * half, at : at + half] for at in range(0, whole, 2 * half)], axis=-3
+        )
+        below = -_einsum("...ab,...bc,...cd->...ad", second, corner, first)
+        above = jnp.zeros_like(below)
+        inverse = jnp.concatenate(
+            [jnp.concatenate([first, above], axis=-1), jnp.concatenate([below, second], axis=-1)], axis=-2
+        )
+        half *= 2
+    return inverse[..., 0, :size, :size]
+
+
+@inverse_of_unit_lower.defjvp
+def _of_inverse(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    inverse = inverse_of_unit_lower(*primals)
+    return inverse, -_einsum("...ab,...bc,...cd->...ad", inverse, tangents[0], inverse)

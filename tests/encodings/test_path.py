@@ -7,7 +7,7 @@ from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, seq
 
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.forgetting import FoX
-from posenc_jax.encodings.path import PaTH, path_scores
+from posenc_jax.encodings.path import PaTH, inverse_of_unit_lower, path_scores
 
 
 def matrices(params, b, i, g):
@@ -82,6 +82,29 @@ def test_many_blocks_of_keys():
     np.testing.assert_allclose(got[visible], want[visible], atol=1e-9)
     np.testing.assert_allclose(single[visible], want[visible], atol=2e-5)
     assert np.isfinite(got).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 64])
+def test_inverse(size):
+    """Of a batch, with its derivative; entries up to 2 are the largest of a path."""
+    rng = np.random.default_rng(size)
+    system, change = np.tril(rng.uniform(-2, 2, (2, 3, 2, size, size)) / max(size, 4) ** 0.5, -1)
+    wanted = np.linalg.inv(np.eye(size) + system)
+    with jax.enable_x64(True):
+        got, moved = jax.jit(lambda s, c: jax.jvp(inverse_of_unit_lower, (s,), (c,)))(system, change)
+    np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-11 * np.abs(wanted).max())
+    np.testing.assert_allclose(moved, -wanted @ change @ wanted, rtol=1e-11, atol=1e-11 * np.abs(moved).max())
+
+
+def test_a_batch_for_which_a_triangular_solve_waits_for_ever():
+    """16 heads of 64 keys: LAPACK's solve of jaxlib 0.10.2 hangs on two cores."""
+    rng = np.random.default_rng(0)
+    q, k, w = rng.normal(size=(3, 8, 2, 70, 8)).astype(np.float32) / 4
+    beta = rng.uniform(0, 2, size=(8, 2, 70)).astype(np.float32)
+    places = np.arange(70)[None]
+    whole = np.asarray(jax.jit(path_scores)(q, k, w, beta, places))
+    single = np.asarray(jax.jit(path_scores)(q[5:6, 1:], k[5:6, 1:], w[5:6, 1:], beta[5:6, 1:], places))
+    np.testing.assert_allclose(np.tril(whole[5, 1]), np.tril(single[0, 0]), atol=1e-5)
 
 
 def test_initialisation():

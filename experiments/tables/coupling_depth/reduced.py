@@ -5,7 +5,7 @@
 
 What is expected: directions.toml; what came out, and how long it took: the README.
 
-Sums of 1 to 5 digits in training, of 6 to 10 in the test. The setting is that of experiments/tables/addition.
+Sums of 1 to 3 digits in training, of 4 to 8 in the test. The setting is that of experiments/tables/addition.
 """
 
 import dataclasses

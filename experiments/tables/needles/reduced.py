@@ -22,10 +22,10 @@ base = Run(
     model=Transformer(d_model=64, num_layers=2, num_heads=4, norm_type="rms"),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),
-    training=Training(steps=3000, batch_size=32, microbatches=4, steps_per_call=50, log_every=250),
+    training=Training(steps=6000, batch_size=64, microbatches=8, steps_per_call=50, log_every=250),
     evaluation=Evaluation(lengths=(16, 32, 48, 64), num_examples=512),
     seeds=(0, 1, 2, 3),
-    learning_rates=(1e-3,),
+    learning_rates=(3e-3,),
 )
 config = Ablation(
     name="tables-needles",
