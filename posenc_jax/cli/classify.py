@@ -22,7 +22,8 @@ for every class, the most probable first. FILE is
   any other text: paragraphs, parted by empty lines, of which the first is the header, the last, if there are three
     or more, the footer, and the rest the body (its paragraphs joined by line breaks, as corpora have them).
 
-A run that reads the structure of whole documents (task.structure) is given the file as it is."""
+A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or JSON
+with spans."""
 
 
 def main(arguments: list[str]) -> int:
@@ -68,14 +69,16 @@ def document_of_text(text: str) -> dict[str, str]:
     return {"header": paragraphs[0], "body": "\n".join(paragraphs[1:]), "footer": footer}
 
 
-def document_of_json(text: str, path: Path) -> dict[str, str]:
-    """The sections in a JSON file; UsageError when it holds something else."""
+def document_of_json(text: str, path: Path) -> dict[str, str] | None:
+    """The sections in a JSON file, None where it holds a text with spans; UsageError when it holds something else."""
     try:
         document = loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON ({error.msg})") from None
     except ValueError as error:
         raise UsageError(f"{path} is no document: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("spans"), list):
+        return None
     if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
         raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
     for name, value in document.items():
@@ -96,6 +99,10 @@ def document_for(
     from posenc_jax.data.documents import SUFFIXES, document_parts
 
     form = SUFFIXES.get(path.suffix.lower())
+    if given is None and path.suffix == ".json":
+        raise UsageError(
+            f"{path} is a text with spans, and this run reads the sections {', '.join(sections)}: give them"
+        )
     if given is None and "header" in sections:
         return document_of_text(text)
     if given is None:

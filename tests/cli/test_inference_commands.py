@@ -5,14 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
 from session import compilation_cache
 from text_runs import LABELS, trained
 
+from posenc_jax.cli import classify as classify_command
 from posenc_jax.cli import main
 from posenc_jax.cli.classify import document_of_text
+from posenc_jax.data.text import Classification
 from posenc_jax.models import Beam, Sampling
+from posenc_jax.runs import inference
 from posenc_jax.runs.inference import classify, load_run, summarize, translate
 
 TEXT = "sun ice\n\nred sun\n\n\nice\nice\n\nend\n"
@@ -32,6 +36,7 @@ def _prepared(monkeypatch, tmp_path):
         "number.json": {"header": 1},
         "title.json": {"title": "sun"},
         "empty.json": {"header": " "},
+        "spans.json": {"text": "sun", "spans": []},
     }.items():
         (tmp_path / name).write_text(json.dumps(content))
     (tmp_path / "no.json").write_text('{"header":\n"sun",}')
@@ -150,6 +155,12 @@ T, S, C = "translation", "summarization", "classification"
         ("classify", C, ["number.json"], "number.json must hold an object of strings"),
         ("classify", C, ["title.json"], "title.json has the key 'title': a document has header, body, footer"),
         ("classify", C, ["empty.json"], "empty.json is empty: none of header, body, footer has text"),
+        (
+            "classify",
+            C,
+            ["spans.json"],
+            "spans.json is a text with spans, and this run reads the sections header",
+        ),
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
         ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
@@ -213,3 +224,16 @@ def test_help(capsys, command):
     assert "--too-long" in out
     assert ("--beam" in out) == (command != "classify")
     assert ('{"header": ..., "body": ..., "footer": ...}' in out) == (command == "classify")
+
+
+def test_a_document_with_spans_is_given_as_it_is(capsys, tmp_path, monkeypatch):
+    """Though it is called *.json, as a document in sections is."""
+    file = tmp_path / "spans.json"
+    file.write_text(json.dumps({"text": "sun ice", "spans": [[0, 7, "section", "weather"]]}))
+    asked = []
+    task = Classification(structure="spans")
+    monkeypatch.setattr(classify_command, "load", lambda options, reporter: Namespace(config=Namespace(task=task)))
+    monkeypatch.setattr(inference, "classify", lambda loaded, documents, **_: asked.extend(documents) or [{"hot": 1.0}])
+    assert main(["classify", "run", str(file)]) == 0
+    assert capsys.readouterr().out == "hot  1.0000\n"
+    assert asked == [file.read_text()]
