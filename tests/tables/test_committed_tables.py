@@ -24,7 +24,7 @@ def here(monkeypatch):
 
 
 def test_all_are_there():
-    assert len(NAMES) == 14
+    assert len(NAMES) == 15
 
 
 @pytest.mark.parametrize("name", NAMES)
