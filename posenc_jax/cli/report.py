@@ -79,12 +79,8 @@ class FinalReport:
 
     def _write(self, reporter: Reporter) -> None:
         from posenc_jax import report
-        from posenc_jax.results.timing import read_commands
-        from posenc_jax.runs.files import append_rows
 
-        known = read_commands(self._directory)
-        if rows := [{"command": command, "time": time.time()} for command in self._commands if command not in known]:
-            append_rows(self._directory / "timing.jsonl", rows)
+        remember(self._directory, self._commands)
         if not report.up_to_date(self._directory):
             reporter.phase("write the report")
             paths = report.build(self._directory)
@@ -95,6 +91,16 @@ class FinalReport:
         from posenc_jax import report
 
         print(report.text_report(self._directory))
+
+
+def remember(directory: Path, commands: Iterable[str]) -> None:
+    """Writes down which command lines computed the results in a directory, each once, for its report."""
+    from posenc_jax.results.timing import read_commands
+    from posenc_jax.runs.files import append_rows
+
+    known = read_commands(directory)
+    if rows := [{"command": command, "time": time.time()} for command in commands if command not in known]:
+        append_rows(directory / "timing.jsonl", rows)
 
 
 def _problem(work: Callable[[], None]) -> str:

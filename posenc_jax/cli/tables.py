@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.report import remember
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
 from posenc_jax.config import Ablation
 from posenc_jax.drawing.quantities import NONE
@@ -66,6 +68,7 @@ def _run(name: str, directory: Path) -> int:
         raise UsageError(str(error)) from None
     with TerminalReporter() as reporter, stoppable() as stop:
         ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
+    remember(directory, [shlex.join(("posenc", "tables", name))])
     width = shutil.get_terminal_size((100, 24)).columns
     print("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
     print(f"complete: {directory}; written: {folder.path / README}")

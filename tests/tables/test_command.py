@@ -5,6 +5,7 @@ import json
 import pytest
 
 from posenc_jax.cli import main
+from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation
 
 
@@ -28,6 +29,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
     assert page.endswith("\nThe end.\n")
     assert "| copying | nope | 0.986 | 0." in page
     assert "Not run here: SCAN." in page
+    assert read_commands(table.parents[2] / "runs" / "tables" / "small") == ("posenc tables small",)
     assert "published" in json.loads(next((table.parents[2] / "runs").rglob("ablation.json")).read_text())
 
     before = [(table / name).read_bytes() for name in ("results.json", "README.md")]
