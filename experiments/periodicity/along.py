@@ -17,7 +17,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ from posenc_jax.training.step import buckets, evaluate_length, init_params, init
 POSITIONS, ALIAS = 128, 63
 PILOTS, SEEDS = tuple(range(4)), tuple(range(100, 112))
 LEVELS = (0.3, 0.5, 0.7, 0.9)
+LOOKED_AT = 0.5
+Look = Callable[[Run, Any, int], dict[str, Any]]
+"""What `inside.py` finds in a trained model, of a config, its parameters and the seed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,8 +138,10 @@ ARMS = (
 )
 
 
-def trained(arm: Arm, seeds: tuple[int, ...]) -> Iterator[list[dict[str, Any]]]:
-    """For each seed its scores along training."""
+def trained(arm: Arm, seeds: tuple[int, ...], look: Look | None = None) -> Iterator[list[dict[str, Any]]]:
+    """For each seed its scores along training; ``look`` sees the model at the first score of `LOOKED_AT` or more, and
+    training ends when it has seen all.
+    """
     run = arm.run(seeds)
     size = laid_out(run.execution, len(seeds), devices_here()).size
     mesh = make_mesh(run.execution, size)
@@ -167,7 +172,16 @@ def trained(arm: Arm, seeds: tuple[int, ...]) -> Iterator[list[dict[str, Any]]]:
             sums = jax.tree.map(np.asarray, score({"params": state["params"], "seed": state["seed"]}, shared))
             for i, own in enumerate(found):
                 own.append({"step": step, **scores(run, {k: v[i] for k, v in sums.items()}, predicted)})
+                if look is not None and not _seen(own) and own[-1]["accuracy"] >= LOOKED_AT:
+                    params = jax.tree.map(lambda leaf, i=i: np.asarray(leaf[i]), state["params"])
+                    own[-1]["inside"] = look(run, params, group[i])
+            if all(map(_seen, found)):
+                break
         yield from found
+
+
+def _seen(rows: list[dict[str, Any]]) -> bool:
+    return any("inside" in row for row in rows)
 
 
 def scores(run: Run, sums: dict[str, np.ndarray], predicted: np.ndarray) -> dict[str, float]:
