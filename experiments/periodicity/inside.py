@@ -70,7 +70,7 @@ class RoPEWithout(RoPE):
 
     def encode_queries(self, params, q, positions, length):
         there = np.arange(q.shape[-1]) // 2 != self.plane
-        return super().encode_queries(params, q * there.astype(q.dtype), positions, length)
+        return super().encode_queries(params, q * there.astype(q.dtype)[None, None, None], positions, length)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SinusoidalWithout(Sinusoidal):
 
     def embed(self, params, x, sequence):
         there = np.arange(x.shape[-1]) // 2 != self.plane
-        return x + (super().embed(params, x, sequence) - x) * there.astype(x.dtype)
+        return x + (super().embed(params, x, sequence) - x) * there.astype(x.dtype)[None, None]
 
 
 WITHOUT = {RoPE: RoPEWithout, Sinusoidal: SinusoidalWithout}
