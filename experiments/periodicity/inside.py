@@ -203,9 +203,11 @@ def section(found: dict[str, Any]) -> str:
     for name, kept in found["arms"].items():
         planes = len(next(iter(kept["seeds"].values()))["without"]) if kept["seeds"] else 0
         if planes:
-            each = [over_seeds([*drops(found, name, plane).values()], 3) for plane in range(planes)]
-            cut.append((name, ", ".join(each[:4]), ", ".join(each[4:])))
-    planes = grid(("arm", "accuracy lost without plane 1, 2, 3, 4", "5 on"), "lll", cut)
+            each = [[*drops(found, name, plane).values()] for plane in range(planes)]
+            rest = over_seeds(max(each[4:], key=np.mean)) if planes > 4 else ""
+            cut.append((name, *map(over_seeds, each[:4]), rest))
+    head = ("accuracy lost without", "plane 1", "plane 2", "plane 3", "plane 4", "the worst of the others")
+    planes = grid(head, "l" + "r" * 5, cut)
     return "\n\n".join([BEGIN, heads, planes, _judged(tests(found)), END])
 
 
