@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +26,17 @@ from experiments.periodicity.probe import cells, guarded, markdown
 from posenc_jax.analysis.kernels import kernel
 from posenc_jax.analysis.probes import Change, check_change, compare
 from posenc_jax.cli.session import prepare_jax
-from posenc_jax.config import Run
+from posenc_jax.config import Run, config_hash
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import Sequence, elements
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.files import write_atomically
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
@@ -77,8 +81,13 @@ def texts(config: Run, directory: Path, tokens: int, count: int) -> Example:
 
 
 def trained_last(config: Run) -> int:
-    """The last position at which training had an input."""
-    return config.task.width(max(config.task.train_lengths)) - 1
+    """The last position at which training had an input, wherever its texts began."""
+    mapped = functools.reduce(
+        lambda size, element: element.mapped_max_len(size),
+        elements(moved_slot(config)),
+        config.task.width(max(config.task.train_lengths)),
+    )
+    return mapped - 1
 
 
 def table_last(config: Run) -> int | None:
@@ -273,15 +282,37 @@ def excess(cell: Moved, offset: int, step: int) -> list[str]:
     return [away, interval(difference(kl), 2)]
 
 
+def numbers(cell: Moved) -> dict[str, Any]:
+    """What is kept of a cell: for each offset the mean over texts and heads, by seed, and by layer of the attention."""
+
+    def short(values: np.ndarray) -> Any:
+        return [short(one) for one in values] if values.ndim else float(f"{values:.4g}")
+
+    change = cell.change
+    attention = {stack: short(maps.mean((2, 4)).transpose(0, 2, 1)) for stack, maps in change.attention.items()}
+    return {
+        "config": config_hash(cell.config),
+        "offsets": cell.offsets.tolist(),
+        "1 - cos": None if cell.distance is None else short(cell.distance),
+        "kl": short(change.kl.mean(2)),
+        "other argmax": short(change.argmax.mean(2)),
+        "attention": attention,
+    }
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Prints two Markdown tables."""
+    """Prints two Markdown tables, and writes their numbers where asked."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.moved", description=__doc__)
     parser.add_argument("directory", type=Path, help="a finished ablation or run on text")
     parser.add_argument("--tokens", type=int, default=32, help="length of the texts (default 32)")
     parser.add_argument("--texts", type=int, default=64, help="how many (default 64)")
+    parser.add_argument("--json", type=Path, help="write the numbers of every offset and seed there")
     given = parser.parse_args(arguments)
     prepare_jax()
     found = [moved(label, directory, given.tokens, given.texts) for label, directory in cells(given.directory)]
+    if given.json is not None:
+        kept = {"environment": environment(), "cells": {cell.label: numbers(cell) for cell in found}}
+        write_atomically(given.json, json.dumps(kept) + "\n")
     first = found[0]
     print(
         f"{first.change.kl.shape[2]} test texts of length {first.config.task.length_name(given.tokens)}, "
