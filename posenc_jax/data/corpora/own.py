@@ -7,8 +7,10 @@ import dataclasses
 import functools
 import hashlib
 import io
+import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +20,7 @@ from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
-from posenc_jax.data.corpora.store import OWN, add
+from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
 
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
 HELD_OUT = 0.04
@@ -26,6 +28,8 @@ HELD_OUT = 0.04
 MOST_MALFORMED = 0.01
 """The share of lines that may be left out as malformed, unless another one is stated."""
 _NAMED = 5  # malformed lines that a message names
+_NAMED_WHEN_REFUSED = 20
+_REASONS = 5  # that a refusal counts
 _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), "train": ("train", "")}
 
 
@@ -295,7 +299,7 @@ def take(
                 own.append((place, fields.row(record, place)))
     if lost > most_malformed * total:
         raise DataError(
-            f"{lost:,} of {total:,} lines cannot be used ({listed(malformed)}), and {most_malformed:.2%} "
+            f"{lost:,} of {total:,} lines cannot be used ({_refused(malformed)}), and {most_malformed:.2%} "
             "may be: mend them, or state a larger share with --most-malformed"
         )
     kept, repeated = _without_repeats(rows)
@@ -315,8 +319,6 @@ def take(
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
     """Keeps the rows as the corpus ``own/NAME``; ``options`` as for `posenc_jax.data.corpora.store.add`."""
     note: Note = options.get("note", print)
-    if taken.malformed:
-        note(f"{taken.lost:,} lines are left out: {listed(taken.malformed)}")
     if taken.unused:
         note(f"not used: the splits {', '.join(taken.unused)}")
     if taken.repeated:
@@ -325,7 +327,18 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
         note(f"{taken.leaking:,} rows are left out of a split, because a held-out one has their text too")
     counts = {"malformed": taken.lost, "repeated": taken.repeated, "leaking": taken.leaking}
     facts = {"kind": fields.kind, "left_out": counts, **facts}
-    return add(f"{OWN}{name}", taken.rows, fields.columns, facts, origins=taken.origins, **options)
+    home = add(
+        f"{OWN}{name}",
+        taken.rows,
+        fields.columns,
+        facts,
+        origins=taken.origins,
+        left_out=taken.malformed,
+        **options,
+    )
+    if taken.malformed:
+        note(f"{taken.lost:,} lines are left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
+    return home
 
 
 def sha256_of(path: Path) -> str:
@@ -437,7 +450,18 @@ def _digest(text: str) -> str:
     return hashlib.sha256(_words(text).encode()).hexdigest()[:16]
 
 
-def listed(malformed: Iterable[tuple[str, str]]) -> str:
+def listed(malformed: Iterable[tuple[str, str]], named: int = _NAMED) -> str:
     """The first few, each as ``FILE:LINE (why)``, and how many more."""
     each = [f"{place} ({why})" for place, why in malformed]
-    return ", ".join(each[:_NAMED]) + (f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else "")
+    return ", ".join(each[:named]) + (f" and {len(each) - named:,} more" if len(each) > named else "")
+
+
+def _refused(malformed: list[tuple[str, str]]) -> str:
+    """The first of many, and how many there are of each reason where some are not named."""
+    found = listed(malformed, _NAMED_WHEN_REFUSED)
+    if len(malformed) <= _NAMED_WHEN_REFUSED:
+        return found
+    reasons = Counter(re.split(r" \(| at byte ", why)[0] for _, why in malformed).most_common()
+    counts = [f"{count:,} {reason}" for reason, count in reasons[:_REASONS]]
+    others = sum(count for _, count in reasons[_REASONS:])
+    return f"{found}; by reason: {', '.join([*counts, *[f'{others:,} others'] * bool(others)])}"

@@ -322,6 +322,35 @@ def test_a_document_may_lack_sections_but_not_all_of_them():
     assert [why for _, why in taken.malformed] == ["field 'kind' is empty", "field 'head' is empty"]
 
 
+def test_every_line_that_is_left_out_is_named_in_a_file(here, capsys):
+    rows = [*map(json.dumps, pairs(200)), *[f"{{broken {i}" for i in range(6)], "[]"]
+    (here / "x.jsonl").write_text("\n".join(rows))
+    arguments = ["data", "add", "x", "--jsonl", "x.jsonl", "--source", "q", "--target", "a"]
+    assert main([*arguments, "--most-malformed", "0.1"]) == 0
+    home = here / "data" / "own" / "x"
+    assert f"x.jsonl:205 ({NO_KEY}) and 2 more; each is named in {home / 'left_out.jsonl'}" in said(capsys)
+    named = [json.loads(line) for line in (home / "left_out.jsonl").read_text().splitlines()]
+    assert named == [{"place": f"x.jsonl:{i}", "why": NO_KEY if i < 207 else "no JSON object"} for i in range(201, 208)]
+    assert "left_out.jsonl" in manifest("own/x")["files"]
+    assert len(load_split("own/x", "train")) > 100
+    (home / "left_out.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"left_out\.jsonl is damaged"):
+        manifest("own/x")
+
+
+NO_KEY = "no JSON (Expecting property name enclosed in double quotes)"
+
+
+def test_a_refusal_names_twenty_and_counts_the_reasons(here, capsys):
+    bad = [Malformed(f"not UTF-8 at byte {i}") for i in range(20)] + [
+        Malformed("no JSON (x)"),
+        Malformed("no JSON (y)"),
+    ]
+    with pytest.raises(DataError) as error:
+        take({"": records([*bad, *pairs(50)])}, PAIR)
+    assert "f:20 (not UTF-8 at byte 19) and 2 more; by reason: 20 not UTF-8, 2 no JSON), and" in str(error.value)
+
+
 def test_a_name_without_its_folder_is_explained(here):
     assert main(["data", "add", "plays", "--text", "play.txt"]) == 0
     with pytest.raises(DataError, match=r"there is no corpus 'plays', .*; did you mean 'own/plays'\?"):
