@@ -136,7 +136,7 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
 
 _SHAPE = {
     "format": int,
-    **dict.fromkeys(("name", "kind", "sha256", "expected_sha256?"), str),
+    **dict.fromkeys(("name", "kind", "sha256", "expected_sha256?", "structure?", "named_as?"), str),
     "columns": [str],
     "labels?": [str],
     "files": {str: str},

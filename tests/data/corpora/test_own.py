@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import hashlib
 import importlib
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.cli import main
+from posenc_jax.data.checks import check_task
 from posenc_jax.data.corpora import builders, own, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.nesting import nested
@@ -681,6 +683,26 @@ def test_of_a_corpus_without_origins_the_document_is_named(notes, capsys):
     task = Classification(data=Data(name="own/notes"), labels=("dev", "ops"), structure="markdown")
     with pytest.raises(DataError, match=r"^own/notes, document d7, line 2: the heading 'B' of level 4 does not nest"):
         task.tokenizer_lines({"body": "# A\n#### B", "doc": "d7", "label": "ops"})
+
+
+@pytest.mark.parametrize(
+    ("said_as", "how"),
+    [
+        (["--structure", "markdown", "--most-malformed", "0.1"], "was added with --structure markdown"),
+        ([], "is of files that are markdown by their names"),
+    ],
+)
+def test_documents_of_another_structure_are_refused_before_training(notes, capsys, said_as, how):
+    assert main(["data", "add", "notes", "--folder", "notes", *said_as]) == 0
+    task = Classification(data=Data(name="own/notes", tokenizer="bytes"), labels=("dev", "ops"), structure="html")
+    with pytest.raises(DataError) as error:
+        check_task(task)
+    assert str(error.value) == (
+        f"data.name = 'own/notes' {how}, and task.structure = 'html': set task.structure to 'markdown', or add "
+        "documents in html with --structure html"
+    )
+    for structure in ("markdown", "sections"):  # as plain text any may be read
+        check_task(dataclasses.replace(task, structure=structure))
 
 
 def test_structure_is_for_documents_with_classes(here, capsys):
