@@ -77,6 +77,11 @@ class Fields:
         """The fields that are there, in a fixed order."""
         return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that name something, a class or a document, and may be whole numbers."""
+        return tuple(filter(None, (self.label, self.document)))
+
     def lacking(self, record: Mapping[str, str]) -> str:
         """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
         empty = [name for name in self.read if name in record and not record[name].strip()]
@@ -141,16 +146,16 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
 
     Errors: DataError for a file that is not there, or has not the fields.
     """
-    read = fields.read
+    read, names = fields.read, fields.names
     if form == "saved":
         (folder,) = paths
-        return reading.saved(folder, read)
+        return reading.saved(folder, read, names)
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         "text": reading.text,
         "folder": reading.classes,
-        "jsonl": lambda path: reading.jsonl(path, read),
+        "jsonl": lambda path: reading.jsonl(path, read, names),
         "csv": lambda path: reading.table(path, read),
-        "parquet": lambda path: reading.parquet(path, read),
+        "parquet": lambda path: reading.parquet(path, read, names),
     }
     return {"": (record for path in paths for record in readers[form](path))}
 

@@ -155,6 +155,8 @@ def test_malformed_lines_are_named(tmp_path):
         b"[" * 9999,
         b'{"q": null, "a": "y"}',
         b'{"a": "y"}',
+        b'{"q": "x", "a": "y", "q": "z"}',
+        b'{"q": "x", "a": 3}',
     ]
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
@@ -169,14 +171,51 @@ def test_malformed_lines_are_named(tmp_path):
         "x.jsonl:2": "no JSON (Expecting property name enclosed in double quotes)",
         "x.jsonl:4": "no JSON object",
         "x.jsonl:5": "no field 'a' (it has q)",
-        "x.jsonl:6": "field 'q' is no text but float",
+        "x.jsonl:6": "field 'q' is a number, not a text",
         "x.jsonl:8": "not UTF-8 at byte 1",
         "x.jsonl:9": "a NUL byte",
         "x.jsonl:10": "longer than 1,048,576 bytes",
         "x.jsonl:11": "field 'q' has a NUL byte or half a character",
         "x.jsonl:13": "field 'q' is null",
         "x.jsonl:14": "no field 'q' (it has a)",
+        "x.jsonl:15": "the key 'q' stands there more than once",
+        "x.jsonl:16": "field 'a' is a number, not a text",
     }
+
+
+def test_a_field_is_a_text_and_a_name_may_be_a_whole_number(tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    fields = Fields(text="q", label="kind", document="page")
+    good = {"q": "x", "kind": 3, "page": 7}
+    texts = [{"q": 3}, {"q": 1.5}, {"q": float("nan")}, {"q": True}, {"q": ["x"]}, {"q": {"x": 1}}]
+    names = [{"kind": 1.5}, {"kind": True}, {"page": 0.5}]
+    rows = [good, *[good | wrong for wrong in (*texts, *names)]]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    (_, first), *others = own.records("jsonl", [path], fields)[""]
+    assert first == {"q": "x", "kind": "3", "page": "7"}
+    assert [record.why for _, record in others] == [
+        *["field 'q' is a number, not a text"] * 3,
+        "field 'q' is true or false, not a text",
+        "field 'q' is a list, not a text",
+        "field 'q' is an object, not a text",
+        "field 'kind' is a number, not a text or a whole number",
+        "field 'kind' is true or false, not a text or a whole number",
+        "field 'page' is a number, not a text or a whole number",
+    ]
+    for number, row in enumerate((rows[0], rows[1], rows[2])):
+        table = pyarrow.Table.from_pylist([row])
+        pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+        home = tmp_path / f"saved{number}"
+        home.mkdir()
+        with pyarrow.ipc.new_stream(str(home / "data.arrow"), table.schema) as stream:
+            stream.write_table(table)
+        (home / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+        for form, place in (("parquet", tmp_path / "x.parquet"), ("saved", home)):
+            ((_, found),) = own.records(form, [place], fields)[""]
+            assert found == first if number == 0 else found == Malformed("field 'q' is a number, not a text")
 
 
 def test_a_table(tmp_path):
