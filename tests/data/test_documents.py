@@ -175,7 +175,16 @@ TEXT = "one two three four"
         ("spans", spans(TEXT, [0, 3, "chapter"]), "'chapter' is no kind of span"),
         ("spans", spans(TEXT, [0, 3.5, "section"]), "is no span"),
         ("spans", spans("a\0b"), "a: text has a NUL character (\\u0000), and text has none: leave it out"),
-        ("spans", "# A", "a is no text with spans (JSONDecodeError"),
+        ("spans", "# A", "a is no text with spans (no JSON at line 1, column 1: Expecting value): write {"),
+        ("spans", '{\n"text": }', "a is no text with spans (no JSON at line 2, column 9: Expecting value): write {"),
+        ("spans", "3", "a is no text with spans (it is no object): write {"),
+        ("spans", "{}", "a is no text with spans (it has no 'text'): write {"),
+        ("spans", '{"text": 3}', "a is no text with spans (its 'text' is no text): write {"),
+        ("spans", '{"text": "x"}', "a is no text with spans (it has no 'spans'): write {"),
+        ("spans", '{"text": "x", "spans": {}}', "a is no text with spans (its 'spans' are no list): write {"),
+        ("spans", '{"text": "x", "spans": [3]}', "a is no text with spans (3 is no span): write {"),
+        ("spans", '{"text": "x", "spans": [[0, 1]]}', "a is no text with spans ([0, 1] is no span): write {"),
+        ("spans", "[" * 99999, "a is no text with spans (it is nested too deep): write {"),
     ],
 )
 def test_what_does_not_nest_is_refused_in_one_line(form, text, message):

@@ -129,7 +129,8 @@ class Taken:
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
         because a held-out row has their text. malformed: (place, why). unused: splits of other names. lost: how many
-      lines the malformed are. origins: text -> place, of texts with a class.
+      lines the malformed are. documents: how many of the malformed are documents of several lines, and how many lines
+      those have. origins: text -> place, of texts with a class.
     """
 
     rows: Rows
@@ -138,6 +139,7 @@ class Taken:
     malformed: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
     lost: int = 0
+    documents: tuple[int, int] = (0, 0)
     origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -286,7 +288,7 @@ def take(
     """
     malformed: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, Row]]] = {}
-    total, lost = 0, 0
+    total, lost, documents = 0, 0, list[int]()
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
         if _split_name(name) not in SPLITS:  # which is not used, whatever stands there
@@ -299,6 +301,7 @@ def take(
             total += lines
             if isinstance(record, Malformed) or why:
                 lost += lines
+                documents += [lines] * (lines > 1)
                 malformed.append((place, why))
             else:
                 own.append((place, fields.row(record, place)))
@@ -315,10 +318,11 @@ def take(
             "there is no text to train on in what was named: name other files, or a data set with a train split"
         )
     _refuse_shared(kept, fields)
-    if set(kept) == set(SPLITS):
-        return Taken(_rows(kept), repeated, 0, tuple(malformed), unused, lost, _origins(kept, fields))
-    held, leaking = _held_out(kept, fields)
-    return Taken(_rows(held), repeated, leaking, tuple(malformed), unused, lost, _origins(held, fields))
+    leaking = 0
+    if set(kept) != set(SPLITS):
+        kept, leaking = _held_out(kept, fields)
+    of_documents = len(documents), sum(documents)
+    return Taken(_rows(kept), repeated, leaking, tuple(malformed), unused, lost, of_documents, _origins(kept, fields))
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
@@ -327,9 +331,9 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
     if taken.unused:
         note(f"not used: the splits {', '.join(taken.unused)}")
     if taken.repeated:
-        note(f"{taken.repeated:,} rows are left out, which stand there twice")
+        note(f"{_counted(taken.repeated, 'row')} left out, which repeat{'s' * (taken.repeated == 1)} another one")
     if taken.leaking:
-        note(f"{taken.leaking:,} rows are left out of a split, because a held-out one has their text too")
+        note(f"{_counted(taken.leaking, 'row')} left out of a split, because a held-out one has their text too")
     counts = {"malformed": taken.lost, "repeated": taken.repeated, "leaking": taken.leaking}
     facts = {"kind": fields.kind, "left_out": counts, **facts}
     home = add(
@@ -342,8 +346,24 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
         **options,
     )
     if taken.malformed:
-        note(f"{taken.lost:,} lines are left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
+        note(f"{_lost(taken)} left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
     return home
+
+
+def _counted(count: int, what: str) -> str:
+    return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
+
+
+def _lost(taken: Taken) -> str:
+    """How many lines, and how many documents of several lines, ``are``."""
+    count, of_documents = taken.documents
+    lines = taken.lost - of_documents
+    if not count:
+        return _counted(lines, "line")
+    found = f"{count:,} document{'s' * (count > 1)} of {'together ' * (count > 1)}{of_documents:,} lines"
+    if not lines:
+        return f"{found} {'is' if count == 1 else 'are'}"
+    return f"{_counted(lines, 'line').rpartition(' ')[0]} and {found} are"
 
 
 def sha256_of(path: Path) -> str:

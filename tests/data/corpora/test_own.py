@@ -382,6 +382,30 @@ def test_every_line_that_is_left_out_is_named_in_a_file(here, capsys):
 NO_KEY = "no JSON (Expecting property name enclosed in double quotes)"
 
 
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([1], "1 line is left out: "),
+        ([1, 1], "2 lines are left out: "),
+        ([3, 1], "1 line and 1 document of 3 lines are left out: "),
+        ([3, 4, 1, 1], "2 lines and 2 documents of together 7 lines are left out: "),
+        ([3, 4], "2 documents of together 7 lines are left out: "),
+    ],
+)
+def test_lines_and_documents_are_told_apart(here, bad, words):
+    notes: list[str] = []
+    taken = take({"": records([*[Malformed("bad", count) for count in bad], *pairs(60)])}, PAIR, 0.5)
+    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
+    assert next(note for note in notes if "left out" in note).startswith(words)
+
+
+def test_rows_that_others_repeat_are_counted_once(here):
+    notes: list[str] = []
+    taken = take({"": records([*pairs(60), *pairs(1), *pairs(1)])}, PAIR)
+    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
+    assert notes[0] == "2 rows are left out, which repeat another one"
+
+
 def test_a_refusal_names_twenty_and_counts_the_reasons(here, capsys):
     bad = [Malformed(f"not UTF-8 at byte {i}") for i in range(20)] + [
         Malformed("no JSON (x)"),
@@ -482,7 +506,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "field 'q' is null")]
     arguments = ["--source", "q", "--target", "a", "--most-malformed", "0.05"]
     assert main(["data", "add", "table", "--parquet", "x.parquet", *arguments]) == 0
-    assert "1 lines are left out: x.parquet:61" in said(capsys)
+    assert "1 line is left out: x.parquet:61" in said(capsys)
     with pytest.raises(DataError, match=r"x.parquet has no field 'z': it has q, a, page"):
         list(reading.parquet(here / "x.parquet", ("z",)))
     (here / "y.parquet").write_bytes(b"PAR1 and no more")
@@ -685,7 +709,7 @@ def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(
     assert f"lines cannot be used ({place} ({within}{why}))" in said(capsys)
     assert main([*command, "--most-malformed", "0.1"]) == 0
     out, err = capsys.readouterr()
-    assert f"{5 if form == 'folder' else 1} lines are left out: {place} (" in err
+    assert f"{'1 document of 5 lines' if form == 'folder' else '1 line'} is left out: {place} (" in err
     assert "--task.structure markdown" in out
     assert manifest("own/notes")["structure"] == "markdown"
     rows = [row["body"] for split in ("train", "validation", "test") for row in load_split("own/notes", split)]
