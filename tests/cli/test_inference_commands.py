@@ -163,6 +163,8 @@ T, S, C = "translation", "summarization", "classification"
         ),
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
         ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
+        ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces;"),
+        ("summarize", S, ["long.txt", "--too-long", "window"], "--too-long window: summaries of the parts of a"),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
 )
