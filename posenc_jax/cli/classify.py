@@ -22,8 +22,8 @@ for every class, the most probable first. FILE is
   any other text: paragraphs, parted by empty lines, of which the first is the header, the last, if there are three
     or more, the footer, and the rest the body (its paragraphs joined by line breaks, as corpora have them).
 
-A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or JSON
-with spans."""
+A run that reads the structure of whole documents (task.structure) is given the file as it is, Markdown, HTML, or JSON
+with spans; a file whose name says that it is another of these (*.md, *.html, *.json) is refused."""
 
 
 def main(arguments: list[str]) -> int:
@@ -43,15 +43,18 @@ def main(arguments: list[str]) -> int:
 
 def _classify(options: argparse.Namespace, reporter: Any) -> None:
     path, text = options.file, read_file(options.file)
-    given = document_of_json(text, path) if path.suffix == ".json" else None
+    given = document_of_json(text, path) if path.suffix.lower() == ".json" else None
     loaded = load(options, reporter)
     from posenc_jax.data.text import Classification
     from posenc_jax.runs.inference import classify
 
     task = loaded.config.task
     document: str | dict[str, str] = text
-    if isinstance(task, Classification) and not task.has_outline:
-        document = document_for(task.input_columns, text, path, given)
+    if isinstance(task, Classification):
+        if task.has_outline:
+            check_format(path, task.structure)
+        else:
+            document = document_for(task.input_columns, text, path, given)
 
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
@@ -89,6 +92,18 @@ def document_of_json(text: str, path: Path) -> dict[str, str] | None:
     return document
 
 
+def check_format(path: Path, structure: str) -> None:
+    """UsageError for a file whose name says that it has another structure than a run reads."""
+    from posenc_jax.data.documents import SUFFIXES
+
+    form = SUFFIXES.get(path.suffix.lower(), structure)
+    if form != structure:
+        raise UsageError(
+            f"{path} is {form} by its name, and this run reads {structure} (task.structure): give a document in "
+            f"{structure}; if it is one, call it .txt"
+        )
+
+
 def document_for(
     sections: tuple[str, ...], text: str, path: Path, given: dict[str, str] | None = None
 ) -> dict[str, str]:
@@ -99,7 +114,7 @@ def document_for(
     from posenc_jax.data.documents import SUFFIXES, document_parts
 
     form = SUFFIXES.get(path.suffix.lower())
-    if given is None and path.suffix == ".json":
+    if given is None and form == "spans":
         raise UsageError(
             f"{path} is a text with spans, and this run reads the sections {', '.join(sections)}: give them"
         )

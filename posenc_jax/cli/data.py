@@ -71,6 +71,11 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _some(names: list[str]) -> str:
+    """All of few names, the first two of many and how many there are."""
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])}, ... ({len(names):,} files)"
+
+
 def _listing(directory: Path | None) -> str:
     from posenc_jax.data.corpora import CORPORA, DataError
     from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest, own_names
@@ -101,7 +106,7 @@ def _listing(directory: Path | None) -> str:
             f"  {name} ({found['kind']}: {', '.join(found['columns'])})",
             f"      {counts} rows in {home_of(name, directory)}",
         ]
-        lines += [f"      from {', '.join(found['sources'])}", f"      licence: {found['licence']}"]
+        lines += [f"      from {_some(list(found['sources']))}", f"      licence: {found['licence']}"]
     lines += ["", "Texts of your own: posenc data add NAME --text FILE ..., --jsonl, --csv, --folder and more."]
     lines += ["", "Other names are looked up on the hub of TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ..."]
     return "\n".join(lines)

@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     """Runs the command and returns its exit code."""
     from posenc_jax.data.corpora import own
-    from posenc_jax.data.corpora.nesting import nested
+    from posenc_jax.data.corpora.nesting import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
     name = f"{OWN}{options.name}"
@@ -96,23 +96,22 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     taken = own.take(found, fields, options.most_malformed, of_many_lines=of_many_lines)
     sources = {str(path): own.sha256_of(path) for part in paths.values() for path in part}
     facts = {"licence": options.licence, "read_as": form, "sources": sources or {options.builder: ""}}
+    named_as = structure_of(options.folder) if form == "folder" and not options.structure else None
     facts |= {"structure": options.structure} if options.structure else {}
+    facts |= {"named_as": named_as} if named_as else {}
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
-    if form == "folder" and not options.structure:
-        _note_structure(options.folder, note)
+    if named_as:
+        _note_structure(options.folder, named_as, note)
     labels = sorted({row["label"] for row in taken.rows["train"] if fields.label})
     print(_use(name, fields, labels, options.structure))
     return 0
 
 
-def _note_structure(folder: Path, note: Callable[[str], None]) -> None:
-    """Says which documents of a folder do not nest, where the names of its files say what structure they have."""
+def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -> None:
+    """Says which documents of a folder do not nest, whose files have this structure by their names."""
     from posenc_jax.data.corpora import own, reading
-    from posenc_jax.data.corpora.nesting import nested, structure_of
+    from posenc_jax.data.corpora.nesting import nested
 
-    structure = structure_of(folder)
-    if structure is None:
-        return
     documents = (one for one in reading.classes(folder) if not isinstance(one[1], reading.Malformed))
     checked = nested({"": documents}, "text", structure, of_many_lines=True)[""]
     wrong = [(place, record.why) for place, record in checked if isinstance(record, reading.Malformed)]

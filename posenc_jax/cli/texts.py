@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.cli.session import prepare_jax, trust
+from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import plain
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
@@ -102,12 +104,23 @@ def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Names
     def run() -> int:
         options = parser.parse_intermixed_args(arguments)
         from posenc_jax.cli.progress import TerminalReporter
+        from posenc_jax.runs.errors import RefusedError
 
-        with TerminalReporter() as reporter:
-            work(options, reporter)
+        try:
+            with TerminalReporter() as reporter:
+                work(options, reporter)
+        except (DataError, RefusedError) as error:
+            raise UsageError(_with_options(str(error))) from None
         return 0
 
     return guarded(run)
+
+
+def _with_options(message: str) -> str:
+    """A message of the library about its argument ``too_long``, in the words of the command line."""
+    return (
+        re.sub(r"(?:too_long = )?'(truncate|window)'", r"--too-long \1", message) if "too_long" in message else message
+    )
 
 
 def load(options: argparse.Namespace, reporter: Any) -> Any:

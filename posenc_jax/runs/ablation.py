@@ -32,6 +32,7 @@ from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.supply import refuse_other_tokenizers
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
 
@@ -119,6 +120,9 @@ def cells_to_run(
         for group, result in found:
             refuse_damaged_metrics(group, result)
     to_run = [cell for cell, place in places.items() if not complete(place, cell)]
+    for cell in config.runs:
+        if cell not in to_run:
+            refuse_other_tokenizers(cell, places[cell])
     for cell in to_run:
         check_run(cell, on)
     return to_run

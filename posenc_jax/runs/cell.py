@@ -39,7 +39,7 @@ from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
-from posenc_jax.runs.supply import Supply, load_data
+from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
@@ -92,6 +92,7 @@ def run(
 
         missing = agreed(begun)
         if not missing:
+            agreed(lambda: refuse_other_tokenizers(config, directory))
             reporter.note(f"{directory} is already complete: nothing to do")
             return agreed(lambda: results(directory, config))
         data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read

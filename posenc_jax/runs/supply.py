@@ -42,10 +42,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     record, model = directory / "data.json", directory / "tokenizer.model"
     tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
     if tokenizer is not None:
-        source = tokenizer.source if isinstance(tokenizer, TwoTokenizers) else tokenizer
-        for sided, of_side in ((config.task.data, source), (config.task.target_data, tokenizer.target)):
-            if sided is not None:
-                _refuse_another_file(sided, of_side)
+        _refuse_other_files(config.task, tokenizer)
     data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, data.tokenizer, note)
     if not record.exists():
@@ -57,6 +54,22 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
             "Differences:\n  " + "\n  ".join(lines)
         )
     return data
+
+
+def refuse_other_tokenizers(config: Run, directory: Path) -> None:
+    """Refuses a tokenizer.json that is another one than the run in a directory was begun with, as `load_data` does."""
+    kept = all((directory / name).is_file() for name in ("data.json", "tokenizer.model"))
+    if isinstance(config.task, TextTask) and kept:
+        given = [data for data in (config.task.data, config.task.target_data) if data is not None]
+        if any(data.tokenizer_file is not None for data in given):
+            _refuse_other_files(config.task, read_tokenizer(directory))
+
+
+def _refuse_other_files(task: TextTask, tokenizer: Tokenizer) -> None:
+    source = tokenizer.source if isinstance(tokenizer, TwoTokenizers) else tokenizer
+    for data, of_side in ((task.data, source), (task.target_data, tokenizer.target)):
+        if data is not None:
+            _refuse_another_file(data, of_side)
 
 
 def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:

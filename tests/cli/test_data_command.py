@@ -89,3 +89,16 @@ def test_refused_in_one_line(arguments, message, capsys, data):
     assert message in err
     assert err.count("\n") == 1
     assert not data.exists()
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_the_list_shortens_many_files(capsys, tmp_path, monkeypatch, count):
+    monkeypatch.chdir(tmp_path)
+    files = [f"{i:03}.txt" for i in range(count)]
+    for i, name in enumerate(files):
+        Path(name).write_text(f"text {i}\n")
+    assert main(["data", "add", "many", "--text", *files]) == 0
+    capsys.readouterr()
+    assert main(["data", "list"]) == 0
+    wanted = "000.txt, 001.txt, 002.txt" if count == 3 else "000.txt, 001.txt, ... (200 files)"
+    assert f"      from {wanted}\n" in capsys.readouterr().out

@@ -163,6 +163,8 @@ T, S, C = "translation", "summarization", "classification"
         ),
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
         ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
+        ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces;"),
+        ("summarize", S, ["long.txt", "--too-long", "window"], "--too-long window: summaries of the parts of a"),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
 )
@@ -237,3 +239,25 @@ def test_a_document_with_spans_is_given_as_it_is(capsys, tmp_path, monkeypatch):
     assert main(["classify", "run", str(file)]) == 0
     assert capsys.readouterr().out == "hot  1.0000\n"
     assert asked == [file.read_text()]
+
+
+@pytest.mark.parametrize(
+    ("structure", "name", "form"),
+    [
+        ("html", "a.md", "markdown"),
+        ("markdown", "a.HTML", "html"),
+        ("markdown", "spans.json", "spans"),
+        ("html", "a.txt", None),
+        ("html", "a", None),
+        ("html", "a.htm", None),
+    ],
+)
+def test_a_file_of_another_structure_is_refused_by_its_name(capsys, tmp_path, monkeypatch, structure, name, form):
+    file = tmp_path / name
+    file.write_text(json.dumps({"text": "sun ice", "spans": []}))
+    task = Classification(structure=structure)
+    monkeypatch.setattr(classify_command, "load", lambda options, reporter: Namespace(config=Namespace(task=task)))
+    monkeypatch.setattr(inference, "classify", lambda loaded, documents, **_: [{"hot": 1.0}])
+    assert main(["classify", "run", str(file)]) == (0 if form is None else 2)
+    said = f"posenc: {file} is {form} by its name, and this run reads {structure} (task.structure): give a document in"
+    assert capsys.readouterr().err == ("" if form is None else f"{said} {structure}; if it is one, call it .txt\n")

@@ -2,14 +2,19 @@
 
 import json
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.overrides import override_run
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.documents import document_parts
-from posenc_jax.encodings.structure import StructureMask
+from posenc_jax.encodings.structure import OwnSection, StructureMask
 
 MARKDOWN = """Before. All headings.
 
@@ -175,7 +180,16 @@ TEXT = "one two three four"
         ("spans", spans(TEXT, [0, 3, "chapter"]), "'chapter' is no kind of span"),
         ("spans", spans(TEXT, [0, 3.5, "section"]), "is no span"),
         ("spans", spans("a\0b"), "a: text has a NUL character (\\u0000), and text has none: leave it out"),
-        ("spans", "# A", "a is no text with spans (JSONDecodeError"),
+        ("spans", "# A", "a is no text with spans (no JSON at line 1, column 1: Expecting value): write {"),
+        ("spans", '{\n"text": }', "a is no text with spans (no JSON at line 2, column 9: Expecting value): write {"),
+        ("spans", "3", "a is no text with spans (it is no object): write {"),
+        ("spans", "{}", "a is no text with spans (it has no 'text'): write {"),
+        ("spans", '{"text": 3}', "a is no text with spans (its 'text' is no text): write {"),
+        ("spans", '{"text": "x"}', "a is no text with spans (it has no 'spans'): write {"),
+        ("spans", '{"text": "x", "spans": {}}', "a is no text with spans (its 'spans' are no list): write {"),
+        ("spans", '{"text": "x", "spans": [3]}', "a is no text with spans (3 is no span): write {"),
+        ("spans", '{"text": "x", "spans": [[0, 1]]}', "a is no text with spans ([0, 1] is no span): write {"),
+        ("spans", "[" * 99999, "a is no text with spans (it is nested too deep): write {"),
     ],
 )
 def test_what_does_not_nest_is_refused_in_one_line(form, text, message):
@@ -185,8 +199,25 @@ def test_what_does_not_nest_is_refused_in_one_line(form, text, message):
     assert "\n" not in str(error.value)
 
 
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "scripts" / "docs" / "guides" / "documents.md"
+
+
+def test_the_command_of_the_guide_has_the_types_that_its_table_says():
+    (command,) = re.findall(r"^    posenc ablate (.*--task\.structure.*)$", GUIDE.read_text(), re.MULTILINE)
+    config, *words = shlex.split(command)
+    run = load_config(str(ROOT / config), Ablation, "ablate").runs[0]
+    found = override_run(run, words, "posenc ablate", "").run
+    assert found.task.types == {"title": 1, "method": 2, "result": 3, "": 4}
+    assert found.model.token_types == found.task.num_token_types == 5
+    masked = ["--model.mask", "own_section"]
+    assert override_run(run, [*words, *masked], "posenc ablate", "").run.model.mask == OwnSection()
+    with pytest.raises(UsageError, match=r"set task\.structure of a classification"):
+        override_run(run, masked, "posenc ablate", "")
+
+
 def test_the_examples_of_the_guide(capsys):
-    page = (Path(__file__).parents[2] / "scripts" / "docs" / "guides" / "documents.md").read_text()
+    page = GUIDE.read_text()
     first, second = re.findall(r"```python\n(.*?)```\n(?:\n((?:    [^\n]*\n)+))?", page, re.DOTALL)
     exec(first[0], {})
     assert capsys.readouterr().out == textwrap.dedent(first[1])

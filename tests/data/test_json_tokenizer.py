@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.config import Evaluation, Run, Training, from_json, to_json
+from posenc_jax.config import Ablation, Evaluation, Run, Training, from_json, to_json
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.store import add
 from posenc_jax.data.json_tokenizer import JsonTokenizer, tokenizer_from_bytes
@@ -18,6 +18,7 @@ from posenc_jax.data.text.loading import load
 from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
@@ -124,6 +125,32 @@ def test_a_run_keeps_it_and_refuses_another(here):
     (directory / "tokenizer.model").write_bytes(file_of((*WORDS[:-1], "bird")))
     with pytest.raises(RefusedError, match=r"tokenizer.model is not the tokenizer of this run"):
         load_data(asked, directory, str)
+
+
+def test_a_complete_run_refuses_another_too(here):
+    pytest.importorskip("tokenizers")
+    notes, training = [], Training(steps=1, batch_size=1, validate_every=0, checkpoint_every=0)
+    asked = dataclasses.replace(config(), training=training)
+    grid = Ablation(name="grid", runs=(dataclasses.replace(asked, table="t", label="a"),))
+
+    class Listening(Reporter):
+        def note(self, text):
+            notes.append(text)
+
+    def again():
+        run(asked, here / "run", reporter=Listening())
+        ablate(grid, here / "grid", reporter=Listening())
+
+    again()
+    (here / "tokenizer.json").write_bytes(file_of((*WORDS[:-1], "bird")))
+    for work in (lambda: run(asked, here / "run"), lambda: ablate(grid, here / "grid")):
+        with pytest.raises(RefusedError, match=r"'tokenizer.json' is not the tokenizer that this run has .*: restore"):
+            work()
+    for restore in (lambda: (here / "tokenizer.json").write_bytes(file_of()), (here / "tokenizer.json").unlink):
+        notes.clear()
+        restore()
+        again()
+        assert [f"{here / name} is already complete: nothing to do" for name in ("run", "grid")] == notes
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import dataclasses
 import functools
 import hashlib
 import io
+import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +20,7 @@ from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
-from posenc_jax.data.corpora.store import OWN, add
+from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
 
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
 HELD_OUT = 0.04
@@ -26,6 +28,8 @@ HELD_OUT = 0.04
 MOST_MALFORMED = 0.01
 """The share of lines that may be left out as malformed, unless another one is stated."""
 _NAMED = 5  # malformed lines that a message names
+_NAMED_WHEN_REFUSED = 20
+_REASONS = 5  # that a refusal counts
 _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), "train": ("train", "")}
 
 
@@ -72,6 +76,11 @@ class Fields:
     def read(self) -> tuple[str, ...]:
         """The fields that are there, in a fixed order."""
         return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that name something, a class or a document, and may be whole numbers."""
+        return tuple(filter(None, (self.label, self.document)))
 
     def lacking(self, record: Mapping[str, str]) -> str:
         """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
@@ -120,7 +129,8 @@ class Taken:
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
         because a held-out row has their text. malformed: (place, why). unused: splits of other names. lost: how many
-      lines the malformed are. origins: text -> place, of texts with a class.
+      lines the malformed are. documents: how many of the malformed are documents of several lines, and how many lines
+      those have. origins: text -> place, of texts with a class.
     """
 
     rows: Rows
@@ -129,6 +139,7 @@ class Taken:
     malformed: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
     lost: int = 0
+    documents: tuple[int, int] = (0, 0)
     origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -137,16 +148,16 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
 
     Errors: DataError for a file that is not there, or has not the fields.
     """
-    read = fields.read
+    read, names = fields.read, fields.names
     if form == "saved":
         (folder,) = paths
-        return reading.saved(folder, read)
+        return reading.saved(folder, read, names)
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         "text": reading.text,
         "folder": reading.classes,
-        "jsonl": lambda path: reading.jsonl(path, read),
+        "jsonl": lambda path: reading.jsonl(path, read, names),
         "csv": lambda path: reading.table(path, read),
-        "parquet": lambda path: reading.parquet(path, read),
+        "parquet": lambda path: reading.parquet(path, read, names),
     }
     return {"": (record for path in paths for record in readers[form](path))}
 
@@ -277,7 +288,7 @@ def take(
     """
     malformed: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, Row]]] = {}
-    total, lost = 0, 0
+    total, lost, documents = 0, 0, list[int]()
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
         if _split_name(name) not in SPLITS:  # which is not used, whatever stands there
@@ -290,12 +301,13 @@ def take(
             total += lines
             if isinstance(record, Malformed) or why:
                 lost += lines
+                documents += [lines] * (lines > 1)
                 malformed.append((place, why))
             else:
                 own.append((place, fields.row(record, place)))
     if lost > most_malformed * total:
         raise DataError(
-            f"{lost:,} of {total:,} lines cannot be used ({listed(malformed)}), and {most_malformed:.2%} "
+            f"{lost:,} of {total:,} lines cannot be used ({_refused(malformed)}), and {most_malformed:.2%} "
             "may be: mend them, or state a larger share with --most-malformed"
         )
     kept, repeated = _without_repeats(rows)
@@ -306,26 +318,52 @@ def take(
             "there is no text to train on in what was named: name other files, or a data set with a train split"
         )
     _refuse_shared(kept, fields)
-    if set(kept) == set(SPLITS):
-        return Taken(_rows(kept), repeated, 0, tuple(malformed), unused, lost, _origins(kept, fields))
-    held, leaking = _held_out(kept, fields)
-    return Taken(_rows(held), repeated, leaking, tuple(malformed), unused, lost, _origins(held, fields))
+    leaking = 0
+    if set(kept) != set(SPLITS):
+        kept, leaking = _held_out(kept, fields)
+    of_documents = len(documents), sum(documents)
+    return Taken(_rows(kept), repeated, leaking, tuple(malformed), unused, lost, of_documents, _origins(kept, fields))
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
     """Keeps the rows as the corpus ``own/NAME``; ``options`` as for `posenc_jax.data.corpora.store.add`."""
     note: Note = options.get("note", print)
-    if taken.malformed:
-        note(f"{taken.lost:,} lines are left out: {listed(taken.malformed)}")
     if taken.unused:
         note(f"not used: the splits {', '.join(taken.unused)}")
     if taken.repeated:
-        note(f"{taken.repeated:,} rows are left out, which stand there twice")
+        note(f"{_counted(taken.repeated, 'row')} left out, which repeat{'s' * (taken.repeated == 1)} another one")
     if taken.leaking:
-        note(f"{taken.leaking:,} rows are left out of a split, because a held-out one has their text too")
+        note(f"{_counted(taken.leaking, 'row')} left out of a split, because a held-out one has their text too")
     counts = {"malformed": taken.lost, "repeated": taken.repeated, "leaking": taken.leaking}
     facts = {"kind": fields.kind, "left_out": counts, **facts}
-    return add(f"{OWN}{name}", taken.rows, fields.columns, facts, origins=taken.origins, **options)
+    home = add(
+        f"{OWN}{name}",
+        taken.rows,
+        fields.columns,
+        facts,
+        origins=taken.origins,
+        left_out=taken.malformed,
+        **options,
+    )
+    if taken.malformed:
+        note(f"{_lost(taken)} left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
+    return home
+
+
+def _counted(count: int, what: str) -> str:
+    return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
+
+
+def _lost(taken: Taken) -> str:
+    """How many lines, and how many documents of several lines, ``are``."""
+    count, of_documents = taken.documents
+    lines = taken.lost - of_documents
+    if not count:
+        return _counted(lines, "line")
+    found = f"{count:,} document{'s' * (count > 1)} of {'together ' * (count > 1)}{of_documents:,} lines"
+    if not lines:
+        return f"{found} {'is' if count == 1 else 'are'}"
+    return f"{_counted(lines, 'line').rpartition(' ')[0]} and {found} are"
 
 
 def sha256_of(path: Path) -> str:
@@ -437,7 +475,18 @@ def _digest(text: str) -> str:
     return hashlib.sha256(_words(text).encode()).hexdigest()[:16]
 
 
-def listed(malformed: Iterable[tuple[str, str]]) -> str:
+def listed(malformed: Iterable[tuple[str, str]], named: int = _NAMED) -> str:
     """The first few, each as ``FILE:LINE (why)``, and how many more."""
     each = [f"{place} ({why})" for place, why in malformed]
-    return ", ".join(each[:_NAMED]) + (f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else "")
+    return ", ".join(each[:named]) + (f" and {len(each) - named:,} more" if len(each) > named else "")
+
+
+def _refused(malformed: list[tuple[str, str]]) -> str:
+    """The first of many, and how many there are of each reason where some are not named."""
+    found = listed(malformed, _NAMED_WHEN_REFUSED)
+    if len(malformed) <= _NAMED_WHEN_REFUSED:
+        return found
+    reasons = Counter(re.split(r" \(| at byte ", why)[0] for _, why in malformed).most_common()
+    counts = [f"{count:,} {reason}" for reason, count in reasons[:_REASONS]]
+    others = sum(count for _, count in reasons[_REASONS:])
+    return f"{found}; by reason: {', '.join([*counts, *[f'{others:,} others'] * bool(others)])}"

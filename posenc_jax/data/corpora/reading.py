@@ -1,7 +1,8 @@
 """Rows from files of the user's: plain text, JSON lines, CSV, Parquet, and folders that Hugging Face datasets saved.
 
 Every reader yields ``(place, fields)`` for what can be used, and ``(place, Malformed(why))`` for what cannot; a place
-is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed.
+is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed. A field is a text; those
+that are ``names``, of classes and documents, may be whole numbers too.
 """
 
 from __future__ import annotations
@@ -93,19 +94,34 @@ def classes(folder: Path) -> Iterator[Record]:
             yield f"{path}:{first}", {"text": "\n".join(whole).strip(), "label": inner.name}
 
 
-def jsonl(path: Path, fields: Iterable[str]) -> Iterator[Record]:
-    """A JSON object a line; blank lines are skipped."""
+def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[Record]:
+    """A JSON object a line, each of its keys once; blank lines are skipped."""
     for number, line in lines(path):
         place = f"{path}:{number}"
         if isinstance(line, Malformed):
             yield place, line
         elif line.strip():
             try:
-                value = json.loads(line)
+                value = json.loads(line, object_pairs_hook=_object)
+            except _TwiceError as error:
+                yield place, Malformed(f"the key {error} stands there more than once")
+                continue
             except (ValueError, RecursionError) as error:
                 yield place, Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})")
                 continue
-            yield place, chosen(value, fields) if isinstance(value, dict) else Malformed("no JSON object")
+            yield place, chosen(value, fields, names) if isinstance(value, dict) else Malformed("no JSON object")
+
+
+class _TwiceError(ValueError):
+    """An object in JSON has a key more than once; the message is the key."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _TwiceError(repr(next(key for key in keys if keys.count(key) > 1)))
+    return found
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
@@ -158,7 +174,7 @@ def _next_values(reader: Iterator[list[str]]) -> list[str]:
         csv.field_size_limit(before)
 
 
-def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
+def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> Iterator[Record]:
     """A Parquet file."""
     with needed("report", "a Parquet file"):
         import pyarrow
@@ -168,12 +184,12 @@ def parquet(path: Path, fields: tuple[str, ...]) -> Iterator[Record]:
         file = pyarrow.parquet.ParquetFile(path)
         _check_fields(path, file.schema_arrow.names, fields)
         batches = file.iter_batches(columns=list(fields))
-        yield from _rows(path, (batch.to_pylist() for batch in batches), fields)
+        yield from _rows(path, (batch.to_pylist() for batch in batches), fields, names=names)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path} is no Parquet file that can be read: {_first_line(error)}") from None
 
 
-def saved(folder: Path, fields: tuple[str, ...]) -> dict[str, Iterator[Record]]:
+def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[Record]]:
     """A folder that Hugging Face datasets saved (``save_to_disk``): rows by split, "" where it has none."""
     with needed("report", "a folder of Hugging Face datasets"):
         import pyarrow.ipc
@@ -189,7 +205,7 @@ def saved(folder: Path, fields: tuple[str, ...]) -> dict[str, Iterator[Record]]:
                 with pyarrow.OSFile(str(home / name)) as file, pyarrow.ipc.open_stream(file) as reader:
                     _check_fields(home / name, reader.schema.names, fields)
                     batches = (batch.select(list(fields)).to_pylist() for batch in reader)
-                    yield from _rows(home / name, batches, fields, labels)
+                    yield from _rows(home / name, batches, fields, labels, names)
             except (pyarrow.ArrowException, OSError) as error:
                 raise DataError(f"{home / name} cannot be read: {_first_line(error)}") from None
 
@@ -203,22 +219,25 @@ def _rows(
     batches: Iterable[list[dict[str, Any]]],
     fields: Iterable[str],
     labels: dict[str, list[str]] | None = None,
+    names: Iterable[str] = (),
 ) -> Iterator[Record]:
     number = 0
     for batch in batches:
         for row in batch:
             number += 1
-            yield f"{path}:{number}", _labelled(row, fields, labels or {})
+            yield f"{path}:{number}", _labelled(row, fields, labels or {}, names)
 
 
-def _labelled(row: dict[str, Any], fields: Iterable[str], labels: dict[str, list[str]]) -> dict[str, str] | Malformed:
+def _labelled(
+    row: dict[str, Any], fields: Iterable[str], labels: dict[str, list[str]], names: Iterable[str]
+) -> dict[str, str] | Malformed:
     """The fields of a row, numbers of classes by their names."""
-    for name, names in labels.items():
+    for name, classes in labels.items():
         if name in fields and isinstance(row.get(name), int):
-            if not 0 <= row[name] < len(names):
+            if not 0 <= row[name] < len(classes):
                 return Malformed(f"field {name!r} is unlabelled ({row[name]})")
-            row[name] = names[row[name]]
-    return chosen(row, fields)
+            row[name] = classes[row[name]]
+    return chosen(row, fields, names)
 
 
 def _names(path: Path, field: str) -> list[str]:
@@ -253,8 +272,8 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malformed:
-    """The fields of a row as text, which may be empty."""
+def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()) -> dict[str, str] | Malformed:
+    """The fields of a row, which are texts, maybe empty; those among ``names`` may be whole numbers too."""
     found = {}
     for name in fields:
         value = row.get(name)
@@ -262,8 +281,9 @@ def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malfo
             return Malformed(f"field {name!r} is null")
         if value is None:
             return Malformed(f"no field {name!r} (it has {', '.join(map(str, row)) or 'none'})")
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            return Malformed(f"field {name!r} is no text but {type(value).__name__}")
+        if not isinstance(value, str) and not (type(value) is int and name in names):
+            kind = _KINDS.get(type(value), f"of type {type(value).__name__}")
+            return Malformed(f"field {name!r} is {kind}, not a text{' or a whole number' * (name in names)}")
         word = str(value).strip()
         if len(word) > LONGEST_LINE:
             return Malformed(f"field {name!r} is longer than {LONGEST_LINE:,} characters")
@@ -271,6 +291,9 @@ def chosen(row: dict[str, Any], fields: Iterable[str]) -> dict[str, str] | Malfo
             return Malformed(f"field {name!r} has a NUL byte or half a character")
         found[name] = word
     return found
+
+
+_KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
 def _has_surrogate(word: str) -> bool:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 ORIGINS = "origins.json"
 """Beside it, of documents: SHA-256 of the text -> the place that it came from."""
+LEFT_OUT = "left_out.jsonl"
+"""Beside it, of texts of the user's: where each line that could not be used stands, and why, an object a line."""
 OWN = "own/"
 _OWN_NAME = re.compile(f"{OWN}[a-z0-9][a-z0-9_-]{{,63}}")
 
@@ -134,7 +136,7 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
 
 _SHAPE = {
     "format": int,
-    **dict.fromkeys(("name", "kind", "sha256", "expected_sha256?"), str),
+    **dict.fromkeys(("name", "kind", "sha256", "expected_sha256?", "structure?", "named_as?"), str),
     "columns": [str],
     "labels?": [str],
     "files": {str: str},
@@ -191,11 +193,13 @@ def add(
     rebuild: bool = False,
     note: Note = print,
     origins: Mapping[str, str] | None = None,
+    left_out: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """Keeps rows of the user's as the corpus ``own/NAME`` and gives its folder; all of them, or nothing.
 
     ``facts`` are kept in its manifest: kind, licence, where the rows come from. ``rebuild`` replaces one that is there,
-    which is refused otherwise. ``origins`` says where texts came from, for `origin_of`. Errors: DataError.
+    which is refused otherwise. ``origins`` says where texts came from, for `origin_of`; ``left_out`` what could not be
+    used, as (place, why). Errors: DataError.
     """
     check_own(name)
 
@@ -205,7 +209,7 @@ def add(
     return _put(
         name,
         directory,
-        lambda working: _write(working, rows, columns, {"name": name, **facts}, origins),
+        lambda working: _write(working, rows, columns, {"name": name, **facts}, origins, left_out),
         there,
         rebuild=rebuild,
         note=note,
@@ -319,6 +323,7 @@ def _write(
     columns: tuple[str, ...],
     facts: dict[str, Any],
     origins: Mapping[str, str] | None = None,
+    left_out: Sequence[tuple[str, str]] = (),
 ) -> None:
     """The rows and their manifest, which comes last, in a new folder."""
     sha256, parts = rows_sha256(rows, columns)
@@ -327,6 +332,9 @@ def _write(
     if origins:
         places = {_sha256(text): place for text, place in origins.items()}
         (working / ORIGINS).write_text(json.dumps(places, indent=0) + "\n")
+    if left_out:
+        lines = (json.dumps({"place": place, "why": why}) + "\n" for place, why in left_out)
+        (working / LEFT_OUT).write_text("".join(lines))
     found: dict[str, Any] = {
         "format": FORMAT,
         **facts,

@@ -21,8 +21,8 @@ FORMATS: dict[str, Callable[[str, str], list[Part]]] = {
 }
 """Format -> the parts of a document; the second argument is what messages call it."""
 
-SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
-"""The end of a file's name -> its format."""
+SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "spans"}
+"""The end of a file's name -> its format; of another one it says nothing."""
 
 
 def document_parts(text: str, form: str, what: str) -> list[Part]:

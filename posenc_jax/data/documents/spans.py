@@ -99,14 +99,21 @@ def _read(text: str, what: str) -> tuple[str, list[_Span]]:
     """The text and its spans, from the first to the last, outer ones first."""
     try:
         found = json.loads(text)
-        whole, given = found["text"], found["spans"]
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+        whole, given = found.get("text"), found.get("spans")
+        if not isinstance(whole, str):
+            raise ValueError("its 'text' is no text" if "text" in found else "it has no 'text'")
+        if not isinstance(given, list):
+            raise ValueError("its 'spans' are no list" if "spans" in found else "it has no 'spans'")
         spans = [_span(one) for one in given]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotNested(
-            what, f"no text with spans ({type(error).__name__}: {error}): write {_FORM}", joint=" is "
-        ) from None
-    if not isinstance(whole, str):
-        raise NotNested(what, f"text is no string: write {_FORM}")
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"no JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        elif isinstance(error, RecursionError):
+            why = "it is nested too deep"
+        raise NotNested(what, f"no text with spans ({why}): write {_FORM}", joint=" is ") from None
     if "\0" in whole:
         raise NotNested(what, "text has a NUL character (\\u0000), and text has none: leave it out")
     for span in spans:
@@ -116,6 +123,8 @@ def _read(text: str, what: str) -> tuple[str, list[_Span]]:
 
 
 def _span(one: Any) -> _Span:
+    if not isinstance(one, list) or len(one) not in (3, 4):
+        raise ValueError(f"{one!r} is no span")
     start, end, kind, name = (*one, "") if len(one) == 3 else one
     if not (type(start) is int and type(end) is int and isinstance(kind, str) and isinstance(name, str)):
         raise ValueError(f"{one!r} is no span")

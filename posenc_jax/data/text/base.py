@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -149,6 +150,9 @@ class TextTask(Task):
             )
         if self.batching == "buckets" and self.row % 4:
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")
+
+    def check_facts(self, facts: Mapping[str, Any]) -> None:
+        """Refuses (DataError) a corpus of the user's whose manifest says that this task cannot read it; any is read."""
 
     @property
     def target_data(self) -> Data | None:

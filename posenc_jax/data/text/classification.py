@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -97,6 +98,18 @@ class Classification(TextTask):
             raise ValueError(
                 f"task.structure = {self.structure!r} is read into memory: set data.in_memory to True, or read sections"
             )
+
+    def check_facts(self, facts: Mapping[str, Any]) -> None:
+        """Refuses a corpus that was added as documents of another structure, or from files with names of another."""
+        added, named = facts.get("structure"), facts.get("named_as")
+        found = added or named
+        if not self.has_outline or found in (None, self.structure):
+            return
+        how = f"was added with --structure {found}" if added else f"is of files that are {found} by their names"
+        raise DataError(
+            f"data.name = {self.data.name!r} {how}, and task.structure = {self.structure!r}: set task.structure to "
+            f"{found!r}, or add documents in {self.structure} with --structure {self.structure}"
+        )
 
     @property
     def position_axes(self) -> int | None:

@@ -28,7 +28,9 @@ _MEASURED = 2
 
 
 def check_source(task: TextTask, split: str = "train") -> None:
-    """Refuses (DataError) a corpus or split that is not there, or has other columns than the task reads."""
+    """Refuses (DataError) a corpus or split that is not there, or has other columns, or another structure, than the
+    task reads.
+    """
     name = task.data.name
     columns = load_split(name, split).columns
     missing = [column for column in task.columns if column not in columns]
@@ -37,6 +39,8 @@ def check_source(task: TextTask, split: str = "train") -> None:
             f"data.name = {task.data.name!r} has the columns {', '.join(columns)}, and task {task.name!r} reads "
             f"{', '.join(task.columns)}: choose another corpus, or other columns"
         )
+    if is_own(name):
+        task.check_facts(manifest(name, verify=False))
 
 
 def load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import hashlib
 import importlib
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.cli import main
+from posenc_jax.data.checks import check_task
 from posenc_jax.data.corpora import builders, own, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.nesting import nested
@@ -153,6 +155,8 @@ def test_malformed_lines_are_named(tmp_path):
         b"[" * 9999,
         b'{"q": null, "a": "y"}',
         b'{"a": "y"}',
+        b'{"q": "x", "a": "y", "q": "z"}',
+        b'{"q": "x", "a": 3}',
     ]
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines))
@@ -167,14 +171,51 @@ def test_malformed_lines_are_named(tmp_path):
         "x.jsonl:2": "no JSON (Expecting property name enclosed in double quotes)",
         "x.jsonl:4": "no JSON object",
         "x.jsonl:5": "no field 'a' (it has q)",
-        "x.jsonl:6": "field 'q' is no text but float",
+        "x.jsonl:6": "field 'q' is a number, not a text",
         "x.jsonl:8": "not UTF-8 at byte 1",
         "x.jsonl:9": "a NUL byte",
         "x.jsonl:10": "longer than 1,048,576 bytes",
         "x.jsonl:11": "field 'q' has a NUL byte or half a character",
         "x.jsonl:13": "field 'q' is null",
         "x.jsonl:14": "no field 'q' (it has a)",
+        "x.jsonl:15": "the key 'q' stands there more than once",
+        "x.jsonl:16": "field 'a' is a number, not a text",
     }
+
+
+def test_a_field_is_a_text_and_a_name_may_be_a_whole_number(tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    fields = Fields(text="q", label="kind", document="page")
+    good = {"q": "x", "kind": 3, "page": 7}
+    texts = [{"q": 3}, {"q": 1.5}, {"q": float("nan")}, {"q": True}, {"q": ["x"]}, {"q": {"x": 1}}]
+    names = [{"kind": 1.5}, {"kind": True}, {"page": 0.5}]
+    rows = [good, *[good | wrong for wrong in (*texts, *names)]]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    (_, first), *others = own.records("jsonl", [path], fields)[""]
+    assert first == {"q": "x", "kind": "3", "page": "7"}
+    assert [record.why for _, record in others] == [
+        *["field 'q' is a number, not a text"] * 3,
+        "field 'q' is true or false, not a text",
+        "field 'q' is a list, not a text",
+        "field 'q' is an object, not a text",
+        "field 'kind' is a number, not a text or a whole number",
+        "field 'kind' is true or false, not a text or a whole number",
+        "field 'page' is a number, not a text or a whole number",
+    ]
+    for number, row in enumerate((rows[0], rows[1], rows[2])):
+        table = pyarrow.Table.from_pylist([row])
+        pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+        home = tmp_path / f"saved{number}"
+        home.mkdir()
+        with pyarrow.ipc.new_stream(str(home / "data.arrow"), table.schema) as stream:
+            stream.write_table(table)
+        (home / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+        for form, place in (("parquet", tmp_path / "x.parquet"), ("saved", home)):
+            ((_, found),) = own.records(form, [place], fields)[""]
+            assert found == first if number == 0 else found == Malformed("field 'q' is a number, not a text")
 
 
 def test_a_table(tmp_path):
@@ -322,6 +363,59 @@ def test_a_document_may_lack_sections_but_not_all_of_them():
     assert [why for _, why in taken.malformed] == ["field 'kind' is empty", "field 'head' is empty"]
 
 
+def test_every_line_that_is_left_out_is_named_in_a_file(here, capsys):
+    rows = [*map(json.dumps, pairs(200)), *[f"{{broken {i}" for i in range(6)], "[]"]
+    (here / "x.jsonl").write_text("\n".join(rows))
+    arguments = ["data", "add", "x", "--jsonl", "x.jsonl", "--source", "q", "--target", "a"]
+    assert main([*arguments, "--most-malformed", "0.1"]) == 0
+    home = here / "data" / "own" / "x"
+    assert f"x.jsonl:205 ({NO_KEY}) and 2 more; each is named in {home / 'left_out.jsonl'}" in said(capsys)
+    named = [json.loads(line) for line in (home / "left_out.jsonl").read_text().splitlines()]
+    assert named == [{"place": f"x.jsonl:{i}", "why": NO_KEY if i < 207 else "no JSON object"} for i in range(201, 208)]
+    assert "left_out.jsonl" in manifest("own/x")["files"]
+    assert len(load_split("own/x", "train")) > 100
+    (home / "left_out.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"left_out\.jsonl is damaged"):
+        manifest("own/x")
+
+
+NO_KEY = "no JSON (Expecting property name enclosed in double quotes)"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([1], "1 line is left out: "),
+        ([1, 1], "2 lines are left out: "),
+        ([3, 1], "1 line and 1 document of 3 lines are left out: "),
+        ([3, 4, 1, 1], "2 lines and 2 documents of together 7 lines are left out: "),
+        ([3, 4], "2 documents of together 7 lines are left out: "),
+    ],
+)
+def test_lines_and_documents_are_told_apart(here, bad, words):
+    notes: list[str] = []
+    taken = take({"": records([*[Malformed("bad", count) for count in bad], *pairs(60)])}, PAIR, 0.5)
+    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
+    assert next(note for note in notes if "left out" in note).startswith(words)
+
+
+def test_rows_that_others_repeat_are_counted_once(here):
+    notes: list[str] = []
+    taken = take({"": records([*pairs(60), *pairs(1), *pairs(1)])}, PAIR)
+    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
+    assert notes[0] == "2 rows are left out, which repeat another one"
+
+
+def test_a_refusal_names_twenty_and_counts_the_reasons(here, capsys):
+    bad = [Malformed(f"not UTF-8 at byte {i}") for i in range(20)] + [
+        Malformed("no JSON (x)"),
+        Malformed("no JSON (y)"),
+    ]
+    with pytest.raises(DataError) as error:
+        take({"": records([*bad, *pairs(50)])}, PAIR)
+    assert "f:20 (not UTF-8 at byte 19) and 2 more; by reason: 20 not UTF-8, 2 no JSON), and" in str(error.value)
+
+
 def test_a_name_without_its_folder_is_explained(here):
     assert main(["data", "add", "plays", "--text", "play.txt"]) == 0
     with pytest.raises(DataError, match=r"there is no corpus 'plays', .*; did you mean 'own/plays'\?"):
@@ -412,7 +506,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "field 'q' is null")]
     arguments = ["--source", "q", "--target", "a", "--most-malformed", "0.05"]
     assert main(["data", "add", "table", "--parquet", "x.parquet", *arguments]) == 0
-    assert "1 lines are left out: x.parquet:61" in said(capsys)
+    assert "1 line is left out: x.parquet:61" in said(capsys)
     with pytest.raises(DataError, match=r"x.parquet has no field 'z': it has q, a, page"):
         list(reading.parquet(here / "x.parquet", ("z",)))
     (here / "y.parquet").write_bytes(b"PAR1 and no more")
@@ -615,7 +709,7 @@ def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(
     assert f"lines cannot be used ({place} ({within}{why}))" in said(capsys)
     assert main([*command, "--most-malformed", "0.1"]) == 0
     out, err = capsys.readouterr()
-    assert f"{5 if form == 'folder' else 1} lines are left out: {place} (" in err
+    assert f"{'1 document of 5 lines' if form == 'folder' else '1 line'} is left out: {place} (" in err
     assert "--task.structure markdown" in out
     assert manifest("own/notes")["structure"] == "markdown"
     rows = [row["body"] for split in ("train", "validation", "test") for row in load_split("own/notes", split)]
@@ -652,6 +746,26 @@ def test_of_a_corpus_without_origins_the_document_is_named(notes, capsys):
     task = Classification(data=Data(name="own/notes"), labels=("dev", "ops"), structure="markdown")
     with pytest.raises(DataError, match=r"^own/notes, document d7, line 2: the heading 'B' of level 4 does not nest"):
         task.tokenizer_lines({"body": "# A\n#### B", "doc": "d7", "label": "ops"})
+
+
+@pytest.mark.parametrize(
+    ("said_as", "how"),
+    [
+        (["--structure", "markdown", "--most-malformed", "0.1"], "was added with --structure markdown"),
+        ([], "is of files that are markdown by their names"),
+    ],
+)
+def test_documents_of_another_structure_are_refused_before_training(notes, capsys, said_as, how):
+    assert main(["data", "add", "notes", "--folder", "notes", *said_as]) == 0
+    task = Classification(data=Data(name="own/notes", tokenizer="bytes"), labels=("dev", "ops"), structure="html")
+    with pytest.raises(DataError) as error:
+        check_task(task)
+    assert str(error.value) == (
+        f"data.name = 'own/notes' {how}, and task.structure = 'html': set task.structure to 'markdown', or add "
+        "documents in html with --structure html"
+    )
+    for structure in ("markdown", "sections"):  # as plain text any may be read
+        check_task(dataclasses.replace(task, structure=structure))
 
 
 def test_structure_is_for_documents_with_classes(here, capsys):
