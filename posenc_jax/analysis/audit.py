@@ -123,7 +123,7 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
         "alias": vectors and vectors.alias and dict(zip(("offset", "cosine"), vectors.alias)),
         **{name: by_name[name].error for name in PARITY},
         "temporaries": call and call.temporaries - baseline.temporaries,
-        "clauses": {clause.name: {"status": clause.status, "detail": clause.detail} for clause in clauses},
+        "clauses": {clause.name: {"status": clause.status, "detail": _detail(clause)} for clause in clauses},
         "verdict": verdict(clauses, encodings),
         "problems": problems,
     }
@@ -156,6 +156,11 @@ def model_for(encodings: Encodings) -> Dims:
     except ValueError:
         return DIMS
     return MODEL
+
+
+def _detail(clause: Clause) -> str:
+    """Where it was found, or why; of a failure with its size."""
+    return clause.seen if clause.status == "failed" else clause.detail
 
 
 def _empty() -> Record:

@@ -28,8 +28,13 @@ class Clause:
     detail: str = ""
 
     def __str__(self) -> str:
-        error = f" by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
-        return f"{self.name}: {self.status}{error}" + (f" ({self.detail})" if self.detail else "")
+        return f"{self.name}: {self.status}" + (f" {self.seen}" if self.seen else "")
+
+    @property
+    def seen(self) -> str:
+        """``by 1.0e-03 (sequence 1 of the row)``: the error of a failure, and the detail."""
+        error = f"by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
+        return " ".join(part for part in (error, f"({self.detail})" if self.detail else "") if part)
 
 
 class Clauses(tuple[Clause, ...]):

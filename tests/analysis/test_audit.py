@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import jax
 import jax.numpy as jnp
@@ -256,6 +257,10 @@ def test_a_wrong_claim_is_found():
     assert found["verdict"] == "fails shift"
     assert found["causality"] == 0
     assert found["shift"]["float32"]["1000"] == pytest.approx(0.015, rel=1e-2)
+
+
+def test_a_failed_clause_is_kept_with_its_size():
+    assert re.match(r"by \d\.\de[+-]\d+ \(by 1", audit.audit((Absolute(),))["clauses"]["shift"]["detail"])
 
 
 def test_what_raises_is_told():
