@@ -12,7 +12,7 @@ import jax
 from posenc_jax.analysis import cost, distinctness, invariance
 from posenc_jax.analysis.contract import CLAUSES, contract_clauses
 from posenc_jax.analysis.layer import DIMS, Encodings, Layer
-from posenc_jax.analysis.outcome import Clause
+from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import (
     Dims,
     PositionalEncoding,
@@ -89,6 +89,8 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     problems: list[str] = []
 
     def attempt(what: str, measure: Callable[[], Any]) -> Any:
+        if OWN_CODE in by_name:  # which says all
+            return None
         try:
             return measure()
         except Exception as problem:  # whatever an encoding does wrong is a finding

@@ -52,6 +52,9 @@ class Clauses(tuple[Clause, ...]):
         return "\n".join(line.rstrip() for line in [lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
+OWN_CODE = "own code"
+"""In place of a clause: the user's own code raises, whatever is asked of it."""
+
 WAYS_OUT = {
     "value": "make it a frozen dataclass whose fields are numbers, strings, tuples or other values",
     "parameters": "make each array by jnp, as in jnp.zeros(dims.num_heads), of the key that init is given; keep whole "
@@ -74,4 +77,9 @@ WAYS_OUT = {
     "bias and content_bias add, or say num_factors = 0",
     "gradients": "keep sqrt, log and division away from 0, as in jnp.sqrt(jnp.where(d > 0, d, 1))",
 }
-"""What to do where a clause fails; what a method cannot keep by its nature stands in its ``breaks``."""
+"""What to do where a clause fails, see `way_out`; what a method cannot keep by its nature stands in its ``breaks``."""
+
+
+def way_out(name: str) -> str:
+    """What to do where a clause or `OWN_CODE` fails."""
+    return "mend it, then check again: no clause can be asked before it runs" if name == OWN_CODE else WAYS_OUT[name]

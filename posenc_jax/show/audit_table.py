@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from posenc_jax.analysis.outcome import WAYS_OUT
+from posenc_jax.analysis.outcome import way_out
 from posenc_jax.drawing.markdown import code, grid
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, narrowed, text
@@ -84,7 +84,7 @@ def _markdown(table: TextTable) -> str:
 def _failures(audit: Record) -> list[str]:
     """Every clause that failed, as `check_contract` tells it."""
     return [
-        f"{record['name']}: {name}: failed {clause['detail']}: {WAYS_OUT[name]}"
+        f"{record['name']}: {name}: failed {clause['detail']}: {way_out(name)}"
         for record in audit["encodings"]
         for name, clause in record["clauses"].items()
         if clause["status"] == "failed"

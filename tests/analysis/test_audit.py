@@ -263,6 +263,19 @@ def test_a_failed_clause_is_kept_with_its_size():
     assert re.match(r"by \d\.\de[+-]\d+ \(by 1", audit.audit((Absolute(),))["clauses"]["shift"]["detail"])
 
 
+def test_code_that_raises_is_told_once():
+    @dataclasses.dataclass(frozen=True)
+    class Misspelt(PositionalEncoding):
+        def bias(self, params, geometry):
+            return params["nope"]
+
+    found = audit.audit((Misspelt(),))
+    assert (found["verdict"], found["problems"]) == ("fails own code", [])
+    assert re.fullmatch(
+        r"\(test_audit.py, line \d+, in bias: KeyError: 'nope'\)", found["clauses"]["own code"]["detail"]
+    )
+
+
 def test_what_raises_is_told():
     @dataclasses.dataclass(frozen=True)
     class Short(RoPE):
