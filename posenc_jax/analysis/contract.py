@@ -45,7 +45,8 @@ def check_contract(encodings: PositionalEncoding | Encodings, *, only: tuple[str
     clauses = contract_clauses(encodings, only=only)
     failed = [f"{clause}\n    {way_out(clause.name)}" for clause in clauses if clause.status == "failed"]
     if failed:
-        raise ContractError(f"{encodings} breaks its contract:\n  " + "\n  ".join(failed))
+        named = " | ".join(map(str, encodings)) if isinstance(encodings, tuple) else encodings
+        raise ContractError(f"{named} breaks its contract:\n  " + "\n  ".join(failed))
     return clauses
 
 

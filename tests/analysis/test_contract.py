@@ -591,5 +591,10 @@ def test_a_failure_names_the_array_its_type_and_the_way_out(encoding, clause, wo
     assert [word for word in words if word not in str(failed.value)] == []
 
 
+def test_a_tuple_is_named_by_its_encodings():
+    with pytest.raises(ContractError, match=r"^RoPE\(.*\) \| MisnamedFrozen\(\) breaks its contract:\n"):
+        check_contract((RoPE(), MisnamedFrozen()), only=("parameters",))
+
+
 def test_every_clause_has_a_way_out():
     assert list(WAYS_OUT) == list(CLAUSES)
