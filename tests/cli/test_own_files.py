@@ -143,8 +143,13 @@ def test_without_a_reader_no_file_is_named(mine):
         ("rope(scaling=my_own.py:Mine)", r"no value of RoPE.scaling: .* with the base class RoPEScaling"),
         ("rope(base=my_own.py:Mine)", r"my_own.py:Mine is no value of RoPE.base: it takes no calls"),
         ("my_own.py:Mine(bas=2)", r"Mine has no field 'bas': did you mean 'base'\?"),
-        ("my_own.py", r"'my_own.py' is not an encoding: name its class, as in mine.py:Mine"),
-        ("my_own.py:", r"cannot read the encoding 'my_own.py:' .*: write calls joined by"),
+        ("my_own.py", r"the class of the encoding is missing: name it, as in my_own.py:Mine or my_own.py:Thawed$"),
+        ("rope|./my_own.py(base=3)", r"^./my_own.py\(base=3\) names a file, and .* as in ./my_own.py:Mine or"),
+        ("my_owm.py", r"'my_owm.py' is not an encoding: name its class, as in mine.py:Mine"),
+        ("plain.py:B", r"plain.py has no class B: its A is no PositionalEncoding, Task or Metric: give it the base"),
+        ("plain.py", r"is missing: it has no encoding: its A is no PositionalEncoding, Task or Metric"),
+        ("my_own.py:", r"^my_own.py: names a file, and the class of the encoding is missing: name it, as in my_own"),
+        ("my_owm.py:", r"cannot read the encoding 'my_owm.py:' .*: write calls joined by"),
         ("my-own.py:Mine", r"my-own.py is no name of a module: rename it, as in my_own.py"),
         ("numpy.py:Mine", r"numpy.py is called like an installed module"),
         ("rope|my_own.py:Mine(2", r"cannot read the encoding .*never closed at character 20"),
@@ -153,6 +158,7 @@ def test_without_a_reader_no_file_is_named(mine):
 def test_what_is_no_encoding(mine, text, message):
     for name in ("my-own.py", "numpy.py"):
         (mine / name).write_text(SOURCE)
+    (mine / "plain.py").write_text("class A:\n    pass\n")
     with pytest.raises((UsageError, ValueError), match=message):
         read_slot(text)
 
@@ -449,6 +455,12 @@ def test_metrics_of_a_file(mine):
         (["--task", "copyin"], r"--task: unknown task 'copyin': did you mean 'copying'\?"),
         (["--task", "my_own.py:Mine"], "--task: my_own.py:Mine is no task: .* base class Task"),
         (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs: max_length = 0"),
+        (["--task", "./my_own.py"], "the class of the task is missing: name it, as in ./my_own.py:Pairs$"),
+        (
+            ["--metrics", "my_own.py"],
+            "class of the metric is missing: name it, as in my_own.py:Right or my_own.py:Loss",
+        ),
+        (["--metrics", "unusable.py"], "it has no metric: write one, as `posenc new` does$"),
         (["--metrics", "accuracy"], r"--metrics: unknown metric 'accuracy' \(name a class of a file, as in mine.py"),
         (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: 'right' is given twice: leave one out"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a score that results have already"),
@@ -457,6 +469,7 @@ def test_metrics_of_a_file(mine):
     ],
 )
 def test_what_is_no_task_or_metric(mine, arguments, message):
+    (mine / "unusable.py").write_text(UNUSABLE)
     with pytest.raises(UsageError, match=message):
         changed(*arguments)
 
