@@ -18,6 +18,7 @@ from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
+from posenc_jax.cli.scores import score_table
 from posenc_jax.data.metric import Metric, with_metrics
 from posenc_jax.encodings import Dims, PositionalEncoding, Randomized, RoPE, parse, spec
 from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
@@ -444,6 +445,19 @@ def test_metrics_of_a_file(mine):
     assert [spec(metric) for metric in run.evaluation.metrics] == ["right", "right(k=2)"]
     assert changed("--evaluation.metrics=my_own.py:Right").evaluation.metrics == run.evaluation.metrics[:1]
     assert read_metrics("") == ()
+
+
+def test_own_metrics_have_a_table_in_the_terminal(mine):
+    config = changed("--metrics", "my_own.py:Right|my_own.py:Right(k=2)")
+    scores = {"accuracy": 0.5, "right": 0.25, "right(k=2)": 0.75}
+    replica = {"seed": 0, "learning_rate": 0.1, "validation": scores, "evaluation": [{"length": 4, **scores}]}
+    lines = score_table(config, [replica]).splitlines()
+    assert [line.rpartition(": ")[2] for line in lines[::3]] == [
+        "accuracy by length",
+        "right by length",
+        "right(k=2) by length",
+    ]
+    assert [line.split()[2:] for line in lines[2::3]] == [["0.500"] * 2, ["0.250"] * 2, ["0.750"] * 2]
 
 
 @pytest.mark.parametrize(
