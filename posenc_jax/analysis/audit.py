@@ -12,7 +12,7 @@ import jax
 from posenc_jax.analysis import cost, distinctness, invariance
 from posenc_jax.analysis.contract import CLAUSES, contract_clauses
 from posenc_jax.analysis.layer import DIMS, Encodings, Layer
-from posenc_jax.analysis.outcome import Clause
+from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import (
     Dims,
     PositionalEncoding,
@@ -89,6 +89,8 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     problems: list[str] = []
 
     def attempt(what: str, measure: Callable[[], Any]) -> Any:
+        if OWN_CODE in by_name:  # which says all
+            return None
         try:
             return measure()
         except Exception as problem:  # whatever an encoding does wrong is a finding
@@ -123,7 +125,7 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
         "alias": vectors and vectors.alias and dict(zip(("offset", "cosine"), vectors.alias)),
         **{name: by_name[name].error for name in PARITY},
         "temporaries": call and call.temporaries - baseline.temporaries,
-        "clauses": {clause.name: {"status": clause.status, "detail": clause.detail} for clause in clauses},
+        "clauses": {clause.name: {"status": clause.status, "detail": _detail(clause)} for clause in clauses},
         "verdict": verdict(clauses, encodings),
         "problems": problems,
     }
@@ -156,6 +158,11 @@ def model_for(encodings: Encodings) -> Dims:
     except ValueError:
         return DIMS
     return MODEL
+
+
+def _detail(clause: Clause) -> str:
+    """Where it was found, or why; of a failure with its size."""
+    return clause.seen if clause.status == "failed" else clause.detail
 
 
 def _empty() -> Record:

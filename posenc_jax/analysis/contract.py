@@ -14,8 +14,8 @@ import numpy as np
 
 from posenc_jax.analysis.fused import fused
 from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
-from posenc_jax.analysis.outcome import WAYS_OUT, Clause, Clauses, ContractError, Findings, NotApplicable
-from posenc_jax.analysis.usable import UnusableError, hooks, unusable_hook
+from posenc_jax.analysis.outcome import Clause, Clauses, ContractError, Findings, NotApplicable, way_out
+from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusable_hook
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding
 from posenc_jax.encodings.value import Value
@@ -43,9 +43,10 @@ def check_contract(encodings: PositionalEncoding | Encodings, *, only: tuple[str
       ContractError: naming the encodings and every clause that failed, with its error and the way out.
     """
     clauses = contract_clauses(encodings, only=only)
-    failed = [f"{clause}\n    {WAYS_OUT[clause.name]}" for clause in clauses if clause.status == "failed"]
+    failed = [f"{clause}\n    {way_out(clause.name)}" for clause in clauses if clause.status == "failed"]
     if failed:
-        raise ContractError(f"{encodings} breaks its contract:\n  " + "\n  ".join(failed))
+        named = " | ".join(map(str, encodings)) if isinstance(encodings, tuple) else encodings
+        raise ContractError(f"{named} breaks its contract:\n  " + "\n  ".join(failed))
     return clauses
 
 
@@ -77,7 +78,8 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
     the reference of ``jit``. Encodings that only map positions are followed by ``RoPE()``. A clause that an element
     names in `breaks` passes if it fails. Whatever an encoding raises is a failure of the clause, except the ValueError
     of a `check` that refuses the layer's small dimensions, which is passed on. Where an array of `init` or of a hook
-    cannot be used at all, its type, its shape or what is not finite in it is the one failure.
+    cannot be used at all, its type, its shape or what is not finite in it is the one failure; where a hook of the
+    user's own file raises in any call, that line of the file is.
     """
     group = encodings if isinstance(encodings, tuple) else (encodings,)
     if not group:
@@ -93,7 +95,10 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
             layer = Layer(group)
         except UnusableError as problem:
             return _for_one_reason(Clause("parameters", "failed", None, str(problem)), names, ())
-        found = [_judge(name, layer) for name in names]
+        judged = [_judge(name, layer) for name in names]
+        if any(raised for _, raised in judged) and (cause := raising_hook(layer)) is not None:
+            return _for_one_reason(cause, names, tuple(clause for clause, raised in judged if not raised))
+        found = [clause for clause, _ in judged]
         failed = tuple(clause.name for clause in found if clause.status == "failed")
         cause = unusable_hook(layer, layer.arguments(X, ORDER, REAL, length=LENGTH)[:2]) if failed else None
         if cause is not None and cause.name in names:
@@ -109,22 +114,24 @@ def _for_one_reason(cause: Clause, names: tuple[str, ...], passed: tuple[Clause,
     return Clauses([cause, *(clause for clause in skipped if clause.name != cause.name)])
 
 
-def _judge(name: str, layer: Layer) -> Clause:
+def _judge(name: str, layer: Layer) -> tuple[Clause, bool]:
+    """The outcome, and whether it is that something raised."""
     limit = TOLERANCE_BFLOAT16 if name == "precision" else TOLERANCE
     error: float | None
+    raised = False
     try:
         findings = [(math.inf if math.isnan(error) else error, what) for error, what in CLAUSES[name](layer)]
         error, what = max(findings, default=(None, ""), key=lambda finding: finding[0])
         failed = error is not None and error > limit
     except NotApplicable as reason:
-        return Clause(name, "skipped", None, str(reason))
+        return Clause(name, "skipped", None, str(reason)), False
     except Exception as problem:
-        error, what, failed = None, f"{type(problem).__name__}: {problem}", True
+        error, what, failed, raised = None, f"{type(problem).__name__}: {problem}", True, True
     if any(name in e.breaks for e in layer.encodings):
         if failed:
-            return Clause(name, "passed", error, "fails, as `breaks` says")
-        return Clause(name, "failed", error, "it holds, although `breaks` names it: take it out of `breaks`")
-    return Clause(name, "failed", error, what) if failed else Clause(name, "passed", error)
+            return Clause(name, "passed", error, "fails, as `breaks` says"), raised
+        return Clause(name, "failed", error, "it holds, although `breaks` names it: take it out of `breaks`"), False
+    return (Clause(name, "failed", error, what) if failed else Clause(name, "passed", error)), raised
 
 
 def _full(layer: Layer, causal: bool) -> np.ndarray:

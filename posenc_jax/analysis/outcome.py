@@ -28,8 +28,13 @@ class Clause:
     detail: str = ""
 
     def __str__(self) -> str:
-        error = f" by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
-        return f"{self.name}: {self.status}{error}" + (f" ({self.detail})" if self.detail else "")
+        return f"{self.name}: {self.status}" + (f" {self.seen}" if self.seen else "")
+
+    @property
+    def seen(self) -> str:
+        """``by 1.0e-03 (sequence 1 of the row)``: the error of a failure, and the detail."""
+        error = f"by {self.error:.1e}" if self.status == "failed" and self.error and self.error < math.inf else ""
+        return " ".join(part for part in (error, f"({self.detail})" if self.detail else "") if part)
 
 
 class Clauses(tuple[Clause, ...]):
@@ -46,6 +51,9 @@ class Clauses(tuple[Clause, ...]):
         lines = ["  ".join([*(f"{word:<{width}}" for word, width in zip(row, widths)), row[3]]) for row in rows]
         return "\n".join(line.rstrip() for line in [lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
+
+OWN_CODE = "own code"
+"""In place of a clause: the user's own code raises, whatever is asked of it."""
 
 WAYS_OUT = {
     "value": "make it a frozen dataclass whose fields are numbers, strings, tuples or other values",
@@ -69,4 +77,9 @@ WAYS_OUT = {
     "bias and content_bias add, or say num_factors = 0",
     "gradients": "keep sqrt, log and division away from 0, as in jnp.sqrt(jnp.where(d > 0, d, 1))",
 }
-"""What to do where a clause fails; what a method cannot keep by its nature stands in its ``breaks``."""
+"""What to do where a clause fails, see `way_out`; what a method cannot keep by its nature stands in its ``breaks``."""
+
+
+def way_out(name: str) -> str:
+    """What to do where a clause or `OWN_CODE` fails."""
+    return "mend it, then check again: no clause can be asked before it runs" if name == OWN_CODE else WAYS_OUT[name]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import traceback
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import CALL, DIMS, Layer, UnusableError, compiled, seen_by
-from posenc_jax.analysis.outcome import Clause
+from posenc_jax.analysis.layer import CALL, DIMS, Layer, UnusableError, compiled, noise, seen_by
+from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import token_terms
-from posenc_jax.encodings.base import Array, Key, Params, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 
-__all__ = ["UnusableError", "hooks", "unusable_hook"]
+__all__ = ["UnusableError", "hooks", "raising_hook", "unusable_hook"]
 
 _PAIRS = (2, DIMS.num_heads, CALL, CALL)
 SHAPES = {
@@ -26,6 +28,37 @@ SHAPES = {
     "value_term": ("[B, H, Q, D]", (2, DIMS.num_heads, CALL, DIMS.head_dim)),
 }
 """Hook -> the shape that it returns, and that in the layer; 1 may stand for a size."""
+
+
+def raising_hook(layer: Layer) -> Clause | None:
+    """What the user's own code raises in a hook, compiled or not, as a failed clause `OWN_CODE`; None where a hook
+    runs, or another file's code raises.
+    """
+    row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
+    queries = layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
+    x, params, traced = jax.tree.map(jnp.asarray, (noise(2, CALL, DIMS.d_model), layer.params, queries))
+    try:
+        jax.eval_shape(functools.partial(hooks, layer), traced, params, x, layer.key)
+    except Exception:
+        try:
+            hooks(layer, queries, params, x, layer.key)
+        except Exception as error:
+            where = _own_line(layer, error)
+            said = " ".join([f"{type(error).__name__}:", *str(error).strip().splitlines()[:1]])
+            return Clause(OWN_CODE, "failed", None, f"{where}: {said}") if where else None
+    return None
+
+
+def _own_line(layer: Layer, error: Exception) -> str | None:
+    """The last line of the encodings' own files in a traceback, as ``mine.py, line 3, in bias``; None for no file but
+    this package's.
+    """
+    classes = {cls for e in layer.encodings for cls in type(e).__mro__ if issubclass(cls, PositionalEncoding)}
+    own = {cls.__module__ for cls in classes if cls.__module__.partition(".")[0] != "posenc_jax"}
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if frame.f_globals.get("__name__") in own:
+            return f"{Path(frame.f_code.co_filename).name}, line {line}, in {frame.f_code.co_name}"
+    return None
 
 
 def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause | None:

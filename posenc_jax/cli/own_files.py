@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.cli.own_errors import first_line
@@ -19,7 +19,7 @@ from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import plain, short
-from posenc_jax.encodings import parse
+from posenc_jax.encodings import PositionalEncoding, parse
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
@@ -28,11 +28,13 @@ from posenc_jax.encodings.value import Value
 
 def read_slot(text: str) -> Slot:
     """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used."""
+    _refuse_file_alone(text, "encoding", PositionalEncoding)
     return parse(text, own=own_class)
 
 
 def read_task(text: str) -> Task:
     """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError for what is none."""
+    _refuse_file_alone(text, "task", Task)
     try:
         found = parse_values(text, "task", {**TASKS, **TEXT_TASKS}, Task, own_class)
     except ValueError as error:
@@ -44,6 +46,7 @@ def read_task(text: str) -> Task:
 
 def read_metrics(text: str) -> tuple[Metric, ...]:
     """Metrics as ``FILE.py:Metric(...)``, joined by ``|``; none for nothing. UsageError for what is none."""
+    _refuse_file_alone(text, "metric", Metric)
     try:
         return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
     except ValueError as error:
@@ -54,6 +57,7 @@ def read_mask(text: str) -> StructureMask | None:
     """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``, or None; UsageError for what is none."""
     if text == "None":
         return None
+    _refuse_file_alone(text, "mask", StructureMask)
     try:
         found = parse_values(text, "mask", MASKS, StructureMask, own_class)
     except ValueError as error:
@@ -65,6 +69,47 @@ def read_mask(text: str) -> StructureMask | None:
 
 def own_class(file: str, name: str) -> type:
     """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
+    found = getattr(_module_of(file, name), name, None)
+    if isinstance(found, type):
+        return found
+    classes = _classes(file, Value)
+    near = difflib.get_close_matches(name, classes, n=1)
+    hint = f"did you mean {file}:{near[0]}?" if near else f"it has {', '.join(classes)}"
+    raise UsageError(f"{file} has no class {name}: {hint if classes else _no_value(file)}")
+
+
+def _refuse_file_alone(text: str, what: str, base: type[Value]) -> None:
+    """UsageError for a file without a class, which lists those that could be meant."""
+    for part in text.split("|"):
+        found = _FILE_ALONE.fullmatch(part.strip())
+        if found is None or not at_home(Path(found["file"])).is_file():
+            continue
+        file = found["file"]
+        _module_of(file, "Class")
+        named = " or ".join(f"{file}:{name}" for name in _classes(file, base))
+        way = f"name it, as in {named}" if named else f"it has no {what}: {_no_value(file)}"
+        raise UsageError(f"{part.strip()} names a file, and the class of the {what} is missing: {way}")
+
+
+_FILE_ALONE = re.compile(r"""(?P<quote>['"]?)(?P<file>[^|(),=:'"]+\.py)(?P=quote):?(\(.*\))?""")
+
+
+def _classes(file: str, base: type) -> list[str]:
+    """The classes with this base that a file itself defines."""
+    module = _module(at_home(Path(file)).absolute(), file)
+    classes = {name: value for name, value in vars(module).items() if isinstance(value, type)}
+    return [name for name, cls in classes.items() if cls.__module__ == module.__name__ and issubclass(cls, base)]
+
+
+def _no_value(file: str) -> str:
+    """What to do where a file has no class that can be named: which plain ones it has."""
+    others = ", ".join(name for name in _classes(file, object) if name not in _classes(file, Value))
+    if not others:
+        return "write one, as `posenc new` does"
+    return f"its {others} is no PositionalEncoding, Task or Metric: give it the base class that is meant"
+
+
+def _module_of(file: str, name: str) -> ModuleType:
     path = at_home(Path(file))
     if path.is_dir():
         raise UsageError(f"{file}:{name}: {file} is a directory: name a Python file in it, as in {file}/mine.py:{name}")
@@ -75,13 +120,7 @@ def own_class(file: str, name: str) -> type:
         raise UsageError(f"{file}:{name}: there is no file {file}{_nearest_file(path) or between}")
     if not path.stem.isidentifier():
         raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {_identifier(path)}")
-    found = getattr(_module(path.absolute(), file), name, None)
-    if isinstance(found, type):
-        return found
-    classes = [word for word, value in vars(_module(path.absolute(), file)).items() if _is_value(value, path)]
-    near = difflib.get_close_matches(name, classes, n=1)
-    hint = f"did you mean {file}:{near[0]}?" if near else f"it has {', '.join(classes) or 'none that can be named'}"
-    raise UsageError(f"{file} has no class {name}: {hint}")
+    return _module(path.absolute(), file)
 
 
 def module_name(path: Path) -> str:
@@ -154,13 +193,6 @@ def _traceback(error: BaseException, path: Path) -> str:
     while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames))
-
-
-def _is_value(value: Any, path: Path) -> bool:
-    """Whether it is a class of settings that the file itself defines."""
-    module = sys.modules.get(getattr(value, "__module__", None) or "")
-    own = getattr(module, "__file__", None) == str(path.absolute())
-    return own and isinstance(value, type) and issubclass(value, Value)
 
 
 def _identifier(path: Path) -> str:

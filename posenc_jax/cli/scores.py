@@ -8,15 +8,23 @@ from typing import Any
 from posenc_jax.config import Run
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
 from posenc_jax.drawing.plain import plain
+from posenc_jax.encodings.parsing import spec
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
-    """The task's metric, one replica a line, by the lengths that were measured, and in range where replicas have a
-    "validation".
+    """The task's metric, then each of the user's own, one replica a line, by the lengths that were measured, and in
+    range where replicas have a "validation".
     """
     task = config.task
+    own = [spec(metric) for metric in config.evaluation.metrics]
+    asked = [(headline(task, config.evaluation.decoded_examples), task.validation_metric), *zip(own, own)]
+    return "\n".join(line for metric, chosen_by in asked for line in _table(config, replicas, metric, chosen_by))
+
+
+def _table(config: Run, replicas: list[dict[str, Any]], metric: str, chosen_by: str) -> list[str]:
+    """The lines of one metric; ``chosen_by``: what is shown in range."""
+    task = config.task
     lengths = sorted({row["length"] for replica in replicas for row in replica["evaluation"]})
-    metric, chosen_by = headline(task, config.evaluation.decoded_examples), task.validation_metric
     kind, validation_kind = (kind_of(name, task.writes_text) for name in (metric, chosen_by))
     validated = any("validation" in replica for replica in replicas)
     in_range = "in range" if chosen_by == metric else f"in range ({validation_kind.title})"
@@ -29,12 +37,12 @@ def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     for replica in sorted(replicas, key=lambda r: (r["learning_rate"], r["seed"])):
         scores = {row["length"]: row.get(metric) for row in replica["evaluation"]}
         entries = [str(replica["seed"]), f"{replica['learning_rate']:g}"]
-        entries += [_show(replica["validation"][chosen_by], validation_kind)] if validated else []
+        entries += [_show(replica["validation"].get(chosen_by), validation_kind)] if validated else []
         entries += [_show(scores.get(length), kind) for length in lengths]
         diverged_at = replica.get("diverged_at")
         line = _line(entries, widths)
         lines.append(line if diverged_at is None else f"{line}  diverged at step {diverged_at}")
-    return "\n".join(lines)
+    return lines
 
 
 def _line(entries: list[str], widths: list[int]) -> str:

@@ -114,7 +114,19 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         return _number(value, kind, name)
     if isinstance(kind, type) and isinstance(value, kind):
         return value
-    raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}")
+    raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}{_of_word(value, kind)}")
+
+
+def _of_word(value: Any, kind: Any) -> str:
+    """What to write in place of a word that command lines have for a value."""
+    if not (isinstance(value, str) and isinstance(kind, type) and issubclass(kind, Value)):
+        return ""
+    todo, word = [kind], value.partition("(")[0].strip()
+    for cls in todo:
+        if getattr(cls, "name", None) == word:
+            return f": write {cls.__name__}(...), imported from {cls.__module__}, without quotes"
+        todo += cls.__subclasses__()
+    return ": write the value itself, not its name in quotes"
 
 
 _NUMBERS: dict[type, tuple[type, ...]] = {

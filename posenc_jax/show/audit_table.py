@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from posenc_jax.analysis.outcome import way_out
 from posenc_jax.drawing.markdown import code, grid
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, narrowed, text
@@ -32,6 +33,8 @@ SHOWN_SHIFTS = ("1000", "10000", "1000000")
 def audit_markdown(audit: Record) -> str:
     """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
     parts = ["# Audit", *map(_markdown, audit_tables(audit))]
+    failures = [f"- {line}" for line in _failures(audit)]
+    parts += ["## What fails, and the way out\n\n" + "\n".join(failures)] if failures else []
     problems = [f"- {line}" for line in _problems(audit)]
     parts += ["## What could not be measured\n\n" + "\n".join(problems)] if problems else []
     legend = [f"- **{column}**: {text}" for column, text in _legend().items()]
@@ -47,6 +50,7 @@ def audit_text(audit: Record, width: int) -> str:
     legend = tuple(f"{column}: {about}" for column, about in _legend().items() if column in there)
     parts = [text(table, width) for table in tables]
     for title, lines in (
+        ("What fails, and the way out", _failures(audit)),
         ("What could not be measured", _problems(audit)),
         ("Legend", legend),
         ("Measured in", _measured_in(audit)),
@@ -75,6 +79,16 @@ def _markdown(table: TextTable) -> str:
         for line in table.entries
     ]
     return f"## {table.title}\n\n{grid(table.columns, table.align, lines)}"
+
+
+def _failures(audit: Record) -> list[str]:
+    """Every clause that failed, as `check_contract` tells it."""
+    return [
+        f"{record['name']}: {name}: failed {clause['detail']}: {way_out(name)}"
+        for record in audit["encodings"]
+        for name, clause in record["clauses"].items()
+        if clause["status"] == "failed"
+    ]
 
 
 def _problems(audit: Record) -> list[str]:

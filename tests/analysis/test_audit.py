@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import jax
 import jax.numpy as jnp
@@ -256,6 +257,23 @@ def test_a_wrong_claim_is_found():
     assert found["verdict"] == "fails shift"
     assert found["causality"] == 0
     assert found["shift"]["float32"]["1000"] == pytest.approx(0.015, rel=1e-2)
+
+
+def test_a_failed_clause_is_kept_with_its_size():
+    assert re.match(r"by \d\.\de[+-]\d+ \(by 1", audit.audit((Absolute(),))["clauses"]["shift"]["detail"])
+
+
+def test_code_that_raises_is_told_once():
+    @dataclasses.dataclass(frozen=True)
+    class Misspelt(PositionalEncoding):
+        def bias(self, params, geometry):
+            return params["nope"]
+
+    found = audit.audit((Misspelt(),))
+    assert (found["verdict"], found["problems"]) == ("fails own code", [])
+    assert re.fullmatch(
+        r"\(test_audit.py, line \d+, in bias: KeyError: 'nope'\)", found["clauses"]["own code"]["detail"]
+    )
 
 
 def test_what_raises_is_told():

@@ -1,6 +1,7 @@
 """The contract over the whole registry, and proof that it finds faults: each encoding below has one."""
 
 import dataclasses
+import re
 
 import jax
 import jax.numpy as jnp
@@ -185,7 +186,7 @@ class Upcast(PositionalEncoding):
     """Queries multiplied by a float64 constant, which makes bfloat16 float32."""
 
     def encode_queries(self, params, q, positions, length):
-        return q * np.linspace(1, 2, q.shape[-1])
+        return q * np.linspace(1, 2, q.shape[-1])[None, None, None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +212,7 @@ class Root(PositionalEncoding):
     """``sqrt(slope * distance)``: at distance 0 the derivative for the slope is infinity times 0."""
 
     def init(self, key, dims):
-        return {"slopes": jnp.ones((dims.num_heads, 1, 1), jnp.float32)}
+        return {"slopes": jnp.ones((1, dims.num_heads, 1, 1), jnp.float32)}
 
     def bias(self, params, geometry):
         slopes = params["slopes"]
@@ -276,7 +277,7 @@ class MixesRows(PositionalEncoding):
     """The mean over the batch, added."""
 
     def embed(self, params, x, sequence):
-        return x + x.mean(axis=0)
+        return x + x.mean(axis=0, keepdims=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -461,6 +462,37 @@ def test_an_array_that_cannot_be_used_is_the_one_failure(encoding, clause, says)
     assert [(found.name, found.detail) for found in failed] == [(clause, says)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Misspelt(PositionalEncoding):
+    """Reads a parameter that it does not have."""
+
+    def bias(self, params, geometry):
+        return params["nope"] * geometry.relative
+
+
+@dataclasses.dataclass(frozen=True)
+class MisspeltTerms(PositionalEncoding):
+    """The same where tokens are read."""
+
+    def token_terms(self, params, x, sequence):
+        return params["nope"] * x
+
+    def content_bias(self, params, q, k, geometry, terms):
+        return q @ k.swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize(("encoding", "hook"), [(Misspelt(), "bias"), (MisspeltTerms(), "token_terms")])
+def test_code_that_raises_is_told_once_with_its_line(encoding, hook):
+    with pytest.raises(ContractError) as failed:
+        check_contract(encoding)
+    name = type(encoding).__name__
+    line, said, way_out = str(failed.value).splitlines()
+    assert line.startswith(name)
+    assert line.endswith(" breaks its contract:")
+    assert re.fullmatch(rf"  own code: failed \(test_contract.py, line \d+, in {hook}: KeyError: 'nope'\)", said)
+    assert way_out == "    mend it, then check again: no clause can be asked before it runs"
+
+
 def test_a_declared_break_must_be_real():
     class Declared(ClaimsShift):
         breaks = frozenset({"shift", "causality"})
@@ -557,6 +589,11 @@ def test_a_failure_names_the_array_its_type_and_the_way_out(encoding, clause, wo
     with pytest.raises(ContractError) as failed:
         check_contract(encoding, only=(clause,))
     assert [word for word in words if word not in str(failed.value)] == []
+
+
+def test_a_tuple_is_named_by_its_encodings():
+    with pytest.raises(ContractError, match=r"^RoPE\(.*\) \| MisnamedFrozen\(\) breaks its contract:\n"):
+        check_contract((RoPE(), MisnamedFrozen()), only=("parameters",))
 
 
 def test_every_clause_has_a_way_out():

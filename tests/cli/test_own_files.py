@@ -18,6 +18,7 @@ from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
+from posenc_jax.cli.scores import score_table
 from posenc_jax.data.metric import Metric, with_metrics
 from posenc_jax.encodings import Dims, PositionalEncoding, Randomized, RoPE, parse, spec
 from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
@@ -143,8 +144,13 @@ def test_without_a_reader_no_file_is_named(mine):
         ("rope(scaling=my_own.py:Mine)", r"no value of RoPE.scaling: .* with the base class RoPEScaling"),
         ("rope(base=my_own.py:Mine)", r"my_own.py:Mine is no value of RoPE.base: it takes no calls"),
         ("my_own.py:Mine(bas=2)", r"Mine has no field 'bas': did you mean 'base'\?"),
-        ("my_own.py", r"'my_own.py' is not an encoding: name its class, as in mine.py:Mine"),
-        ("my_own.py:", r"cannot read the encoding 'my_own.py:' .*: write calls joined by"),
+        ("my_own.py", r"the class of the encoding is missing: name it, as in my_own.py:Mine or my_own.py:Thawed$"),
+        ("rope|./my_own.py(base=3)", r"^./my_own.py\(base=3\) names a file, and .* as in ./my_own.py:Mine or"),
+        ("my_owm.py", r"'my_owm.py' is not an encoding: name its class, as in mine.py:Mine"),
+        ("plain.py:B", r"plain.py has no class B: its A is no PositionalEncoding, Task or Metric: give it the base"),
+        ("plain.py", r"is missing: it has no encoding: its A is no PositionalEncoding, Task or Metric"),
+        ("my_own.py:", r"^my_own.py: names a file, and the class of the encoding is missing: name it, as in my_own"),
+        ("my_owm.py:", r"cannot read the encoding 'my_owm.py:' .*: write calls joined by"),
         ("my-own.py:Mine", r"my-own.py is no name of a module: rename it, as in my_own.py"),
         ("numpy.py:Mine", r"numpy.py is called like an installed module"),
         ("rope|my_own.py:Mine(2", r"cannot read the encoding .*never closed at character 20"),
@@ -153,6 +159,7 @@ def test_without_a_reader_no_file_is_named(mine):
 def test_what_is_no_encoding(mine, text, message):
     for name in ("my-own.py", "numpy.py"):
         (mine / name).write_text(SOURCE)
+    (mine / "plain.py").write_text("class A:\n    pass\n")
     with pytest.raises((UsageError, ValueError), match=message):
         read_slot(text)
 
@@ -440,6 +447,19 @@ def test_metrics_of_a_file(mine):
     assert read_metrics("") == ()
 
 
+def test_own_metrics_have_a_table_in_the_terminal(mine):
+    config = changed("--metrics", "my_own.py:Right|my_own.py:Right(k=2)")
+    scores = {"accuracy": 0.5, "right": 0.25, "right(k=2)": 0.75}
+    replica = {"seed": 0, "learning_rate": 0.1, "validation": scores, "evaluation": [{"length": 4, **scores}]}
+    lines = score_table(config, [replica]).splitlines()
+    assert [line.rpartition(": ")[2] for line in lines[::3]] == [
+        "accuracy by length",
+        "right by length",
+        "right(k=2) by length",
+    ]
+    assert [line.split()[2:] for line in lines[2::3]] == [["0.500"] * 2, ["0.250"] * 2, ["0.750"] * 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -449,6 +469,12 @@ def test_metrics_of_a_file(mine):
         (["--task", "copyin"], r"--task: unknown task 'copyin': did you mean 'copying'\?"),
         (["--task", "my_own.py:Mine"], "--task: my_own.py:Mine is no task: .* base class Task"),
         (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs: max_length = 0"),
+        (["--task", "./my_own.py"], "the class of the task is missing: name it, as in ./my_own.py:Pairs$"),
+        (
+            ["--metrics", "my_own.py"],
+            "class of the metric is missing: name it, as in my_own.py:Right or my_own.py:Loss",
+        ),
+        (["--metrics", "unusable.py"], "it has no metric: write one, as `posenc new` does$"),
         (["--metrics", "accuracy"], r"--metrics: unknown metric 'accuracy' \(name a class of a file, as in mine.py"),
         (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: 'right' is given twice: leave one out"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a score that results have already"),
@@ -457,6 +483,7 @@ def test_metrics_of_a_file(mine):
     ],
 )
 def test_what_is_no_task_or_metric(mine, arguments, message):
+    (mine / "unusable.py").write_text(UNUSABLE)
     with pytest.raises(UsageError, match=message):
         changed(*arguments)
 

@@ -1,5 +1,7 @@
 """Configs: what is refused, and what the named defaults are."""
 
+import re
+
 import jax
 import pytest
 from small_models import small
@@ -24,6 +26,21 @@ from posenc_jax.models import Slots, Transformer, build, model_dims
 def test_impossible_sizes_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Transformer(**fields)
+
+
+@pytest.mark.parametrize(
+    ("word", "way"),
+    [
+        ("own_section", "write OwnSection(...), imported from posenc_jax.encodings.structure, without quotes"),
+        ("own_section(parents=False)", "write OwnSection(...), imported"),
+        ("own_sectoin", "write the value itself, not its name in quotes"),
+    ],
+)
+def test_a_word_for_a_value_names_the_class(word, way):
+    with pytest.raises(
+        ValueError, match=re.escape(f"Transformer.mask = {word!r} must be of type StructureMask: {way}")
+    ):
+        Transformer(mask=word)
 
 
 def test_head_dim_frees_the_width():

@@ -25,6 +25,7 @@ def record(**changes):
         "beyond": "extrapolates",
         "parameters": {"learned": 1234, "frozen": 0},
         "temporaries": 2048,
+        "clauses": {},
         "problems": [],
     } | changes
 
@@ -84,6 +85,18 @@ def test_what_failed_is_shown():
     assert (cells["contract"], cells["leak"]) == ("fails causality", "0.5")
     assert cells["memory"] == cells["shift, float32"] == cells["beyond max_len"] == "-"
     assert "## What could not be measured\n\n- One: shift: E: no\n" in text
+
+
+def test_a_clause_that_fails_is_told_with_what_was_seen_and_the_way_out():
+    clauses = {
+        "parameters": {"status": "failed", "detail": "(Mine.init's array ['s'], float64[4], is not float32)"},
+        "vmap": {"status": "passed", "detail": ""},
+    }
+    document = {"settings": SETTINGS, "encodings": [record(verdict="fails parameters", clauses=clauses)]}
+    told = "One: parameters: failed (Mine.init's array ['s'], float64[4], is not float32): make each array by jnp, as"
+    assert f"## What fails, and the way out\n\n- {told}" in audit_markdown(document)
+    assert told in audit_text(document, 1000)
+    assert "vmap" not in audit_text(document, 1000)
 
 
 def test_a_terminal_gets_columns_that_fit_and_the_legend_of_those():
