@@ -30,11 +30,13 @@ import json, sys
 from jax._src.xla_bridge import backends_are_initialized
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run, from_json, to_json
+from posenc_jax.data.score_kinds import headline
 from posenc_jax.runs.own_code import own_classes
 for path in json.load(sys.stdin):
     config = load_config(path, Run | Ablation, "ablate")
     assert from_json(json.loads(json.dumps(to_json(config))), own_classes(config)) == config, path
-    metrics = sorted({run.task.metric for run in getattr(config, "runs", [config])})
+    runs = getattr(config, "runs", [config])
+    metrics = sorted({headline(run.task, run.evaluation.decoded_examples) for run in runs})
     print(json.dumps([path, type(config).__name__, metrics, backends_are_initialized()]))
 """
 
