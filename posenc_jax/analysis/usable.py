@@ -17,7 +17,7 @@ from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 
-__all__ = ["UnusableError", "hooks", "raising_hook", "unusable_hook"]
+__all__ = ["UnusableError", "hooks", "misshapen", "raising_hook", "unusable_hook"]
 
 _PAIRS = (2, DIMS.num_heads, CALL, CALL)
 SHAPES = {
@@ -70,10 +70,9 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
     try:
         for hook, result in jax.eval_shape(call, layer.params, x, layer.key).items():
             words, wanted = SHAPES[hook.rpartition(".")[2]]
-            shape = getattr(result, "shape", None)
-            if shape is None or len(shape) != len(wanted) or any(a not in (1, b) for a, b in zip(shape, wanted)):
-                found = type(result).__name__ if shape is None else f"{result.dtype}{list(shape)}"
-                return Clause("dtype", "failed", None, f"{hook} returns {found}, not an array {words}, {list(wanted)}")
+            if _not_of(result, len(wanted)) or any(a not in (1, b) for a, b in zip(result.shape, wanted)):
+                said = f"{hook} returns {_described(result)}, not an array {words}, {list(wanted)}"
+                return Clause("dtype", "failed", None, said)
         for hook, result in compiled(call)(layer.params, x, layer.key).items():
             if np.isnan(result).any():
                 named = f"{hook}'s array, {result.dtype}{list(result.shape)},"
@@ -81,6 +80,44 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
     except Exception:
         return None
     return None
+
+
+def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
+    """What makes these useless in any model, in a line: parameters that cannot be trained, a hook that returns no array
+    or one with other axes. None where nothing does, and where the contract's layer cannot run them.
+
+    Sizes are not looked at: an encoding may be made for one model.
+    """
+    try:
+        layer = Layer(encodings)
+        for e, params in zip(encodings, layer.initial):
+            for path, leaf in jax.tree.leaves_with_path(params):
+                if not jnp.issubdtype(leaf.dtype, jnp.floating):
+                    name = f"{type(e).__name__}.init's array {jax.tree_util.keystr(path)}"
+                    return f"{name} is {leaf.dtype}, and parameters are float32: counts and tables belong in the hook"
+        row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
+        queries = layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
+        call = functools.partial(hooks, layer, queries)
+        returned = jax.eval_shape(call, layer.params, noise(2, CALL, DIMS.d_model), layer.key)
+    except UnusableError as error:
+        return str(error)
+    except Exception:
+        return None
+    for hook, result in returned.items():
+        words, wanted = SHAPES[hook.rpartition(".")[2]]
+        if _not_of(result, len(wanted)):
+            return (
+                f"{hook} returns {_described(result)}, not an array {words}; an axis may be 1 where it is all the same"
+            )
+    return None
+
+
+def _not_of(result: Any, axes: int) -> bool:
+    return getattr(result, "ndim", None) != axes
+
+
+def _described(result: Any) -> str:
+    return f"{result.dtype}{list(result.shape)}" if hasattr(result, "shape") else type(result).__name__
 
 
 def hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:

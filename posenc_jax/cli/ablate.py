@@ -52,10 +52,12 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     prepare_jax()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
+    from posenc_jax.cli.own_files import refuse_misshapen
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.errors import FailedCellsError
     from posenc_jax.runs.trackers import Tracked
 
+    refuse_misshapen(config)
     if spread.group is not None:
         with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
             run_group(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)

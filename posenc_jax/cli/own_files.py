@@ -15,6 +15,7 @@ from types import ModuleType
 
 from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.cli.own_errors import first_line
+from posenc_jax.config import Ablation, Run, is_own, values_in
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
@@ -30,6 +31,16 @@ def read_slot(text: str) -> Slot:
     """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used."""
     _refuse_file_alone(text, "encoding", PositionalEncoding)
     return parse(text, own=own_class)
+
+
+def refuse_misshapen(config: Run | Ablation) -> None:
+    """UsageError for an encoding of the user's that no model can use, before anything is written."""
+    from posenc_jax.analysis.usable import misshapen
+
+    own = (value for value in values_in(config) if isinstance(value, PositionalEncoding) and is_own(type(value)))
+    for encoding in dict.fromkeys(own):
+        if (said := misshapen((encoding,))) is not None:
+            raise UsageError(said)
 
 
 def read_task(text: str) -> Task:

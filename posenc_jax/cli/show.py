@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc show", description=description(), formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
+    add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class")
     add("--view", nargs="+", choices=tuple(VIEWS), metavar="VIEW", help="default: all that the encodings have")
     add("--d-model", type=int, metavar="M", help="width of the model (128)")
     add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
@@ -73,7 +73,7 @@ def _show(options: argparse.Namespace) -> int:
         if options.trust is not None:
             trust(options.trust)
         encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
-        views = _checked_views(encodings, options.view)
+        views = _checked_views(encodings, options.view, reporter.note)
         positions = _positions(encodings, options.positions)
         plots = []
         for view in views:
@@ -194,23 +194,32 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
         raise UsageError(str(error)) from None
 
 
-def _checked_views(encodings: Sequence[MeasuredEncoding], asked: list[str] | None) -> tuple[str, ...]:
-    """The views to draw; UsageError when an encoding has not what was asked for, or nothing at all."""
-    for one in encodings:
-        own = views_of(one)
-        nothing = "nothing that can be drawn without contents and tokens"
-        nothing += ": of a pattern of layers the first is shown" * ("/" in one.label)
-        for view in asked or ():
-            if view not in own:
-                if view == "tsne" and one.vectors is not None:
-                    raise UsageError(
-                        f"t-SNE needs more positions than {len(one.vectors)}: raise --length, 50 are usual"
-                    )
-                listed = ", ".join(own) or nothing
-                raise UsageError(f"{one.label} has no {view} ({VIEWS[view].words}); it has {listed}")
-        if not own and not asked:
-            raise UsageError(f"{one.label} has {nothing}")
-    return tuple(VIEWS) if asked is None else tuple(view for view in VIEWS if view in asked)
+def _checked_views(
+    encodings: Sequence[MeasuredEncoding], asked: list[str] | None, note: Callable[[str], None]
+) -> tuple[str, ...]:
+    """The views to draw; of those asked for, ``note`` is told what has them not; UsageError where nothing has them."""
+    if asked is None:
+        for one in encodings:
+            if not views_of(one):
+                raise UsageError(f"{one.label} has {_own_views(one)}")
+        return tuple(VIEWS)
+    for view in asked:
+        without = [one for one in encodings if view not in views_of(one)]
+        if len(without) == len(encodings):
+            counts = [len(one.vectors) for one in without if one.vectors is not None]
+            if view == "tsne" and counts:
+                raise UsageError(f"t-SNE needs more positions than {counts[0]}: raise --length, 50 are usual")
+            listed = "; ".join(f"{one.label} has {_own_views(one)}" for one in without)
+            raise UsageError(f"no {view} ({VIEWS[view].words}) to draw: {listed}")
+        for one in without:
+            note(f"posenc: {one.label} has no {view}: drawn without it")
+    return tuple(view for view in VIEWS if view in asked)
+
+
+def _own_views(one: MeasuredEncoding) -> str:
+    nothing = "nothing that can be drawn without contents and tokens"
+    nothing += ": of a pattern of layers the first is shown" * ("/" in one.label)
+    return ", ".join(views_of(one)) or nothing
 
 
 def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> list[int]:

@@ -69,6 +69,11 @@ def test_names_of_classes():
         (["metric", "metric"], "its class would be Metric"),
         (["encoding", "geometry"], "its class would be Geometry"),
         (["task", "value_error"], "its class would be ValueError"),
+        (
+            ["encoding", "rope"],
+            "rope is the word of another encoding, and results would not tell the two apart: choose",
+        ),
+        (["task", "copying"], "copying is the word of another task"),
         (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
     ],
 )

@@ -550,3 +550,29 @@ def test_an_audit_reads_the_file_in_each_of_its_processes(mine, capsys):
     assert dataclasses.astuple(row_of("rope"))[2] == "rope"
     assert main(["show", "my_own.py:Thawed"]) == 2
     assert "my_own.py:Thawed is no frozen dataclass" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def bias(self, params, geometry): return None", "Odd.bias returns NoneType, not an array [B, H, Q, K]"),
+        ("def bias(self, params, geometry): return jnp.zeros((3, 2))", "Odd.bias returns float32[3, 2], not an array"),
+        ("def init(self, key, dims): return {'a': jnp.arange(3)}", "Odd.init's array ['a'] is int32, and parameters"),
+        ("def init(self, key, dims): return {'a': 3}", "Odd.init's ['a'] is 3, of type int, not an array"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "ablate"])
+def test_what_no_model_can_use_is_refused_before_anything_is_written(
+    tmp_path, monkeypatch, capsys, command, body, message
+):
+    monkeypatch.chdir(tmp_path)
+    cell = "Run(task=tasks.EvenPairs(max_length=8), posenc=(Odd(),))"
+    whole = cell if command == "train" else f"Ablation(name='odd', runs=({cell},))"
+    Path("config.py").write_text(
+        "import dataclasses\nimport jax.numpy as jnp\nfrom posenc_jax import Ablation, Run, tasks\n"
+        "from posenc_jax.encodings import PositionalEncoding\n@dataclasses.dataclass(frozen=True)\n"
+        f"class Odd(PositionalEncoding):\n    name = 'odd'\n    {body}\nconfig = {whole}\n"
+    )
+    assert main([command, "config.py", "--directory", "made"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("made").exists()

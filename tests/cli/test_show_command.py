@@ -49,6 +49,12 @@ def test_one_file(home, capsys):
     assert list(made(home)) == ["bias.pdf", "page.html"]
 
 
+def test_a_view_that_one_of_two_has(home, capsys):
+    assert main(["show", "rope", "alibi", *SMALL, "--view", "bias", "--output", "bias.png"]) == 0
+    assert list(made(home)) == ["bias.png"]
+    assert "posenc: rope has no bias: drawn without it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -60,8 +66,11 @@ def test_one_file(home, capsys):
         (["rope", "--view", "beauty"], "show: argument --view: invalid choice: 'beauty'"),
         (["sinusoidal", "--positions", "50"], "--positions 50: the positions shown are 0 to 49; raise --length, or"),
         (["sinusoidal", "--d-model", "7"], "sinusoidal: sinusoidal vectors pair a sine with a cosine, but"),
-        (["alibi", "--view", "heatmap"], "alibi has no heatmap (heat map of positions); it has bias, attention"),
-        (["rope", "alibi", "--view", "bias"], "rope has no bias (bias curves); it has frequencies, kernel, attention"),
+        (["alibi", "--view", "heatmap"], "no heatmap (heat map of positions) to draw: alibi has bias, attention"),
+        (
+            ["rope", "nope", "--view", "bias"],
+            "no bias (bias curves) to draw: rope has frequencies, kernel, attention; nope has",
+        ),
         (["nope"], "nope has nothing that can be drawn without contents and tokens\n"),
         (["nope/rope"], "nope/rope has nothing that can be drawn without contents and tokens: of a pattern of layers "),
         (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive and finite: the paper has"),
