@@ -6,9 +6,8 @@
 
 Three layers read and two write, label smoothing, and the mean of the last five checkpoints.
 
-About 35 min on 2 cores of an AMD EPYC, by 350 steps alone there (2.46 a second, both seeds together); the run of these
-scores was on an older processor, beside other work, and took longer. chrF 66.9 and 66.0 at 5-8 tokens, 63.0 and 61.6 at
-9-16, 60.9 and 61.1 at 17-32, 51.7 and 51.4 at 33-64 (it was trained up to 48). Ten of its sentences, good and bad:
+34 min on 2 cores (AMD EPYC), both seeds: chrF 66.9 and 66.1 at 5-8 tokens, 63.0 and 61.5 at 9-16, 60.9 and 60.9 at
+17-32, 51.7 and 51.3 at 33-64 (it was trained up to 48). Ten of its sentences, good and bad:
 experiments/translation/README.md.
 """
 

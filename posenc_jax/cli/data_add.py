@@ -13,7 +13,7 @@ from posenc_jax.cli.errors import UsageError, place
 from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
-    from posenc_jax.data.corpora.own import Fields
+    from posenc_jax.data.corpora.fields import Fields
 
 ADD = """Makes a corpus of your own texts, a data set of TensorFlow Datasets like the others: read, counted, split by
 the hash of the document (or as given), without a text in two splits, with hashes of all that was read. Files
@@ -139,7 +139,7 @@ def _paths(form: str, options: argparse.Namespace) -> dict[str, list[Path]]:
 
 
 def _fields(form: str, options: argparse.Namespace) -> Fields:
-    from posenc_jax.data.corpora.own import Fields
+    from posenc_jax.data.corpora.fields import Fields
 
     if form in ("text", "folder"):
         names = ("source", "target", "field", "label", "document")
@@ -153,13 +153,13 @@ def _fields(form: str, options: argparse.Namespace) -> Fields:
 
 def _of_builder(text: str, fields: Fields) -> Any:
     """What the builder of an import path generates, which may end in /CONFIG as TensorFlow Datasets writes it."""
-    from posenc_jax.data.corpora import own
+    from posenc_jax.data.corpora.foreign_builders import of_builder
 
     module, _, name = text.rpartition(":")
     name, slash, config = name.partition("/")
     if not module or not name.isidentifier() or (slash and not config):
         raise UsageError(f"--builder {text}: write FILE.py:Class or package.module:Class, with configs Class/CONFIG")
-    return own.of_builder(_builder(text, module, name), fields, config, called=text)
+    return of_builder(_builder(text, module, name), fields, config, called=text)
 
 
 def _builder(text: str, module: str, name: str) -> Any:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import functools
 import hashlib
-import io
 import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax.data.corpora import reading
-from posenc_jax.data.corpora.corpus import SPLITS, DataError, Kind, Row, Rows
+from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
 from posenc_jax.data.corpora.debian import Note
+from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, Record
-from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
 from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
 
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
@@ -31,95 +26,6 @@ _NAMED = 5  # malformed lines that a message names
 _NAMED_WHEN_REFUSED = 20
 _REASONS = 5  # that a refusal counts
 _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), "train": ("train", "")}
-
-
-@dataclasses.dataclass(frozen=True)
-class Fields:
-    """Which fields of a row are read, by their names in the file.
-
-    text: the text itself, of a class where ``label`` is given too. sections: in its place the sections of a document
-    with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
-    their names as columns. document: what says which rows belong together, so that no document is in two splits.
-    """
-
-    text: str | None = None
-    label: str | None = None
-    source: str | None = None
-    target: str | None = None
-    document: str | None = None
-    sections: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.sections:
-            self._check_sections()
-            return
-        pair, text = (self.source, self.target), (self.text, self.label)
-        if any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
-            raise DataError(
-                "name the fields to read: --source F --target F for pairs, --field F for texts, --field F --label F "
-                "for texts with classes, --field F F ... --label F for documents in sections"
-            )
-        if len(set(self.read)) < len(self.read):
-            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
-        if taken := {"doc"} & set(pair):
-            raise DataError(f"a side of a pair cannot be called {taken.pop()!r}, which is the document's: rename it")
-
-    def _check_sections(self) -> None:
-        if not self.label or self.text or self.source or self.target:
-            raise DataError("documents in sections are for classification: name their class with --label F")
-        if len(set(self.read)) < len(self.read):
-            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
-        if taken := {"doc", "label"} & set(self.sections):
-            raise DataError(f"a section cannot be called {taken.pop()!r}, which is a column of its own: rename it")
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The fields that are there, in a fixed order."""
-        return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Those that name something, a class or a document, and may be whole numbers."""
-        return tuple(filter(None, (self.label, self.document)))
-
-    def lacking(self, record: Mapping[str, str]) -> str:
-        """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
-        empty = [name for name in self.read if name in record and not record[name].strip()]
-        if self.sections and not set(self.sections) <= set(empty):
-            empty = [name for name in empty if name not in self.sections]
-        return f"field {empty[0]!r} is empty" if empty else ""
-
-    @property
-    def kind(self) -> Kind:
-        """What the corpus is for."""
-        return "pairs" if self.source else "classification" if self.label else "text"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Those of the corpus."""
-        if self.source and self.target:
-            return (self.source, self.target, "doc")
-        if self.sections:
-            return (*self.sections, "label", "doc")
-        return ("header", "body", "footer", "label", "doc") if self.label else ("text", "doc")
-
-    def input_of(self, row: Row) -> str:
-        """What a model reads of a row, all of it."""
-        if self.sections:
-            return "\n".join(row[name] for name in self.sections)
-        return row[self.columns[1] if self.kind == "classification" else self.columns[0]]
-
-    def row(self, record: Mapping[str, str], place: str) -> Row:
-        """A row of the corpus."""
-        if self.source and self.target:
-            row = {name: record[name] for name in (self.source, self.target)}
-        elif self.sections:
-            row = {name: record[name] for name in self.sections} | {"label": record[str(self.label)]}
-        elif self.label:
-            row = {"header": "", "body": record[str(self.text)], "footer": "", "label": record[self.label]}
-        else:
-            row = {"text": record[str(self.text)]}
-        return row | {"doc": record[self.document] if self.document else _digest(self.input_of(row))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,116 +66,6 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
         "parquet": lambda path: reading.parquet(path, read, names),
     }
     return {"": (record for path in paths for record in readers[form](path))}
-
-
-def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
-    """What a builder of TensorFlow Datasets generates, by split; it is prepared in a folder that is then removed.
-
-    ``config`` names one of its configs, "" where there is no choice; ``called`` is how the user calls the builder.
-
-    Errors: DataError for what is no builder, fails, or has not the fields or the config.
-    """
-    import tensorflow_datasets as tfds
-
-    builder = _builder_class(builder, called)
-    name = builder.name if builder.__qualname__ == "Builder" else builder.__qualname__  # TFDS calls most of its own so
-    _check_config(name, list(builder.builder_configs), config)
-    folder, twice = Path(tempfile.mkdtemp(prefix="posenc-builder-")), list[str]()
-    try:
-        tfds.disable_progress_bar()
-        made = builder(data_dir=folder, config=config or None, file_format="array_record")
-        _watch_keys(made, twice)
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
-            made.download_and_prepare()
-        texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
-        if missing := [field for field in fields.read if field not in texts]:
-            raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
-        found: dict[str, Iterator[Record]] = {}
-        for split in made.info.splits:
-            source = made.as_data_source(split=split)
-            rows = [
-                _generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))
-            ]
-            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows, 1)])
-        return found
-    except DataError:
-        raise
-    except (Exception, SystemExit) as error:  # whatever the user's builder does
-        if twice:
-            raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
-        what = (str(error).strip().splitlines() or [""])[0][:200]
-        raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _watch_keys(builder: Any, twice: list[str]) -> None:
-    """Has a builder note in ``twice`` which keys come again, of which TensorFlow Datasets says no more than that."""
-    generators = builder._split_generators
-
-    @functools.wraps(generators)
-    def watched(*arguments: Any, **options: Any) -> Any:
-        found = generators(*arguments, **options)
-        if not isinstance(found, Mapping):
-            return found
-        return {
-            split: _noting(examples, split, twice) if isinstance(examples, Iterable) else examples
-            for split, examples in found.items()
-        }
-
-    builder._split_generators = watched
-
-
-def _noting(examples: Iterable[Any], split: str, twice: list[str]) -> Iterator[Any]:
-    seen = set()
-    for key, example in examples:
-        if str(key) in seen:
-            twice.append(f"{key!r} of the split {split}")
-        seen.add(str(key))
-        yield key, example
-
-
-def _builder_class(builder: Any, called: str) -> Any:
-    """The class of a builder, which may be a name of TensorFlow Datasets' own that is imported when it is used."""
-    import tensorflow_datasets as tfds
-
-    try:
-        with quiet():
-            found = getattr(builder, "__mro__", (builder,))[0]
-    except (Exception, SystemExit) as error:  # whatever its module does
-        what = (str(error).strip().splitlines() or [""])[0][:200]
-        raise DataError(
-            f"{called or 'the builder'} cannot be imported ({type(error).__name__}: {what}): install what it needs"
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, tfds.core.DatasetBuilder)):
-        name = getattr(found, "__qualname__", repr(found))
-        raise DataError(f"{name} is no builder: it needs the base class tfds.core.GeneratorBasedBuilder")
-    return found
-
-
-def _check_config(name: str, configs: list[str], config: str) -> None:
-    if config and config not in configs:
-        choices = f"use one of {', '.join(configs)}" if configs else f"leave out /{config}"
-        raise DataError(f"{name} has no config {config!r}: {choices}")
-    if len(configs) > 1 and not config:
-        raise DataError(f"{name} has the configs {', '.join(configs)}: name one of them, as in Class/{configs[0]}")
-
-
-def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:
-    """The fields of a row of a builder, under the rules for those of files."""
-    for name in texts:
-        if isinstance(values[name], bytes):
-            try:
-                values[name].decode()
-            except UnicodeDecodeError as error:
-                return Malformed(f"field {name!r} is not UTF-8 at byte {error.start + 1}")
-    found = {}
-    for name, text in texts.items():
-        try:
-            found[name] = text(values[name])
-        except UnlabelledError:
-            return Malformed(f"field {name!r} is unlabelled ({values[name]})")
-    return reading.chosen(found, texts)
 
 
 def take(
@@ -399,7 +195,7 @@ def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) ->
     """DataError where two of the given splits have a document, or a text, in common."""
     if fields.document:
         _refuse_same(kept, "document", lambda row: row["doc"])
-    _refuse_same(kept, "text", lambda row: _words(fields.input_of(row)))
+    _refuse_same(kept, "text", lambda row: words_of(fields.input_of(row)))
 
 
 def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: Callable[[Row], str]) -> None:
@@ -424,7 +220,7 @@ def _held_out(
     given = {split: list(part) for split, part in kept.items() if split != "train"}
     rows = kept.get("train", [])
     missing = [split for split in ("test", "validation") if split not in given]
-    documents = sorted({row["doc"] for _, row in rows}, key=_digest)
+    documents = sorted({row["doc"] for _, row in rows}, key=digest_of)
     if len(documents) < len(missing) + 1:
         raise DataError(
             f"{len(documents)} documents are too few for the splits train, {' and '.join(missing)}: give more text, or "
@@ -447,8 +243,8 @@ def _without_leaks(
     seen: set[str] = set()
     kept: dict[str, list[tuple[str, Row]]] = {}
     for split in reversed(SPLITS):
-        kept[split] = [(place, row) for place, row in found[split] if _words(fields.input_of(row)) not in seen]
-        seen |= {_words(fields.input_of(row)) for _, row in found[split]}
+        kept[split] = [(place, row) for place, row in found[split] if words_of(fields.input_of(row)) not in seen]
+        seen |= {words_of(fields.input_of(row)) for _, row in found[split]}
         if not kept[split]:
             raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
     leaking = sum(len(part) for part in found.values()) - sum(len(part) for part in kept.values())
@@ -464,15 +260,6 @@ def _origins(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> dict[
     if not (fields.text and fields.label):
         return {}
     return {fields.input_of(row): place for part in kept.values() for place, row in part}
-
-
-def _words(text: str) -> str:
-    """What makes two texts the same: their words, whatever their case and the spaces between them."""
-    return " ".join(text.casefold().split())
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(_words(text).encode()).hexdigest()[:16]
 
 
 def listed(malformed: Iterable[tuple[str, str]], named: int = _NAMED) -> str:

@@ -1,0 +1,108 @@
+"""Which fields of the user's files are read, and what rows of a corpus they become."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+
+from posenc_jax.data.corpora.corpus import DataError, Kind, Row
+
+
+@dataclasses.dataclass(frozen=True)
+class Fields:
+    """Which fields of a row are read, by their names in the file.
+
+    text: the text itself, of a class where ``label`` is given too. sections: in its place the sections of a document
+    with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
+    their names as columns. document: what says which rows belong together, so that no document is in two splits.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    source: str | None = None
+    target: str | None = None
+    document: str | None = None
+    sections: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sections:
+            self._check_sections()
+            return
+        pair, text = (self.source, self.target), (self.text, self.label)
+        if any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
+            raise DataError(
+                "name the fields to read: --source F --target F for pairs, --field F for texts, --field F --label F "
+                "for texts with classes, --field F F ... --label F for documents in sections"
+            )
+        if len(set(self.read)) < len(self.read):
+            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
+        if taken := {"doc"} & set(pair):
+            raise DataError(f"a side of a pair cannot be called {taken.pop()!r}, which is the document's: rename it")
+
+    def _check_sections(self) -> None:
+        if not self.label or self.text or self.source or self.target:
+            raise DataError("documents in sections are for classification: name their class with --label F")
+        if len(set(self.read)) < len(self.read):
+            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
+        if taken := {"doc", "label"} & set(self.sections):
+            raise DataError(f"a section cannot be called {taken.pop()!r}, which is a column of its own: rename it")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The fields that are there, in a fixed order."""
+        return tuple(filter(None, (self.source, self.target, self.text, *self.sections, self.label, self.document)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that name something, a class or a document, and may be whole numbers."""
+        return tuple(filter(None, (self.label, self.document)))
+
+    def lacking(self, record: Mapping[str, str]) -> str:
+        """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
+        empty = [name for name in self.read if name in record and not record[name].strip()]
+        if self.sections and not set(self.sections) <= set(empty):
+            empty = [name for name in empty if name not in self.sections]
+        return f"field {empty[0]!r} is empty" if empty else ""
+
+    @property
+    def kind(self) -> Kind:
+        """What the corpus is for."""
+        return "pairs" if self.source else "classification" if self.label else "text"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the corpus."""
+        if self.source and self.target:
+            return (self.source, self.target, "doc")
+        if self.sections:
+            return (*self.sections, "label", "doc")
+        return ("header", "body", "footer", "label", "doc") if self.label else ("text", "doc")
+
+    def input_of(self, row: Row) -> str:
+        """What a model reads of a row, all of it."""
+        if self.sections:
+            return "\n".join(row[name] for name in self.sections)
+        return row[self.columns[1] if self.kind == "classification" else self.columns[0]]
+
+    def row(self, record: Mapping[str, str], place: str) -> Row:
+        """A row of the corpus."""
+        if self.source and self.target:
+            row = {name: record[name] for name in (self.source, self.target)}
+        elif self.sections:
+            row = {name: record[name] for name in self.sections} | {"label": record[str(self.label)]}
+        elif self.label:
+            row = {"header": "", "body": record[str(self.text)], "footer": "", "label": record[self.label]}
+        else:
+            row = {"text": record[str(self.text)]}
+        return row | {"doc": record[self.document] if self.document else digest_of(self.input_of(row))}
+
+
+def words_of(text: str) -> str:
+    """What makes two texts the same: their words, whatever their case and the spaces between them."""
+    return " ".join(text.casefold().split())
+
+
+def digest_of(text: str) -> str:
+    """Of its words, 16 hexadecimal digits."""
+    return hashlib.sha256(words_of(text).encode()).hexdigest()[:16]
