@@ -91,8 +91,9 @@ def trained_last(config: Run) -> int:
 
 
 def table_last(config: Run) -> int | None:
-    """The last position of the shortest learned table; None without one."""
-    tables = [getattr(e, "max_len", None) or config.max_len for e in elements(moved_slot(config)) if not e.extrapolates]
+    """The last position of the shortest learned table, behind what maps positions before it; None without one."""
+    seen = slot_functions.dims_seen(moved_slot(config), config.dims)
+    tables = [getattr(e, "max_len", None) or dims.max_len for e, dims in seen.items() if not e.extrapolates]
     return min(tables) - 1 if tables else None
 
 
