@@ -29,7 +29,7 @@ def test_the_page_is_of_the_data(file):
     rows = [
         row.strip("| ").split(" | ") for row in section(file).splitlines() if re.match(r"\| [^|]+ \| \d+\*? \|", row)
     ]
-    assert {row[0] for row in rows} == {label for label, cell in cells.items() if "1 - cos" in cell and cell["1 - cos"]}
+    assert {row[0] for row in rows} == {label for label, cell in cells.items() if cell.get("1 - cos")}
     for label, moved_by, away, kl, *_ in rows:
         cell = cells[label]
         place = cell["offsets"].index(int(moved_by.rstrip("*")))
