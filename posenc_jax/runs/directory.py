@@ -199,8 +199,9 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
             )
         if lines := _config_differences(stored.config, config):
             holds = "a run" if isinstance(config, Run) else "an ablation"
+            empty = "" if _begun_in(directory) else " (nothing is computed in it yet: it can be removed)"
             raise RefusedError(
-                f"{directory} holds {holds} with other settings; choose another directory, or go back to them. "
+                f"{directory} holds {holds} with other settings{empty}; choose another directory, or go back to them. "
                 "Differences:\n  " + "\n  ".join(lines)
             )
     if isinstance(config, Run):

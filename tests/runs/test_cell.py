@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -168,6 +169,13 @@ def test_another_config_is_refused_field_by_field(finished):
         "  training.steps: 20 -> 40"
     )
     assert contents(finished) == before
+
+
+def test_a_directory_in_which_nothing_is_computed_may_be_removed(finished):
+    for group in finished.glob("group-*"):
+        shutil.rmtree(group)
+    with pytest.raises(RefusedError, match=r"with other settings \(nothing is computed in it yet: it can be removed\);"):
+        run(dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, steps=40)), finished)
 
 
 def test_a_directory_of_something_else_is_refused(finished):
