@@ -174,7 +174,7 @@ def test_another_config_is_refused_field_by_field(finished):
 def test_a_directory_in_which_nothing_is_computed_may_be_removed(finished):
     for group in finished.glob("group-*"):
         shutil.rmtree(group)
-    with pytest.raises(RefusedError, match=r"with other settings \(nothing is computed in it yet: it can be removed\);"):
+    with pytest.raises(RefusedError, match=r"other settings \(nothing is computed in it yet: it can be removed\);"):
         run(dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, steps=40)), finished)
 
 
