@@ -298,7 +298,7 @@ class Buckets:
             if not with_calls:
                 raise ValueError(
                     f"{len(self.lengths)} examples do not fill a call of {count} steps, which takes "
-                    f"{needed[widest]} at width {self.widths[widest]}: lower batch_size or the steps of a call"
+                    f"{needed[widest]} at width {self.widths[widest]}: lower batch_size or steps_per_call"
                 )
             calls[with_calls[-1]] -= 1
             calls[widest] = (waiting + needed[with_calls[-1]]) // needed[widest]

@@ -13,6 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
+from posenc_jax.data.plan import Buckets
 from posenc_jax.data.text.base import Data, Plan, TextData, TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.text.on_demand import Feed
@@ -45,6 +46,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         _refuse_other_files(config.task, tokenizer)
     data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, data.tokenizer, note)
+    _refuse_too_few(config, data)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         write_json(record, data.identity)
@@ -54,6 +56,18 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
             "Differences:\n  " + "\n  ".join(lines)
         )
     return data
+
+
+def _refuse_too_few(config: Run, data: TextData) -> None:
+    """Refuses a corpus that does not fill one batch, or one call of the program."""
+    task, training = config.task, config.training
+    assert isinstance(task, TextTask)
+    try:
+        plan = task.plan(data.sizes, 0, training.batch_size, training.microbatches)
+        if isinstance(plan, Buckets):
+            plan.steps_per_epoch(training.steps_at_once)
+    except ValueError as error:
+        raise RefusedError(f"{task.data.name}: {error}") from None
 
 
 def refuse_other_tokenizers(config: Run, directory: Path) -> None:

@@ -319,7 +319,7 @@ def test_what_buckets_cannot_hold_is_refused():
         Buckets(lengths, (4, 16), 0, 0)
     few = Buckets(lengths, (4, 16), 2, 0)
     assert few.calls_per_epoch(1) == {4: 0, 16: 1}
-    message = r"3 examples do not fill a call of 2 steps, which takes 4 at width 16: lower batch_size or the steps"
+    message = r"3 examples do not fill a call of 2 steps, which takes 4 at width 16: lower batch_size or steps_per_call"
     with pytest.raises(ValueError, match=message):
         few.batches(0, 2)
 
