@@ -196,7 +196,7 @@ def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
             "buckets",
             r"help/modules: 96 examples do not fill a call of 10 steps, .*: lower batch_size or steps_per_call",
         ),
-        ("packed", r"help/modules: \d+ rows do not fill a batch of 64: lower batch_size"),
+        ("plain", r"help/modules: 96 examples do not fill a batch of 128: lower batch_size"),
     ],
 )
 def test_too_few_examples_are_said_in_a_line(data, tmp_path, batching, message):
