@@ -46,9 +46,10 @@ def sums(run, params, batch):
 # All that read how long the sequence is; of a packed row every sequence has its own length.
 SCALED = "log_scaling(training_length=3, count='length')|rope(scaling=dynamic_ntk(factor=2, original_length=3))"
 LENGTHS = f"randomized(max_position=64)|{SCALED}"
-POSENC = ("sinusoidal", "learned", "rope", "t5", "shaw", LENGTHS, "learned(max_len=4, beyond='interpolate')")
+DISTANCES = "t5|kerple|rope"  # whose biases are one matrix for all rows
+POSENC = (DISTANCES, "sinusoidal", "learned", "rope", "t5", "shaw", LENGTHS, "learned(max_len=4, beyond='interpolate')")
 CASES = [(task, posenc) for task in (TRANSLATION, SUMMARIES) for posenc in POSENC]
-QUICK = ((TRANSLATION, LENGTHS),)
+QUICK = ((TRANSLATION, LENGTHS), (SUMMARIES, DISTANCES))
 
 
 @pytest.mark.parametrize(

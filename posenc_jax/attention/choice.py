@@ -36,7 +36,8 @@ class Call:
       causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
         than how long each row is. structured: whether there is a
         mask from structure.
-      contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
+      contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping. packed: as
+        in `Geometry`.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
       first: the place of query 0 minus that of key 0. return_weights: the weights are wanted.
     """
@@ -55,6 +56,7 @@ class Call:
     right_padded: bool = False
     structured: bool = False
     contiguous: bool = True
+    packed: bool = False
     ordered: bool = True
     first: int = 0
     return_weights: bool = False
@@ -101,6 +103,7 @@ def facts(geometry: Geometry) -> dict[str, Any]:
         "right_padded": geometry.right_padded and geometry.k_segments is not None,
         "structured": geometry.structure is not None,
         "contiguous": geometry.contiguous and all(len(p) == 1 and len(p.shape) == 2 for p in sides),
+        "packed": geometry.packed,
         "ordered": ordered,
         "first": int(geometry.q_places[0, 0] - geometry.k_places[0, 0]) if ordered else 0,
     }
@@ -173,11 +176,11 @@ def fused_paths(slot: Slot) -> tuple[Path, ...]:
 
 def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
     """Which elements have a bias that a table of distances can hold in this call."""
-    contiguous, found = call.contiguous, []
+    known, found = call.contiguous or call.packed, []
     for number, e in enumerate(encodings):
-        if e.acts_on & {"bias", *UNFUSABLE} == {"bias"} and e.bias_of_distance and contiguous:
+        if e.acts_on & {"bias", *UNFUSABLE} == {"bias"} and e.bias_of_distance and known:
             found.append(number)
-        contiguous = contiguous and "map_positions" not in e.acts_on
+        known = known and "map_positions" not in e.acts_on
     return tuple(found)
 
 
@@ -207,7 +210,7 @@ def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...]
         if not added or number in served:
             continue
         if added == {"bias"} and (e.num_factors or (table and e.bias_of_distance)):
-            yield f"the bias of {e.name} needs plain positions that grow by one, the same in all rows"
+            yield f"the bias of {e.name} needs plain positions that grow by one, from 0 in all rows or in each segment"
         elif added == {"bias"}:
             yield f"the bias of {e.name} is " + ("no function of the distance alone" if table else "not separable")
         else:

@@ -21,7 +21,7 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
     """
     total = None
     for e in elements:
-        geometry = call.geometries[e]
+        geometry = call.geometries[e].by_place()
         queries, keys = geometry.q_positions, geometry.k_positions
         steps = np.arange(queries.shape[1] + keys.shape[1] - 1, dtype=np.int32)[None]
         distances = keys[:, :1] - queries[:, -1:] + steps
@@ -39,6 +39,7 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
             q_length=np.zeros((1,), np.int32),
             k_length=np.zeros((1,), np.int32),
             contiguous=True,
+            packed=False,
             window=None,
             q_outline=None,
             k_outline=None,

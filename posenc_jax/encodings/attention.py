@@ -197,7 +197,7 @@ def position_bias(
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     total = None
     for element, p, g in zip(encodings, params, per_element, strict=True):
-        term = element.bias(p, g)
+        term = element.bias(p, g.by_place() if element.bias_of_distance else g)
         if term is not None:
             if getattr(term, "ndim", None) != 4:
                 kind = f"an array of shape {list(term.shape)}" if hasattr(term, "shape") else type(term).__name__

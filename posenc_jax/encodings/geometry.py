@@ -20,7 +20,7 @@ from posenc_jax.encodings.structure import Array, Place, StructureMask, seen_by_
         *("positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"),
         "outline",
     ],
-    meta_fields=["right_padded"],
+    meta_fields=["right_padded", "packed"],
 )
 @dataclasses.dataclass(frozen=True)
 class Sequence:
@@ -44,6 +44,7 @@ class Sequence:
       outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Place`), or None.
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
+      packed: in every segment the positions, plain ones, are known to grow by one from token to token.
     """
 
     positions: Array
@@ -56,6 +57,7 @@ class Sequence:
     places: Array | None = None
     outline: Array | None = None
     right_padded: bool = False
+    packed: bool = False
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
@@ -100,7 +102,7 @@ _GEOMETRY_ARRAYS = [
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=_GEOMETRY_ARRAYS,
-    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded"],
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded", "packed"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -119,6 +121,8 @@ class Geometry:
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
       q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
         decides, by token types and outlines, or None. right_padded: as in `Sequence`, of each side that has segments.
+      packed: a sequence attends to itself, with positions as in `Sequence`: tokens that see each other are as many
+        positions apart as places.
     """
 
     q_positions: Array
@@ -139,6 +143,7 @@ class Geometry:
     k_outline: Array | None = None
     structure: StructureMask | None = None
     right_padded: bool = False
+    packed: bool = False
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -182,6 +187,7 @@ class Geometry:
             keys.outline,
             structure,
             all(side.segment_ids is None or side.right_padded for side in (queries, keys)),
+            queries is keys and queries.packed and q_places is None and k_places is None,
         )
 
     @classmethod
@@ -221,6 +227,14 @@ class Geometry:
             mask = seen if mask is None else mask & seen
         return None if mask is None else mask[:, None]
 
+    def by_place(self) -> Geometry:
+        """Of packed rows one with places as positions, others as they are: the same `relative` wherever `mask` is
+        True, and one matrix of it for all rows.
+        """
+        if not self.packed:
+            return self
+        return dataclasses.replace(self, q_positions=self.q_places, k_positions=self.k_places, contiguous=True)
+
     def block(self, q: slice, k: slice) -> Geometry:
         """The same call restricted to some queries and some keys."""
 
@@ -242,6 +256,7 @@ class Geometry:
             q_length=self.q_length if len(self.q_length.shape) == 1 else cut(self.q_length, q),
             k_length=self.k_length if len(self.k_length.shape) == 1 else cut(self.k_length, k),
             contiguous=self.contiguous and {q.step, k.step} <= {None, 1},
+            packed=self.packed and {q.step, k.step} <= {None, 1},
         )
 
 

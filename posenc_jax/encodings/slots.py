@@ -145,7 +145,7 @@ def map_slot(
             if element.redraws_per_layer:
                 element_key = jax.random.fold_in(element_key, layer)
         sequence = dataclasses.replace(
-            sequence, positions=element.map_positions(sequence, key=element_key, train=train)
+            sequence, positions=element.map_positions(sequence, key=element_key, train=train), packed=False
         )
     return tuple(seen)
 

@@ -33,6 +33,7 @@ class DecoderOnly(Model):
         example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
+        packed: bool = False,
         capture: bool = False,
     ) -> Any:
         """Float32 logits ``[B, S, C]`` for the next token at every one of ``tokens [B, S]``.
@@ -43,6 +44,7 @@ class DecoderOnly(Model):
           length: ``[#B]`` real length, or ``[#B, S]``, that of every token's segment; default: its number of tokens.
           example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
           streams: keys for dropout and drawn positions. train: whether dropout acts.
+          packed: promises positions as in `Sequence`, which spares biases a matrix for every row.
           capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
         """
         sequence = sequence_of(
@@ -52,6 +54,7 @@ class DecoderOnly(Model):
             token_types=token_types,
             length=length,
             example_ids=example_ids,
+            packed=packed,
         )
         call: dict[str, Any] = {"streams": streams, "train": train}
         layers = self.layer_encodings("decoder", sequence, sequence, causal=True, contiguous=positions is None, **call)

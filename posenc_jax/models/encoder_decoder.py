@@ -54,6 +54,7 @@ class EncoderDecoder(Model):
         decoder_length: Array | None = None,
         example_ids: Array | None = None,
         right_padded: bool = False,
+        packed: bool = False,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
         capture: bool = False,
@@ -61,7 +62,8 @@ class EncoderDecoder(Model):
         """Float32 logits ``[B, T, C]`` for the token after each of ``decoder_tokens [B, T]``, given ``tokens [B, S]``.
 
         Arguments as in `DecoderOnly`, for each side. A target sees the source tokens that have its own segment id.
-        ``right_padded`` promises segment ids as in `Sequence`, which lets more fused ways to attend serve.
+        ``right_padded`` and ``packed`` promise segment ids and positions as in `Sequence`, which lets more fused ways
+        to attend serve, and spares biases a matrix for every row.
         With ``capture`` returns ``(logits, {"encoder": activations, "decoder": activations})``.
         """
         source = sequence_of(
@@ -71,6 +73,7 @@ class EncoderDecoder(Model):
             length=length,
             example_ids=example_ids,
             right_padded=right_padded,
+            packed=packed,
         )
         target = sequence_of(
             decoder_tokens,
@@ -79,6 +82,7 @@ class EncoderDecoder(Model):
             length=decoder_length,
             example_ids=example_ids,
             right_padded=right_padded,
+            packed=packed,
         )
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = decoder_positions is None

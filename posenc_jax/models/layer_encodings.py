@@ -26,6 +26,7 @@ def sequence_of(
     example_ids: Array | None = None,
     outline: Array | None = None,
     right_padded: bool = False,
+    packed: bool = False,
 ) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
@@ -38,7 +39,15 @@ def sequence_of(
     if length is None:
         length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
     return Sequence(
-        positions, length, tokens, segment_ids, token_types, example_ids, outline=outline, right_padded=right_padded
+        positions,
+        length,
+        tokens,
+        segment_ids,
+        token_types,
+        example_ids,
+        outline=outline,
+        right_padded=right_padded,
+        packed=packed,
     )
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from posenc_jax.attention import Call, Choice, choose
 from posenc_jax.config import Run
-from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.slots import for_layer
 from posenc_jax.models.config import STACKS
 from posenc_jax.training.batches import Batch
@@ -19,7 +19,7 @@ def choices(run: Run, batch: Batch, backend: str) -> dict[str, tuple[Choice, ...
 
 def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice, ...]:
     model, kind = run.model, run.task.model_kind
-    packed = isinstance(run.task, TextTask) and run.task.batching == "packed"
+    packed = is_packed(run.task)
     decoder = batch.decoder_width or batch.width
     call = Call(
         batch=batch.rows,
@@ -35,6 +35,7 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         segments=kind != "decoder_only" or packed,
         right_padded=not packed,
         contiguous=not packed,
+        packed=packed and stack != "cross",
     )
     slot = getattr(run.slots, stack)
     return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.depth(stack)))

@@ -20,6 +20,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores, smoothed_loss
 from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
@@ -107,6 +108,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     """Float32 logits of a batch of examples."""
     task, model = run.task, model_of(run, params)
     packed = example.positions is not None
+    in_order = packed and is_packed(task)  # a task of the user's may have other positions
     common = dict(streams=streams, train=train, example_ids=example_ids, length=example.length)
     common |= dict(positions=example.positions) if packed else {}
     if example.grid_positions is not None and position_axes(run.posenc) is not None:
@@ -121,6 +123,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
             decoder_segment_ids=example.decoder_segment_ids,
             decoder_positions=example.decoder_positions,
             right_padded=not packed,
+            packed=in_order,
             **common,
         )
         return logits
@@ -131,7 +134,7 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
     if task.model_kind == "encoder_only":
         common |= dict(segment_ids=example.segment_ids, right_padded=not packed)
     elif packed:  # else causal: padding on the right needs no mask
-        common |= dict(segment_ids=example.segment_ids)
+        common |= dict(segment_ids=example.segment_ids, packed=in_order)
     logits = model(example.inputs, **common)
     return logits if run.model.pooling is None else logits[:, None]
 

@@ -19,7 +19,9 @@ def noise(*shape, seed=0):
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """``queries`` of as many tokens at the end as there are queries, or of another sequence."""
+    """``queries`` of as many tokens at the end as there are queries, or of another sequence. restarts: positions begin
+    at 0 in every segment, which the geometry knows (True) or does not (False); None: they run on.
+    """
 
     name: str
     queries: int
@@ -27,6 +29,7 @@ class Shape:
     causal: bool = True
     packed: bool = False
     window: int | None = None
+    restarts: bool | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -42,6 +45,8 @@ class Shape:
             return Sequence(places, np.full((1,), self.keys, np.int32), segment_ids=segments)
 
         keys, queries = side(0, self.keys), side(self.keys - self.queries, self.queries)
+        if self.restarts is not None:
+            return self._restarting(keys)
         return Geometry.between(
             queries,
             keys,
@@ -52,6 +57,14 @@ class Shape:
             contiguous=contiguous,
             window=self.window,
         )
+
+    def _restarting(self, sequence):
+        """Of self-attention."""
+        new = np.diff(sequence.segment_ids, axis=1, prepend=-1) != 0
+        places = np.arange(self.keys, dtype=np.int32)[None]
+        positions = places - np.maximum.accumulate(np.where(new, places, 0), axis=1)
+        own = dataclasses.replace(sequence, positions=positions.astype(np.int32), packed=self.restarts)
+        return Geometry.between(own, own, num_heads=DIMS.num_heads, causal=self.causal, window=self.window)
 
 
 def shapes(size):

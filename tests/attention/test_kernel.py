@@ -1,7 +1,9 @@
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from calls import assert_agree, result, shapes
+from calls import Shape, assert_agree, result, shapes
 
 from posenc_jax.attention import Call, kernel, paths
 from posenc_jax.attention.choice import facts
@@ -63,6 +65,19 @@ def test_bfloat16_is_within_its_roundings():
     """Weights, their gradients and outputs are each rounded once, by 2^-9 at most."""
     encodings, shape = parse("rope|t5"), SHAPES["packed"]
     assert_agree(result(encodings, shape, "kernel", jnp.bfloat16), result(encodings, shape, "dense", np.float32), 2**-6)
+
+
+@pytest.mark.parametrize("path", ["kernel", "dense", "blockwise"])
+def test_packed_rows_have_one_matrix_of_distances(path):
+    """Positions that begin anew in every segment: known or not, the same output and gradients."""
+    encodings, shape = parse("rope|t5|dynamic_bias"), Shape("restarting", 37, 37, packed=True, restarts=True)
+    geometry = shape.geometry()
+    assert len(geometry.k_positions) == 2
+    assert geometry.by_place().relative.shape == (1, 37, 37)
+    unknown = dataclasses.replace(shape, restarts=False)
+    assert_agree(result(encodings, shape, path), result(encodings, unknown, "dense"), 1e-5)
+    assert paths.in_table(encodings, Call(1, 4, 4, 37, 37, 8, **facts(geometry))) == (1, 2)
+    assert paths.in_table(encodings, Call(1, 4, 4, 37, 37, 8, **facts(unknown.geometry()))) == ()
 
 
 def test_the_tile_of_a_block_diagonal():

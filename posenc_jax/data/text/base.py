@@ -283,6 +283,11 @@ class TextTask(Task):
         return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
 
 
+def is_packed(task: Task) -> bool:
+    """Whether rows of training hold several sequences, each a segment with positions from 0."""
+    return isinstance(task, TextTask) and task.batching == "packed"
+
+
 def named_as_target(message: str) -> str:
     """A message about `TextTask.target_data` with the names that its fields have in the task."""
     return message.replace("data.vocab_size", "task.target_vocab_size").replace(
