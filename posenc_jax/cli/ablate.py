@@ -11,7 +11,7 @@ from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
-from posenc_jax.config import Ablation
+from posenc_jax.config import Ablation, Run
 from posenc_jax.file_names import file_name
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
     """
     from posenc_jax.cli.overrides import override_run
 
-    runs = []
+    runs: list[Run] = []
+    starts: dict[str | None, str] = {}
     for number, run in enumerate(config.runs):
         try:
             changed = override_run(run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first.")
@@ -95,7 +96,9 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
             raise UsageError(
                 f"an override applies to every cell, and {run.table} {run.label} cannot take it: change the config file"
             ) from None
-        runs.append(changed.run)
+        start = starts.get(run.init_from)  # the cell that this one starts from has changed too
+        runs.append(changed.run if start is None else dataclasses.replace(changed.run, init_from=start))
+        starts[run.as_start] = runs[-1].as_start
     for field in ("posenc", "posenc_encoder", "posenc_cross", "label", "table"):
         if len({getattr(run, field) for run in runs}) < len({getattr(run, field) for run in config.runs}):
             raise UsageError(

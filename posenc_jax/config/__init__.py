@@ -4,11 +4,12 @@
 """
 
 from posenc_jax.config.reading import UnknownTypeError, from_json
-from posenc_jax.config.run import Ablation, Published, Run
+from posenc_jax.config.run import CELL, Ablation, Published, Run
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash, difference, identity, is_own, to_json, type_name, values_in
 
 __all__ = [
+    "CELL",
     "Ablation",
     "Evaluation",
     "Execution",

@@ -21,6 +21,8 @@ from posenc_jax.models.config import Slots, Transformer, model_dims
 
 MOST_REPLICAS = 2**16
 """Of one run."""
+CELL = "cell:"
+"""What `Run.init_from` begins with where it names a cell of the same ablation."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Run(Value):
       of float32; the best one is chosen by validation in range.
     init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
       encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every seed.
+      Or `as_start` of an earlier cell of the same ablation.
     label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
     note: what a reader of the table should know about this cell.
     """
@@ -183,6 +186,13 @@ class Run(Value):
         words = re.sub(r"[\W_]+", "-", f"{self.table}-{self.label}".lower())
         return file_name(words[:40].strip("-"), config_hash(self))
 
+    @property
+    def as_start(self) -> str:
+        """What ``init_from`` of a later cell of the same ablation says to start from this one. It holds this config's
+        hash, so another one here is another one there.
+        """
+        return f"{CELL}{self.directory_name}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Published(Value):
@@ -225,9 +235,28 @@ class Ablation(Value):
                     "give each a label of its own"
                 )
         self._check_tables()
+        self._check_starts()
         labels = sorted({run.label for run in self.runs})
         if self.baseline and self.baseline not in labels:
             raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
+
+    def _check_starts(self) -> None:
+        """Refuses cells that start from one which is not there, or not before them."""
+        before: dict[str, Run] = {}
+        for run in self.runs:
+            if run.init_from is not None and run.init_from.startswith(CELL):
+                if run.init_from not in before:
+                    raise ValueError(
+                        f"init_from = {run.init_from!r} of {run.label!r} is no cell before it: list the cell that it "
+                        "starts from first, and write init_from=THAT_RUN.as_start"
+                    )
+                missing = [seed for seed in run.seeds if seed not in before[run.init_from].seeds]
+                if missing:
+                    raise ValueError(
+                        f"{run.label!r} starts from {before[run.init_from].label!r}, which has no seed "
+                        f"{', '.join(map(str, missing))}: give both the same seeds"
+                    )
+            before[run.as_start] = run
 
     def _check_tables(self) -> None:
         """Refuses cells that would stand in one table and are not measured alike."""

@@ -27,7 +27,7 @@ from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
+from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results, start_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
@@ -86,7 +86,7 @@ def run(
             check_writable(directory)
             refuse_other(directory, config, accept_changed_code=accept_changed_code)
             if not complete(directory, config):
-                check_run(config)
+                check_run(config, directory=directory)
             holding.enter_context(locked(directory))
             return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
 
@@ -150,7 +150,7 @@ class Engine:
         with Checkpoints(saved, self.reporter.note, keep_every=self.config.training.keep_every) as checkpoints:
             try:
                 with timings.phase("train") as meter:
-                    state, log = self._train(group, checkpoints, meter)
+                    state, log = self._train(group, start_of(self.config, saved.parent), checkpoints, meter)
             finally:
                 self.supply.close()
         result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
@@ -161,13 +161,13 @@ class Engine:
         mesh = make_mesh(self.config.execution, group.size)
         return Timings(group.directory, self.plan, len(group.replicas), mesh.size)
 
-    def _train(self, group: Group, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
+    def _train(self, group: Group, start: Path | None, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training
         log = Log(group.directory / "metrics.jsonl")
         restored = restore(config, group.size, checkpoints, set_aside=True, misfit=functools.partial(misfit, group))
         step, state = restored or (
             0,
-            stack([init_state(config, self._initial_params(seed), seed, rate) for seed, rate in group.filled]),
+            stack([init_state(config, self._initial_params(start, seed), seed, rate) for seed, rate in group.filled]),
         )
         if restored is not None:
             agreed(lambda: refuse_lost_rows(group, log, checkpoints, step))
@@ -313,11 +313,9 @@ class Engine:
         with self._timings(group).phase("validate") as meter, meter.running(work):
             return host(program(replicas, shared))
 
-    def _initial_params(self, seed: int) -> Any:
+    def _initial_params(self, start: Path | None, seed: int) -> Any:
         params = init_params(self.config, seed)
-        if self.config.init_from is None:
-            return params
-        return transplant(params, self.config, Path(self.config.init_from), seed, self.reporter.note)
+        return params if start is None else transplant(params, self.config, start, seed, self.reporter.note)
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from posenc_jax.config import Run
+from posenc_jax.config import CELL, Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.encodings.structure import check_mask
-from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.directory import load_config, start_of
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
 from posenc_jax.runs.own_code import own_classes, raised_it
@@ -34,11 +34,12 @@ def refuse_several_processes(what: str) -> None:
         )
 
 
-def check_run(config: Run, on: Devices | None = None) -> None:
+def check_run(config: Run, on: Devices | None = None, directory: Path | None = None) -> None:
     """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, whose
     task leaves its vocabulary, whose model does not pool where it must, or whose mask is none (`MaskError`).
 
     on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
+    directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
     """
     if config.task.one_answer and config.model.pooling is None:
         raise RefusedError(
@@ -47,8 +48,8 @@ def check_run(config: Run, on: Devices | None = None) -> None:
         )
     if config.model.mask is not None:
         check_mask(config.model.mask, types=config.task.has_token_types, outline=config.task.has_outline)
-    if config.init_from is not None:
-        _check_source(Path(config.init_from).expanduser().absolute(), config)
+    if (source := start_of(config, directory)) is not None:
+        _check_source(source, config)
     try:
         if on is None:
             check_devices(config.execution)
@@ -121,6 +122,11 @@ def _check_source(source: Path, config: Run) -> None:
     if source.is_file():
         load_weights(source, own=tuple(own_classes(config).values()))
         return
+    if not source.is_dir() and str(config.init_from).startswith(CELL):
+        raise RefusedError(
+            f"init_from = {config.init_from!r}: there is no {source}: run the ablation that has both cells, or name "
+            "the directory of a finished run"
+        )
     if not source.is_dir():
         raise RefusedError(
             f"init_from = {config.init_from!r}: there is no such directory; name one of a finished run, or a file that "

@@ -53,6 +53,7 @@ def ablate_in_tasks(
     reporter = reporter or PrintingReporter()
     directory = Path(directory).expanduser().absolute()
     to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code, on=devices)
+    _refuse_starts(to_run)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
@@ -78,6 +79,17 @@ def ablate_in_tasks(
         write_results(directory, config, left_out)
     refuse_failures(list(failures), len(set(failures.values())), len(config.runs))
     return read_result(directory)
+
+
+def _refuse_starts(to_run: Sequence[Run]) -> None:
+    """Refuses a cell that starts from one which is not finished: all tasks run at once."""
+    unfinished = {cell.as_start: cell.label for cell in to_run}
+    for cell in to_run:
+        if cell.init_from in unfinished:
+            raise RefusedError(
+                f"{cell.table} {cell.label} starts from {unfinished[cell.init_from]}, which is not finished, and tasks "
+                "run all at once: run the ablation without --local and --slurm, or those cells first"
+            )
 
 
 def run_task(
@@ -109,7 +121,10 @@ def run_task(
     if (place / "result.json").exists():
         reporter.note(f"{place} is already complete: nothing to do")
         return
-    check_run(dataclasses.replace(cell, execution=dataclasses.replace(cell.execution, group_size=group.size)))
+    check_run(
+        dataclasses.replace(cell, execution=dataclasses.replace(cell.execution, group_size=group.size)),
+        directory=place.parent,
+    )
     with in_turn(place.parent, reporter, stop):
         data = load_data(cell, place.parent, reporter.note)
     Engine(cell, reporter, stop, data).run_group(group)

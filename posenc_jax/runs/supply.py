@@ -19,6 +19,7 @@ from posenc_jax.data.text.loading import load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files import write_atomically
+from posenc_jax.runs.directory import home_of, start_of
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.weights import metadata_of, read_shapes
@@ -41,11 +42,11 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     if not isinstance(config.task, TextTask):
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
-    tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, note)
+    tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, directory, note)
     if tokenizer is not None:
         _refuse_other_files(config.task, tokenizer)
     data = load(config.task, note, tokenizer)
-    _refuse_other_pieces(config, data.tokenizer, note)
+    _refuse_other_pieces(config, directory, data.tokenizer, note)
     _refuse_too_few(config, data)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
@@ -98,9 +99,9 @@ def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
         )
 
 
-def _tokenizer_of_the_start(config: Run, note: Callable[[str], None]) -> Tokenizer | None:
+def _tokenizer_of_the_start(config: Run, directory: Path, note: Callable[[str], None]) -> Tokenizer | None:
     """The tokenizer of the run that this one starts from, or None where there is none."""
-    source = None if config.init_from is None else Path(config.init_from).expanduser().absolute()
+    source = start_of(config, directory)
     if source is None or not (home_of(source) / "data.json").is_file():
         return None
     tokenizer = read_tokenizer(source)
@@ -118,9 +119,9 @@ def _tokenizer_of_the_start(config: Run, note: Callable[[str], None]) -> Tokeniz
     return tokenizer
 
 
-def _refuse_other_pieces(config: Run, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
+def _refuse_other_pieces(config: Run, directory: Path, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
     """Refuses a start from a file of weights that were trained with another tokenizer."""
-    source = None if config.init_from is None else Path(config.init_from).expanduser().absolute()
+    source = start_of(config, directory)
     if source is None or not source.is_file():
         return
     trained_with = metadata_of(source, read_shapes(source)[1]).get("tokenizer")
@@ -131,11 +132,6 @@ def _refuse_other_pieces(config: Run, tokenizer: Tokenizer, note: Callable[[str]
             f"init_from = {config.init_from!r} was trained with another tokenizer ({trained_with[:12]}..., here "
             f"{tokenizer.sha256[:12]}...): start from the directory of its run, whose tokenizer is then used"
         )
-
-
-def home_of(directory: Path) -> Path:
-    """The directory of the run that a group is of, or itself."""
-    return directory.parent if directory.name.startswith("group-") else directory
 
 
 def read_tokenizer(directory: Path) -> Tokenizer:

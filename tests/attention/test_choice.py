@@ -53,7 +53,12 @@ def test_on_a_cpu_it_is_the_reference():
         ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
         ("fire", TPU, {}, "dense: only 64 MiB of logits, since the bias of fire is no function of the distance alone"),
         ("t5", TPU, {"contiguous": False}, "dense: only 64 MiB of logits, since the bias of t5 needs plain positions"),
-        ("t5", TPU, {"contiguous": False, "packed": True, "segments": True}, "kernel: fused; t5 in a table of distances"),
+        (
+            "t5",
+            TPU,
+            {"contiguous": False, "packed": True, "segments": True},
+            "kernel: fused; t5 in a table of distances",
+        ),
         ("randomized(max_position=9)|t5", TPU, {}, "dense: only 64 MiB of logits, since the bias of t5 needs plain"),
         ("rope", GPU, {"ordered": False, "queries": 1}, "dense: only 0 MiB of logits"),
         ("rope", GPU, {"ordered": False}, "dense: only 64 MiB of logits, since the kernel needs places that are known"),

@@ -1,0 +1,80 @@
+"""Cells of an ablation that start from earlier ones: in order, by the hash of what they start from, never stale."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import jax
+import numpy as np
+import pytest
+from trained_runs import CONFIG, Notes
+
+from posenc_jax.cli.ablate import override_all
+from posenc_jax.config import Ablation
+from posenc_jax.encodings import RoPE
+from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import cell_directory
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.spread import ablate_in_tasks
+from posenc_jax.runs.state import replica_params
+from posenc_jax.training.layout import Devices
+
+FIRST = dataclasses.replace(CONFIG, posenc=(RoPE(),), label="first", table="t")
+LATER = dataclasses.replace(FIRST, posenc=(), label="later", init_from=FIRST.as_start)
+BOTH = Ablation(name="both", runs=(FIRST, LATER))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The directory of the ablation, and the states that its cells began with."""
+    folder, states = tmp_path_factory.mktemp("both"), []
+    patch, original = pytest.MonkeyPatch(), cell_module.place
+    patch.setattr(cell_module, "place", lambda state, mesh: states.append(state) or original(state, mesh))
+    ablate(BOTH, folder / "run", reporter=Notes())
+    patch.undo()
+    return folder / "run", [state for state in states if not np.any(state["step"])]
+
+
+def test_a_cell_begins_with_the_parameters_of_the_other_s_seeds(finished):
+    directory, (_, begun) = finished
+    for number, seed in enumerate(FIRST.seeds):
+        trained = replica_params(cell_directory(directory, FIRST), seed, print)
+        for name in trained.keys() - {"posenc"}:
+            for a, b in zip(jax.tree.leaves(trained[name]), jax.tree.leaves(begun["params"][name]), strict=True):
+                np.testing.assert_array_equal(a, b[number])
+
+
+def test_an_ablation_that_was_moved_is_still_complete(finished, tmp_path):
+    """Nothing in it is a path."""
+    reporter = Notes()
+    ablate(BOTH, shutil.copytree(finished[0], tmp_path / "elsewhere"), reporter=reporter)
+    assert reporter.notes == [f"{tmp_path / 'elsewhere'} is already complete: nothing to do"]
+
+
+def test_another_start_is_another_cell():
+    longer = dataclasses.replace(FIRST, training=dataclasses.replace(FIRST.training, steps=40))
+    assert longer.as_start != FIRST.as_start
+    assert dataclasses.replace(LATER, init_from=longer.as_start).directory_name != LATER.directory_name
+    with pytest.raises(ValueError, match=r"'later' is no cell before it: list the cell that it starts from first"):
+        dataclasses.replace(BOTH, runs=(longer, LATER))
+
+
+def test_overrides_reach_the_start_too():
+    changed, _ = override_all(BOTH, ["--training.steps", "100"], "posenc ablate x.py")
+    assert changed.runs[1].init_from == changed.runs[0].as_start != FIRST.as_start
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"'later' is no cell before it"):
+        Ablation(name="both", runs=(LATER, FIRST))
+    with pytest.raises(ValueError, match=r"'later' starts from 'first', which has no seed 7: give both the same seeds"):
+        Ablation(name="both", runs=(FIRST, dataclasses.replace(LATER, seeds=(0, 7))))
+    with pytest.raises(RefusedError, match=r"init_from = 'cell:t-first-.*: run the ablation that has both cells"):
+        run(LATER, tmp_path / "alone")
+    assert not (tmp_path / "alone").exists()
+    with pytest.raises(RefusedError, match=r"t later starts from first, which is not finished, and tasks run all"):
+        ablate_in_tasks(BOTH, tmp_path / "tasks", lambda *_: {}, Devices(2, "cpu"))
+    assert not (tmp_path / "tasks").exists()
