@@ -4,20 +4,16 @@
     posenc ablate experiments/tables/needles/full.py
 
 Gelberg et al. 2025 train 494 million parameters on 16 billion tokens of text; here 14 million learn generated needles.
-Other frequencies are given to the trained RoPE model afterwards:
-
-    posenc evaluate RUN --lengths 1024 --posenc "rope(scaling=ntk(factor=2))"
-
-with RUN the cell of RoPE. DroPE goes on from it without positions: a run with ``init_from=RUN`` and ``posenc=()``.
-Nobody has run it.
+The model of RoPE is then measured with other frequencies, and goes on for a tenth of its steps without positions
+(DroPE). Nobody has run it.
 """
 
 import dataclasses
 
-from experiments.tables.needles.reduced import base
+from experiments.tables.needles.reduced import base, from_rope
 from posenc_jax import Ablation, Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.data.tasks import Needles
-from posenc_jax.encodings import ALiBi, RoPE
+from posenc_jax.encodings import NTK, ALiBi, PositionInterpolation, RoPE, YaRN
 
 NEEDLES = Needles(min_length=96, max_length=512, num_keys=4, value_digits=4)
 KINDS = {
@@ -30,6 +26,11 @@ POSITIONS = {
     "ALiBi": (ALiBi(),),
     "NoPE": (),
     "RNoPE": ((RoPE(),), ()),  # every second layer without
+}
+CHANGED = {
+    "position interpolation": (RoPE(scaling=PositionInterpolation(factor=2)),),
+    "NTK": (RoPE(scaling=NTK(factor=2)),),
+    "YaRN": (RoPE(scaling=YaRN(factor=2, original_length=512)),),
 }
 
 
@@ -46,7 +47,8 @@ def arms(table: str, task: Needles) -> tuple[Run, ...]:
         seeds=(0, 1, 2, 3),
         learning_rates=(5e-4,),
     )
-    return tuple(dataclasses.replace(run, label=label, posenc=slot) for label, slot in POSITIONS.items())
+    trained = tuple(dataclasses.replace(run, label=label, posenc=slot) for label, slot in POSITIONS.items())
+    return trained + from_rope(trained[0], CHANGED, steps=2000)
 
 
 config = Ablation(

@@ -13,7 +13,7 @@ import dataclasses
 
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Needles
-from posenc_jax.encodings import ALiBi, RoPE
+from posenc_jax.encodings import NTK, ALiBi, PositionInterpolation, RoPE, Slot, YaRN
 
 base = Run(
     table="multi-key",
@@ -27,6 +27,25 @@ base = Run(
     seeds=(0, 1, 2, 3),
     learning_rates=(3e-3,),
 )
+
+
+def from_rope(rope: Run, changed: dict[str, Slot], steps: int) -> tuple[Run, ...]:
+    """The trained model of RoPE with other frequencies, as it is, and gone on with for ``steps`` without positions."""
+    # A run takes one step at least: at this rate it moves nothing.
+    as_it_is = dataclasses.replace(rope.training, steps=1, steps_per_call=1, log_every=1, checkpoint_every=0)
+    run = dataclasses.replace(rope, init_from=rope.as_start, training=as_it_is, learning_rates=(1e-12,))
+    dropped = dataclasses.replace(rope.training, steps=steps, checkpoint_every=0)
+    return (
+        *(dataclasses.replace(run, label=label, posenc=slot) for label, slot in changed.items()),
+        dataclasses.replace(rope, init_from=rope.as_start, label="DroPE", posenc=(), training=dropped),
+    )
+
+
+CHANGED = {
+    "position interpolation": (RoPE(scaling=PositionInterpolation(factor=2)),),
+    "NTK": (RoPE(scaling=NTK(factor=2)),),
+    "YaRN": (RoPE(scaling=YaRN(factor=2, original_length=base.task.width(32))),),
+}
 config = Ablation(
     name="tables-needles",
     runs=(
@@ -35,6 +54,7 @@ config = Ablation(
             dataclasses.replace(base, label=label, posenc=slot)
             for label, slot in {"ALiBi": (ALiBi(),), "NoPE": ()}.items()
         ),
+        *from_rope(base, CHANGED, steps=600),
     ),
     baseline="RoPE",
 )
