@@ -19,6 +19,15 @@ def test_the_guide_shows_the_file():
     assert len(code.strip().splitlines()) <= 24
 
 
+def test_the_page_has_its_verdict():
+    card, page = json.loads((FOLDER / "verdict.json").read_text()), (FOLDER / "README.md").read_text()
+    assert all(sentence in page for sentence in card["verdict"])
+    assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
+    copy, *others = (finding["comparison"] for finding in card["findings"])
+    assert f"{copy['difference']:.3f} [{copy['low']:.3f}, {copy['high']:.3f}]" in page
+    assert " and ".join(f"{own['detectable']:.3f}" for own in others) in page
+
+
 @pytest.mark.slow
 def test_posenc_ablate_trains_it(tmp_path):
     """In a folder of its own, so that nothing but the experiment's files is needed."""
