@@ -79,6 +79,7 @@ ORDER = {
             "damage",
         ),
         *(
+            "starts",
             "state",
             "weights",
             "transplant",

@@ -32,6 +32,7 @@ from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.starts import refuse_other_start
 from posenc_jax.runs.supply import refuse_other_tokenizers
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
@@ -86,6 +87,12 @@ def ablate(
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             write_results(directory, config, left_out)
+        for cell in config.runs:  # one that was finished before what it starts from was trained anew
+            if cell not in to_run:
+                try:
+                    refuse_other_start(cell, cell_directory(directory, cell))
+                except RefusedError as error:
+                    failures.append(f"{cell.table} {cell.label}: {error}")
         write_results(directory, config, left_out)
     refuse_failures(failures, len(failures), len(config.runs))
     return read_result(directory)
@@ -123,6 +130,7 @@ def cells_to_run(
     for cell in config.runs:
         if cell not in to_run:
             refuse_other_tokenizers(cell, places[cell])
+            refuse_other_start(cell, places[cell])
     for cell in to_run:
         check_run(cell, on)
     return to_run

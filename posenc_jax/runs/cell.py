@@ -38,6 +38,7 @@ from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.starts import keep_start, refuse_other_start
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
@@ -93,9 +94,11 @@ def run(
         missing = agreed(begun)
         if not missing:
             agreed(lambda: refuse_other_tokenizers(config, directory))
+            agreed(lambda: refuse_other_start(config, directory))
             reporter.note(f"{directory} is already complete: nothing to do")
             return agreed(lambda: results(directory, config))
         data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read
+        first_alone(lambda: keep_start(config, directory))
         engine = Engine(config, reporter, stop, data)
         for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)

@@ -22,6 +22,7 @@ from posenc_jax.runs.files import in_turn, locked
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.starts import keep_start
 from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
 
@@ -127,4 +128,5 @@ def run_task(
     )
     with in_turn(place.parent, reporter, stop):
         data = load_data(cell, place.parent, reporter.note)
+        keep_start(cell, place.parent)
     Engine(cell, reporter, stop, data).run_group(group)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 
 import jax
 import numpy as np
 import pytest
+import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax.cli.ablate import override_all
@@ -17,7 +19,7 @@ from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import cell_directory
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.spread import ablate_in_tasks
 from posenc_jax.runs.state import replica_params
 from posenc_jax.training.layout import Devices
@@ -52,6 +54,33 @@ def test_an_ablation_that_was_moved_is_still_complete(finished, tmp_path):
     reporter = Notes()
     ablate(BOTH, shutil.copytree(finished[0], tmp_path / "elsewhere"), reporter=reporter)
     assert reporter.notes == [f"{tmp_path / 'elsewhere'} is already complete: nothing to do"]
+
+
+def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
+    """By the digests of its parameters; not where it is away, since then nothing can be said."""
+    directory = shutil.copytree(finished[0], tmp_path / "run")
+    source, later = (cell_directory(directory, cell) for cell in (FIRST, LATER))
+    result = source / "group-000" / "result.json"
+    kept = json.loads((later / "start.json").read_text())
+    of_seeds = {str(own["seed"]): [own["parameters_sha256"]] for own in sealed_files.read(result)["replicas"]}
+    assert {name: value for name, value in kept.items() if name != "checksum"} == of_seeds
+    sealed_files.rewrite(result, lambda found: found["replicas"][1].update(parameters_sha256="0" * 64))
+    for again in (lambda: ablate(BOTH, directory), lambda: run(LATER, later)):
+        with pytest.raises(RefusedError, match=r"began with other parameters than .* has now \(seed 1: they were "):
+            again()
+    shutil.rmtree(source)
+    reporter = Notes()
+    run(LATER, later, reporter=reporter)
+    assert reporter.notes == [f"{later} is already complete: nothing to do"]
+
+
+def test_a_start_that_an_ablation_trains_anew_is_noticed_at_once(finished, tmp_path, monkeypatch):
+    directory = shutil.copytree(finished[0], tmp_path / "run")
+    later = cell_directory(directory, LATER)
+    shutil.rmtree(cell_directory(directory, FIRST))
+    sealed_files.rewrite(later / "start.json", lambda kept: kept.update({"0": ["1" * 64]}))
+    with pytest.raises(FailedCellsError, match=r"1 of 2 cells failed(.|\n)*t later: .* \(seed 0: they were 11111111\)"):
+        ablate(BOTH, directory, reporter=Notes())
 
 
 def test_another_start_is_another_cell():

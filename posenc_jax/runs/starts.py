@@ -1,0 +1,73 @@
+"""From which parameters a run began, kept beside it, so that it is noticed when they are others now."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from posenc_jax.config import Run
+from posenc_jax.runs.directory import finished, group_directories, start_of
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.shapes import Json
+
+FILE = "start.json"
+
+
+def keep_start(config: Run, directory: Path) -> None:
+    """Keeps the digests of the parameters that the run in a directory starts from; what is kept already stays.
+
+    Raises:
+      RefusedError: as `refuse_other_start`.
+    """
+    source = start_of(config, directory)
+    if source is None:
+        return
+    refuse_other_start(config, directory)
+    path = directory / FILE
+    kept = read_json(path) if path.exists() else {}
+    write_json(path, {**_digests(source, config), **kept})
+
+
+def refuse_other_start(config: Run, directory: Path) -> None:
+    """Refuses a run that began with parameters which its start does not have any more. Nothing can be said where the
+    start is away or unfinished, or the run was begun before this was kept.
+    """
+    source, path = start_of(config, directory), directory / FILE
+    if source is None or not path.exists() or not (source.is_file() or _is_finished(source)):
+        return
+    now = _digests(source, config)
+    for seed, before in read_json(path).items():
+        if not set(before) <= set(now.get(seed, ())):
+            raise RefusedError(
+                f"{directory} began with other parameters than {source} has now ({_words(seed)}: they were "
+                f"{before[0][:8]}): it was trained anew since. Choose another directory, or remove this one to "
+                "start from what is there now"
+            )
+
+
+def _digests(source: Path, config: Run) -> dict[str, list[str]]:
+    """By seed the digests of the final parameters at every learning rate; of a file that of all of it."""
+    if source.is_file():
+        with source.open("rb") as file:
+            return {"": [hashlib.file_digest(file, "sha256").hexdigest()]}
+    found: dict[str, list[str]] = {}
+    for group in group_directories(source):
+        for replica in _replicas(group):
+            if replica["seed"] in config.seeds and replica["diverged_at"] is None:
+                found.setdefault(str(replica["seed"]), []).append(str(replica.get("parameters_sha256", "")))
+    return {seed: sorted(digests) for seed, digests in sorted(found.items())}
+
+
+def _replicas(group: Path) -> list[Json]:
+    replicas: list[Json] = finished(group)["replicas"]
+    return replicas
+
+
+def _is_finished(source: Path) -> bool:
+    groups = group_directories(source) if source.is_dir() else []
+    return bool(groups) and all((group / "result.json").exists() for group in groups)
+
+
+def _words(seed: str) -> str:
+    return f"seed {seed}" if seed else "the file"
