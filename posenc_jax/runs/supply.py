@@ -47,7 +47,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         _refuse_other_files(config.task, tokenizer)
     data = load(config.task, note, tokenizer)
     _refuse_other_pieces(config, directory, data.tokenizer, note)
-    _refuse_too_few(config, data)
+    refuse_too_few(config, data)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         write_json(record, data.identity)
@@ -59,8 +59,8 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     return data
 
 
-def _refuse_too_few(config: Run, data: TextData) -> None:
-    """Refuses a corpus that does not fill one batch, or one call of the program."""
+def refuse_too_few(config: Run, data: TextData) -> None:
+    """RefusedError for a corpus that does not fill one batch, or one call of the program."""
     task, training = config.task, config.training
     assert isinstance(task, TextTask)
     try:

@@ -16,13 +16,13 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, Training
-from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.text.base import TextData, TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.preflight import check_memory, check_run, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.supply import Supply
+from posenc_jax.runs.supply import Supply, refuse_too_few
 from posenc_jax.training.layout import layout_of
 from posenc_jax.training.replicas import Program, make_mesh, place, stack
 from posenc_jax.training.step import init_params, init_state, train_call
@@ -73,6 +73,8 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
     refuse_several_processes("tuning")
     check_run(config)
     data = load(config.task, reporter.note) if isinstance(config.task, TextTask) else None
+    if data is not None:
+        refuse_too_few(config, data)
 
     def trial(training: Training) -> _Trial:
         reporter.phase(f"{config.table} {config.label}: {settings(training)}")
@@ -83,7 +85,7 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
     for (field, factor), up in itertools.product(SEARCHES, (True, False)):
         if not up and getattr(best.training, field) != getattr(own.training, field):
             continue  # more of it was faster
-        while (training := _changed(best.run, field, factor, up)) is not None:
+        while (training := _changed(best.run, data, field, factor, up)) is not None:
             other = trial(training)
             _take_turns(best, other, seconds)
             others.append(other.timed(best.speed * best.milliseconds / other.milliseconds))
@@ -106,8 +108,8 @@ def settings(training: Training) -> str:
     return ", ".join(f"{field} {getattr(training, field)}" for field, _ in SEARCHES)
 
 
-def _changed(run: Run, field: str, factor: int, up: bool) -> Training | None:
-    """The next setting in a direction, or None where there is none that this run and this machine allow."""
+def _changed(run: Run, data: TextData | None, field: str, factor: int, up: bool) -> Training | None:
+    """The next setting in a direction, or None where there is none that this run, its data and this machine allow."""
     training, value = run.training, getattr(run.training, field)
     if field == "steps_per_call":
         value = training.steps_at_once  # what there is of it
@@ -120,6 +122,8 @@ def _changed(run: Run, field: str, factor: int, up: bool) -> Training | None:
     try:
         other = dataclasses.replace(run, training=dataclasses.replace(training, **changed))
         check_memory(other)
+        if data is not None:
+            refuse_too_few(other, data)
     except (ValueError, RefusedError):
         return None
     if field == "steps_per_call" and other.training.steps_at_once == training.steps_at_once:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import text_runs
 
 from posenc_jax.cli import main
 from posenc_jax.config import Execution, Run, Training
@@ -86,6 +87,16 @@ def test_nothing_that_the_machine_has_no_memory_for_is_tried(told, monkeypatch):
     monkeypatch.setattr(tuning, "check_memory", small)
     told.cost = lambda parts, strata, steps: 10 + parts
     assert min(parts for parts, _, _ in tried(tune(RUN))) == 2
+
+
+def test_nothing_that_the_text_is_too_short_for_is_tried(told, tmp_path):
+    """96 examples in one bucket: calls of 4 steps of 16 are filled, and those of 16 steps are not."""
+    run = text_runs.CONFIGS["classification"]
+    task = dataclasses.replace(run.task, batching="buckets")
+    run = dataclasses.replace(run, task=task, training=Training(steps=64, batch_size=16, steps_per_call=4))
+    told.cost = lambda parts, strata, steps: 100 - steps
+    with text_runs.small_corpus("help/modules", text_runs.ROWS["classification"], tmp_path):
+        assert max(steps for _, _, steps in [(0, 0, 4), *tried(tune(run))]) == 4
 
 
 @pytest.mark.slow
