@@ -70,11 +70,16 @@ def _verdict(arguments: Any) -> int:
 
 
 def _named(text: str) -> tuple[str, Slot]:
+    """What to call an encoding, by the row of the catalogue that it is if it is one; and its slot."""
     from posenc_jax.cli.names import named
-    from posenc_jax.encodings import spec
+    from posenc_jax.encodings import parse, spec
+    from posenc_jax.encodings.catalogue import CATALOGUE
 
     method, slot = named(text)
-    return (spec(slot) if method is None else method.name), slot
+    if method is not None:
+        return method.name, slot
+    rows = (method for family in CATALOGUE.values() for method in family)
+    return next((row.name for row in rows if parse(row.spec) == slot), spec(slot)), slot
 
 
 def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:

@@ -7,6 +7,7 @@ import pytest
 from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli import main
+from posenc_jax.cli.verdict import _named
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
 from posenc_jax.verdict.deciding import write
@@ -141,3 +142,18 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize("layout", ["onecolumn", "twocolumn"])
 def test_latex_sets_the_card_within_the_margins(card, tmp_path, layout):
     check_margins(tmp_path, layout, [latex_card(card)])
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("t5", "T5 bias"),
+        ("T5 bias", "T5 bias"),
+        ("rope( )", "RoPE"),
+        ("nope", "NoPE"),
+        ("rope(base=7)", "rope(base=7.0)"),
+    ],
+)
+def test_an_encoding_has_the_name_of_its_row(text, label):
+    """However it is written, or evidence would not find its row."""
+    assert _named(text)[0] == label
