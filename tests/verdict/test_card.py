@@ -108,7 +108,10 @@ def test_files(card, tmp_path):
             "axial_rope cannot be measured on copy (axial_rope reads positions of 2 axes, and those of task 'copying' "
             "have 1): choose --tables arrow_grid",
         ),
-        (["rope", "--against", "stick_breaking", "--quick"], "stick_breaking cannot be measured on even_pairs, bucket"),
+        (
+            ["rope", "--against", "stick_breaking", "--quick"],
+            "Stick-breaking attention cannot be measured on even_pairs, bucket",
+        ),
     ],
 )
 def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
