@@ -271,7 +271,9 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
             found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
             kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
             cells = [_seen(found[name], kinds[name]) if name in found else "-" for name in names]
-            environment = f"{card['environment']['commit'][:8]}, {card['seconds'] / 60:.0f} min"
+            of_runs = card.get("environments") or [card["environment"]]
+            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in of_runs))
+            environment = f"{commits}, {card['seconds'] / 60:.0f} min"
             rows.append(
                 [f"[{card['label']}]({Path(file).name})", baseline, *cells, str(len(card["seeds"])), environment]
             )

@@ -24,7 +24,8 @@ class Card:
       label: the encoding that is judged. baselines: those that it is compared with, by label.
       tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table, after
         the last step of training. otherwise: the same of other ways to score.
-      seeds: those compared. environment: versions, processor or device, commit. seconds: of all runs behind it.
+      seeds: those compared. environments: versions, processor or device and commit of the runs, each once,
+        whoever made them. seconds: of all runs behind it.
     """
 
     label: str
@@ -34,7 +35,7 @@ class Card:
     findings: tuple[Finding, ...]
     otherwise: tuple[Finding, ...]
     seeds: tuple[int, ...]
-    environment: Json
+    environments: tuple[Json, ...]
     seconds: float
 
     @property
@@ -66,7 +67,7 @@ def record(card: Card) -> Json:
         },
         "seeds": list(card.seeds),
         "choosing_seeds": list(CHOOSING_SEEDS),
-        "environment": card.environment,
+        "environments": list(card.environments),
         "seconds": card.seconds,
     }
 
@@ -77,7 +78,11 @@ def _finding(finding: Finding) -> Json:
 
 def _measured(measured: Measured) -> Json:
     return {
-        **{field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)},
+        **{
+            field.name: getattr(measured, field.name)
+            for field in dataclasses.fields(measured)
+            if field.name != "environments"  # of all together, once
+        },
         **{name: _keys(getattr(measured, name)) for name in ("tried", "by_length", "scores", "in_range", "otherwise")},
         "diverged": list(measured.diverged),
     }
@@ -210,6 +215,7 @@ def _cost(card: Card) -> TextTable:
                 )
             )
     grids = sorted({", ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
+    where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
         title="Cost and settings",
         columns=(
@@ -229,7 +235,7 @@ def _cost(card: Card) -> TextTable:
             f"{' and '.join(map(str, CHOOSING_SEEDS))}, which are not compared. ms a step: of the models that "
             "train together, beside whatever else the machine did. memory: of attention on an "
             "accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{_machine(card.environment)}. All runs together: {card.seconds / 60:.0f} minutes.",
+            f"{where}. All runs together: {card.seconds / 60:.0f} minutes.",
         ),
     )
 

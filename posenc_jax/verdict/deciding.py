@@ -8,13 +8,12 @@ from pathlib import Path
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.file_names import file_name
 from posenc_jax.files import make_directory, write_atomically
-from posenc_jax.runs.environment import environment
 from posenc_jax.runs.files import write_json
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.measuring import Measured, measure
+from posenc_jax.verdict.measuring import Measured, distinct, measure
 from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import Table
@@ -52,7 +51,9 @@ def decide(
         findings=findings(tables, measured[label], theirs),
         otherwise=tuple(found for way in WAYS for found in findings(tables, measured[label], theirs, way)),
         seeds=seeds,
-        environment=environment(),
+        environments=distinct(
+            own for by_table in measured.values() for found in by_table.values() for own in found.environments
+        ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
 

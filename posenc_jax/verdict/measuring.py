@@ -15,14 +15,18 @@ from posenc_jax.config import Run
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.timing import Timing, read_timing
+from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import cell_directory
+from posenc_jax.runs.directory import cell_directory, group_directories
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import select_learning_rate
 from posenc_jax.verdict.otherwise import Way, otherwise
 from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+
+RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_kind", "device_count", "cpu")
+"""What a card says of the environment of a run."""
 
 Scored = Literal["final"] | Way
 
@@ -42,6 +46,7 @@ class Measured:
       seconds: that all its runs took, compiling apart.
       num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
         encoding on an accelerator, in words.
+      environments: in which its runs began and went on, each once: `RECORDED` of them.
     """
 
     label: str
@@ -58,6 +63,7 @@ class Measured:
     num_parameters: int
     num_posenc_parameters: int
     memory: str
+    environments: tuple[Json, ...] = ()
 
     def scored(self, way: Scored) -> dict[int, float]:
         """Seed -> score, after the last step or otherwise."""
@@ -98,7 +104,8 @@ def measure(
     results = run(compared, place, reporter=reporter, stop=stop)
     found = _measured(table, compared, results, tried)
     others = otherwise(table, compared, place, found.scores, reporter=reporter, stop=stop)
-    return _timed(dataclasses.replace(found, otherwise=others), read_timing(place))
+    found = dataclasses.replace(found, otherwise=others, environments=_environments(place))
+    return _timed(found, read_timing(place))
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
@@ -145,6 +152,18 @@ def _measured(table: Table, cell: Run, results: list[Json], tried: dict[float, d
         num_posenc_parameters=results[0]["num_posenc_parameters"],
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
     )
+
+
+def _environments(place: Path) -> tuple[Json, ...]:
+    """Those of all groups of a run, in the order of the groups."""
+    records = (read_environments(group) for group in group_directories(place))
+    parts = (part for record in records for part in (record["began"], *record["resumed"]) if part)
+    return distinct({name: part.get(name) for name in RECORDED} for part in parts)
+
+
+def distinct(environments: Iterable[Json]) -> tuple[Json, ...]:
+    """Each once, in order."""
+    return tuple({json.dumps(own, sort_keys=True): own for own in environments}.values())
 
 
 def _timed(measured: Measured, timing: Timing | None) -> Measured:

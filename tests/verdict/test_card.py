@@ -45,7 +45,7 @@ def card():
         findings=findings(tables, found["mine"], {"rope": found["rope"]}),
         otherwise=tuple(own for way in WAYS for own in findings(tables, found["mine"], {"rope": found["rope"]}, way)),
         seeds=tuple(range(8)),
-        environment=environment(),
+        environments=(environment(), {**environment(), "commit": "0123456789"}),
         seconds=240.0,
     )
 
@@ -60,6 +60,7 @@ def test_text(card):
     assert re.search(r"copy +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
     assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better +better", said)
     assert "All runs together: 4 minutes." in " ".join(said.split())
+    assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
 
 
 def test_every_form_says_the_same(card):

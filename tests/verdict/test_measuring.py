@@ -3,7 +3,10 @@
 import json
 import math
 
+import jax
 import pytest
+import sealed_files
+from trained_runs import copy_of_the_run
 
 from posenc_jax.encodings import parse
 from posenc_jax.runs.reporter import Reporter
@@ -107,3 +110,14 @@ def test_every_table_is_ready_to_run():
         assert table.question
         json.dumps([table.metric, table.kind.title])
     assert sum(table.quick for table in TABLES.values()) >= 2
+
+
+def test_where_runs_were_made_is_read_from_them(tmp_path):
+    """Whoever makes a card: by its beginning, and by every other environment in which it went on."""
+    place = copy_of_the_run(tmp_path / "run")
+    path = place / "group-000" / "environment.json"
+    sealed_files.rewrite(path, lambda record: record["began"].update(commit="a" * 40))
+    (where,) = measuring._environments(place)
+    assert (where["commit"], where["jax"]) == ("a" * 40, jax.__version__)
+    sealed_files.rewrite(path, lambda record: record.update(resumed=[{**record["began"], "commit": "b" * 40}]))
+    assert [own["commit"][0] for own in measuring._environments(place)] == ["a", "b"]
