@@ -266,7 +266,7 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
 
     names = list(dict.fromkeys(name for _, card in cards for name in card["tables"]))
     rows = []
-    for file, card in sorted(cards, key=lambda one: one[1]["label"].lower()):
+    for file, card in _by_label(cards):
         for baseline in card["baselines"]:
             found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
             kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
@@ -278,7 +278,30 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
                 [f"[{card['label']}]({Path(file).name})", baseline, *cells, str(len(card["seeds"])), environment]
             )
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
-    return grid(columns, "l" * (2 + len(names)) + "rl", rows)
+    summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
+    sentences = "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card["verdict"])
+    return f"{summary}\n\n{sentences}\n\nMean scores:\n\n{_scores(cards)}"
+
+
+def _scores(cards: list[tuple[str, Record]]) -> str:
+    """One row for each finding: both means, what was seen, and what could have been."""
+    from posenc_jax.drawing.markdown import code, grid
+
+    rows = []
+    for _, card in _by_label(cards):
+        for found in card["findings"]:
+            kind = kind_of(card["tables"][found["table"]]["metric"])
+            of_both = [card["measured"][own][found["table"]]["scores"] for own in (card["label"], found["baseline"])]
+            means = [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
+            detectable = found["comparison"]["detectable"]
+            shown = "-" if detectable is None else kind.show(detectable)
+            rows.append([card["label"], found["baseline"], code(found["table"]), *means, found["word"], shown])
+    columns = ("encoding", "against", "table", "its score", "the other's", "seen", "detectable")
+    return grid(columns, "lllrrlr", rows)
+
+
+def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    return sorted(cards, key=lambda one: one[1]["label"].lower())
 
 
 def _seen(finding: Record, kind: Kind) -> str:
