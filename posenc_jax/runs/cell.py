@@ -27,7 +27,7 @@ from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results, start_of
+from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
@@ -38,7 +38,7 @@ from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.starts import keep_start, refuse_other_start
+from posenc_jax.runs.starts import keep_start, refuse_other_start, start_of
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here

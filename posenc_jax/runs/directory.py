@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import (
-    CELL,
     Ablation,
     Run,
     UnknownTypeError,
@@ -243,22 +242,6 @@ def _begun_in(directory: Path) -> list[Path]:
     if any(map(is_begun, [directory, *inner])):
         return [directory]
     return [path for cell in inner for path in _begun_in(cell)]
-
-
-def start_of(config: Run, directory: Path | None) -> Path | None:
-    """Where the run in ``directory`` starts from: a directory or a file; None where it does not, or starts from a cell
-    beside it and no directory is given.
-    """
-    if config.init_from is None:
-        return None
-    if not config.init_from.startswith(CELL):
-        return Path(config.init_from).expanduser().absolute()
-    return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
-
-
-def home_of(directory: Path) -> Path:
-    """The directory of the run that a group is of, or itself."""
-    return directory.parent if directory.name.startswith("group-") else directory
 
 
 def is_begun(group: Path) -> bool:

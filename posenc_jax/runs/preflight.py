@@ -10,10 +10,11 @@ from pathlib import Path
 from posenc_jax.config import CELL, Run
 from posenc_jax.data.checks import check_task
 from posenc_jax.encodings.structure import check_mask
-from posenc_jax.runs.directory import load_config, start_of
+from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
 from posenc_jax.runs.own_code import own_classes, raised_it
+from posenc_jax.runs.starts import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large

@@ -1,17 +1,33 @@
-"""From which parameters a run began, kept beside it, so that it is noticed when they are others now."""
+"""Where a run starts from; and from which parameters it began, so that it is noticed when they are others now."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
 
-from posenc_jax.config import Run
-from posenc_jax.runs.directory import finished, group_directories, start_of
+from posenc_jax.config import CELL, Run
+from posenc_jax.runs.directory import finished, group_directories
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json
 
 FILE = "start.json"
+
+
+def start_of(config: Run, directory: Path | None) -> Path | None:
+    """Where the run in ``directory`` starts from: a directory or a file; None where it does not, or starts from a cell
+    beside it and no directory is given.
+    """
+    if config.init_from is None:
+        return None
+    if not config.init_from.startswith(CELL):
+        return Path(config.init_from).expanduser().absolute()
+    return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
+
+
+def home_of(directory: Path) -> Path:
+    """The directory of the run that a group is of, or itself."""
+    return directory.parent if directory.name.startswith("group-") else directory
 
 
 def keep_start(config: Run, directory: Path) -> None:
