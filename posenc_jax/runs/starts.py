@@ -42,7 +42,8 @@ def keep_start(config: Run, directory: Path) -> None:
     refuse_other_start(config, directory)
     path = directory / FILE
     kept = read_json(path) if path.exists() else {}
-    write_json(path, {**_digests(source, config), **kept})
+    own = {seed: digests for seed, digests in _digests(source).items() if not seed or int(seed) in config.seeds}
+    write_json(path, {**own, **kept})
 
 
 def refuse_other_start(config: Run, directory: Path) -> None:
@@ -52,7 +53,7 @@ def refuse_other_start(config: Run, directory: Path) -> None:
     source, path = start_of(config, directory), directory / FILE
     if source is None or not path.exists() or not (source.is_file() or _is_finished(source)):
         return
-    now = _digests(source, config)
+    now = _digests(source)
     for seed, before in read_json(path).items():
         if not set(before) <= set(now.get(seed, ())):
             raise RefusedError(
@@ -62,7 +63,7 @@ def refuse_other_start(config: Run, directory: Path) -> None:
             )
 
 
-def _digests(source: Path, config: Run) -> dict[str, list[str]]:
+def _digests(source: Path) -> dict[str, list[str]]:
     """By seed the digests of the final parameters at every learning rate; of a file that of all of it."""
     if source.is_file():
         with source.open("rb") as file:
@@ -70,7 +71,7 @@ def _digests(source: Path, config: Run) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for group in group_directories(source):
         for replica in _replicas(group):
-            if replica["seed"] in config.seeds and replica["diverged_at"] is None:
+            if replica["diverged_at"] is None:
                 found.setdefault(str(replica["seed"]), []).append(str(replica.get("parameters_sha256", "")))
     return {seed: sorted(digests) for seed, digests in sorted(found.items())}
 

@@ -64,6 +64,8 @@ def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
     kept = json.loads((later / "start.json").read_text())
     of_seeds = {str(own["seed"]): [own["parameters_sha256"]] for own in sealed_files.read(result)["replicas"]}
     assert {name: value for name, value in kept.items() if name != "checksum"} == of_seeds
+    fewer = dataclasses.replace(LATER, seeds=(1,))
+    assert [own["seed"] for own in run(fewer, later)[0]["replicas"]] == [0, 1], "fewer seeds are no other start"
     sealed_files.rewrite(result, lambda found: found["replicas"][1].update(parameters_sha256="0" * 64))
     for again in (lambda: ablate(BOTH, directory), lambda: run(LATER, later)):
         with pytest.raises(RefusedError, match=r"began with other parameters than .* has now \(seed 1: they were "):
