@@ -34,8 +34,7 @@ def raising_hook(layer: Layer) -> Clause | None:
     """What the user's own code raises in a hook, compiled or not, as a failed clause `OWN_CODE`; None where a hook
     runs, or another file's code raises.
     """
-    row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
-    queries = layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
+    queries = _tokens(layer)
     x, params, traced = jax.tree.map(jnp.asarray, (noise(2, CALL, DIMS.d_model), layer.params, queries))
     try:
         jax.eval_shape(functools.partial(hooks, layer), traced, params, x, layer.key)
@@ -47,6 +46,12 @@ def raising_hook(layer: Layer) -> Clause | None:
             said = " ".join([f"{type(error).__name__}:", *str(error).strip().splitlines()[:1]])
             return Clause(OWN_CODE, "failed", None, f"{where}: {said}") if where else None
     return None
+
+
+def _tokens(layer: Layer) -> Sequence:
+    """Two rows of tokens at the positions from 0 on, each a segment."""
+    row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
+    return layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
 
 
 def _own_line(layer: Layer, error: Exception) -> str | None:
@@ -95,9 +100,7 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
                 if not jnp.issubdtype(leaf.dtype, jnp.floating):
                     name = f"{type(e).__name__}.init's array {jax.tree_util.keystr(path)}"
                     return f"{name} is {leaf.dtype}, and parameters are float32: counts and tables belong in the hook"
-        row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
-        queries = layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
-        call = functools.partial(hooks, layer, queries)
+        call = functools.partial(hooks, layer, _tokens(layer))
         returned = jax.eval_shape(call, layer.params, noise(2, CALL, DIMS.d_model), layer.key)
     except UnusableError as error:
         return str(error)

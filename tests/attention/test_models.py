@@ -45,24 +45,20 @@ def test_weights_that_are_captured_are_those_of_the_dense_path():
     assert captured["decoder"]["layers"][1]["attention_weights"].shape == (1, 2, 11, 11)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_packed_rows_take_the_kernel_where_they_are_known_to_be_packed(packed):
+def test_packed_rows_take_the_kernel_where_they_are_known_to_be_packed():
     """Two sequences a row, each with positions from 0; the kernel is interpreted here."""
-    config = dataclasses.replace(CONFIG, attention="kernel" if packed else "dense")
     slots = Slots(decoder=parse("rope|t5"))
     positions = np.stack([np.r_[0:5, 0:6], np.r_[0:8, 0:3]]).astype(np.int32)
     segments = np.stack([np.r_[[1] * 5, [2] * 6], np.r_[[1] * 8, [2] * 3]]).astype(np.int32)
     tokens = np.random.default_rng(0).integers(1, 9, (2, 11)).astype(np.int32)
 
-    def logits(config, packed):
-        key = jax.random.key(0)
+    def logits(attention, packed):
+        config, key = dataclasses.replace(CONFIG, attention=attention), jax.random.key(0)
         model = build("decoder_only", config, slots, vocab_size=9, num_classes=9, max_len=16, key=key, posenc_key=key)
         return model(tokens, positions=positions, segment_ids=segments, packed=packed)
 
-    want = logits(CONFIG, False)
-    np.testing.assert_allclose(logits(config, packed), want, atol=2e-5)
-    if not packed:
-        with pytest.raises(
-            ValueError, match=r"bias of t5 needs plain positions that grow by one, from 0 in all rows or"
-        ):
-            logits(dataclasses.replace(CONFIG, attention="kernel"), False)
+    want = logits("dense", False)
+    for attention in ("dense", "blockwise", "kernel"):
+        np.testing.assert_allclose(logits(attention, True), want, atol=2e-5, err_msg=attention)
+    with pytest.raises(ValueError, match=r"bias of t5 needs plain positions that grow by one, from 0 in"):
+        logits("kernel", False)
