@@ -24,6 +24,7 @@ _PHASE = {
     "operations": int,
     "peak_flops_per_second?": float,
 }
+_COMPILED = {"compile_seconds": float}
 _PLAN = {"plan": {"operations_per_step": int, "memory_bytes": int, "seconds": {str: (float, type(None))}}}
 _TIMED, _COMMAND = {"time": float}, {"command": str}
 _LATEST = 32503680000.0  # the year 3000: later ones are damage
@@ -50,7 +51,8 @@ class PhaseTiming:
 @dataclasses.dataclass(frozen=True)
 class Timing:
     """Of one cell: phase -> what was measured, and -> seconds planned for it; operations of a planned step of one
-    replica, and bytes of memory. times: of the first and the last row, in seconds since 1970.
+    replica, and bytes of memory. times: of the first and the last row, in seconds since 1970. compiling: seconds that
+    its groups compiled for.
     """
 
     measured: dict[str, PhaseTiming]
@@ -58,6 +60,7 @@ class Timing:
     operations_per_step: int | None = None
     memory: int | None = None
     times: tuple[float, float] | None = None
+    compiling: float = 0.0
 
 
 def read_timing(cell_directory: Path) -> Timing | None:
@@ -65,6 +68,7 @@ def read_timing(cell_directory: Path) -> Timing | None:
     found: dict[str, list[Json]] = collections.defaultdict(list)
     plan: Json = {}
     times: list[float] = []
+    compiling = 0.0
     for file in sorted(cell_directory.glob("group-*/timing.jsonl")):
         if file.is_symlink() or not file.is_file():
             continue
@@ -73,6 +77,8 @@ def read_timing(cell_directory: Path) -> Timing | None:
                 continue
             if not problem(row, _TIMED) and 0 < row["time"] < _LATEST:
                 times.append(row["time"])
+            if not problem(row, _COMPILED) and 0 <= row["compile_seconds"] < math.inf:
+                compiling += row["compile_seconds"]
             if not problem(row, _PLAN):
                 plan = row["plan"]
             elif not problem(row, _PHASE) and row["phase"] in PHASES and 0 < row["seconds"] < math.inf:
@@ -82,7 +88,7 @@ def read_timing(cell_directory: Path) -> Timing | None:
     planned = {phase: float(s) for phase, s in plan.get("seconds", {}).items() if s is not None}
     measured = {phase: _sum(found[phase]) for phase in PHASES if phase in found}
     span = (min(times), max(times)) if times else None
-    return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"), span)
+    return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"), span, compiling)
 
 
 def read_commands(directory: Path) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable
 
@@ -122,19 +123,25 @@ def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: flo
 
     ValueError: fewer than two seeds; a power that is no probability above ``1 - confidence``.
     """
-    from scipy.optimize import brentq
-    from scipy.stats import ncf, t
-
     if seeds < 2:
         raise ValueError(f"{seeds} seeds have no deviation: at least 2")
     if not 1 - confidence < power < 1:
         raise ValueError(f"power {power} must lie between {1 - confidence:.3g} and 1")
+    return _found_shift(seeds, power, confidence) * deviation / math.sqrt(seeds)
+
+
+@functools.cache
+def _found_shift(seeds: int, power: float, confidence: float) -> float:
+    """What is detectable, in standard errors of the mean."""
+    from scipy.optimize import brentq
+    from scipy.stats import ncf, t
+
     critical = t.ppf((1 + confidence) / 2, seeds - 1) ** 2
 
     def missing(shift: float) -> float:
         return float(ncf.sf(critical, 1, seeds - 1, shift**2)) - power
 
-    return float(brentq(missing, 0.0, 100.0)) * deviation / math.sqrt(seeds)
+    return float(brentq(missing, 0.0, 100.0))
 
 
 def _within(value: float, lower: float, upper: float) -> float:

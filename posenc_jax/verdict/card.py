@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Mapping
 
@@ -9,11 +10,13 @@ from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 from posenc_jax.shapes import Json
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.otherwise import TEMPERATURES
-from posenc_jax.verdict.tables import CHECKPOINTS, CHOOSING_SEEDS, Table
+from posenc_jax.verdict.tables import CHECKPOINTS, Table
+
+HINT = f"A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here there are {{}}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +43,10 @@ class Card:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict in words, one sentence a baseline."""
-        return tuple(sentence(self.findings, self.label, baseline) for baseline in self.baselines)
+        """The verdict in words, one sentence a baseline; of few seeds it is called a hint."""
+        hint = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
+        said = (sentence(self.findings, self.label, baseline) for baseline in self.baselines)
+        return tuple(own.removesuffix(".") + hint for own in said)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -66,7 +71,6 @@ def record(card: Card) -> Json:
             for name, table in card.tables.items()
         },
         "seeds": list(card.seeds),
-        "choosing_seeds": list(CHOOSING_SEEDS),
         "environments": list(card.environments),
         "seconds": card.seconds,
     }
@@ -83,7 +87,10 @@ def _measured(measured: Measured) -> Json:
             for field in dataclasses.fields(measured)
             if field.name != "environments"  # of all together, once
         },
-        **{name: _keys(getattr(measured, name)) for name in ("tried", "by_length", "scores", "in_range", "otherwise")},
+        **{
+            name: _keys(getattr(measured, name))
+            for name in ("learning_rates", "tried", "by_length", "scores", "in_range", "otherwise")
+        },
         "diverged": list(measured.diverged),
     }
 
@@ -121,18 +128,21 @@ def _found(card: Card) -> TextTable:
         means = (_mean(card.measured[label][finding.table], kind) for label in (card.label, finding.baseline))
         names = (finding.table, finding.baseline) if several else (finding.table,)
         p = "-" if finding.p is None else _p(finding.p)
-        entries.append((*names, *means, _difference(finding, kind), p, finding.word, _detectable(finding, kind)))
+        entries.append((*names, finding.word, *means, _difference(finding, kind), p, _detectable(finding, kind)))
     names = ("table", "against") if several else ("table",)
     sides = (card.label, "baseline" if several else card.baselines[0])
     return TextTable(
         title=f"{card.label} against {', '.join(card.baselines)}",
-        columns=(*names, *sides, "difference [95 %]", "p", "seen", "detectable"),
-        align="l" * len(names) + "rrrrlr",
+        columns=(*names, "seen", *sides, "difference [95 %]", "p", "detectable"),
+        align="l" * len(names) + "lrrrrr",
         entries=tuple(entries),
         notes=(
+            *([HINT.format(len(card.seeds))] if len(card.seeds) < CLAIM_SEEDS else []),
             f"Means over {len(card.seeds)} seeds, paired: the same data and the same other parameters. "
             "p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 down. "
-            "detectable: the smallest true difference that such seeds find in 8 of 10 cases.",
+            "detectable: the smallest true difference that such seeds find in 8 of 10 cases, with that correction and "
+            "whatever the other rows show. Each interval is its own 95 %: one without 0 may stand beside "
+            '"no difference seen".',
             "not measurable here: both at chance, or both near the best score, or fewer than two pairs of seeds.",
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
         ),
@@ -210,11 +220,11 @@ def _cost(card: Card) -> TextTable:
                     f"{measured.num_posenc_parameters:,}",
                     "-" if time is None else significant(time),
                     measured.memory,
-                    f"{measured.learning_rate:g}",
+                    _rates(measured),
                     ", ".join(map(str, measured.diverged)) or "none",
                 )
             )
-    grids = sorted({", ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
+    grids = sorted({" and ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
         title="Cost and settings",
@@ -225,17 +235,17 @@ def _cost(card: Card) -> TextTable:
             "of them its own",
             "ms a step",
             "memory",
-            "learning rate",
+            "learning rates (seeds)",
             "diverged seeds",
         ),
         align="llrrrlrl",
         entries=tuple(entries),
         notes=(
-            f"Learning rates are chosen from {' and '.join(grids)} by validation within the training lengths, on seeds "
-            f"{' and '.join(map(str, CHOOSING_SEEDS))}, which are not compared. ms a step: of the models that "
-            "train together, beside whatever else the machine did. memory: of attention on an "
+            f"Every seed is trained at {' or '.join(grids)} and has the learning rate that is best by its own "
+            "validation within the training lengths, so that the intervals hold the luck of the choice. ms a step: of "
+            "the models that train together, beside whatever else the machine did. memory: of attention on an "
             "accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{where}. All runs together: {card.seconds / 60:.0f} minutes.",
+            f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
         ),
     )
 
@@ -243,6 +253,12 @@ def _cost(card: Card) -> TextTable:
 def _mean(measured: Measured, kind: Kind, way: Scored = "final") -> str:
     mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
     return "-" if mean is None else kind.show(kind.outer(mean))
+
+
+def _rates(measured: Measured) -> str:
+    """For example ``0.0005 (6), 0.001 (2)``: of how many seeds each is."""
+    counted = collections.Counter(measured.learning_rates.values())
+    return ", ".join(f"{rate:g} ({count})" for rate, count in sorted(counted.items())) or "none"
 
 
 def _p(p: float) -> str:

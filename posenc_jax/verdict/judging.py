@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from posenc_jax.results.averages import comparison_of
-from posenc_jax.statistics import Comparison, Word, holm, word
+from posenc_jax.statistics import Comparison, Word, detectable, holm, word
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.tables import Table
 
@@ -19,7 +19,8 @@ class Finding:
     """One encoding against one baseline on one table.
 
     Attributes:
-      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic.
+      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` is found
+        as often as said after the correction too, whatever the other findings are.
       p: of the comparison, corrected by Holm's method for all findings of the same way; None where nothing is tested.
       way: how both were scored: after the last step, which decides, or otherwise.
       word: by that p, from 0.05 down (`posenc_jax.statistics.word`).
@@ -45,7 +46,8 @@ def findings(
     tested = {repr(pair): c.p for pair, c in compared.items() if c.p is not None and not c.at_bound}
     corrected = holm(tested)
     found = []
-    for (name, baseline), comparison in compared.items():
+    for (name, baseline), own in compared.items():
+        comparison = _in_family(own, len(tested))
         p = corrected.get(repr((name, baseline)))
         found.append(Finding(name, baseline, comparison, p, word(comparison, p, tables[name].kind.better), way))
     return tuple(found)
@@ -74,6 +76,14 @@ def breaks_at(measured: Measured, table: Table) -> int | None:
 
 def _compare(table: Table, ours: Measured, theirs: Measured, way: Scored) -> Comparison:
     return comparison_of(ours.scored(way), theirs.scored(way), table.kind, table.run.task.chance)
+
+
+def _in_family(comparison: Comparison, tests: int) -> Comparison:
+    """With what is detectable at ``0.05 / tests``, the level that Holm's method asks of the smallest p."""
+    if comparison.detectable is None or tests < 2:
+        return comparison
+    alone, together = (detectable(1.0, comparison.pairs, confidence=1 - 0.05 / m) for m in (1, tests))
+    return comparison._replace(detectable=comparison.detectable * together / alone)
 
 
 def _names(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""One encoding on one table: a learning rate chosen on seeds of its own, then the seeds that are compared."""
+"""One encoding on one table: every seed trained at every learning rate, and its best rate by its own validation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import select_learning_rate
 from posenc_jax.verdict.otherwise import Way, otherwise
-from posenc_jax.verdict.tables import CHOOSING_SEEDS, Table
+from posenc_jax.verdict.tables import Table
 
 RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_kind", "device_count", "cpu")
 """What a card says of the environment of a run."""
@@ -37,13 +37,14 @@ class Measured:
 
     Attributes:
       label: what the encoding is called. spec: the encoding.
-      learning_rate: the chosen one. tried: learning rate -> validation score of each choosing seed, None if diverged.
+      learning_rates: seed -> the one chosen for it, of those seeds that some rate trained.
+      tried: learning rate -> validation score of each seed, None if diverged.
       by_length: length -> seed -> score. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
         over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
-      diverged: the compared seeds that did.
+      diverged: the seeds that did at every learning rate.
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
-      seconds: that all its runs took, compiling apart.
+      seconds: that all its runs took: compiling, training, evaluating, and scoring otherwise.
       num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
         encoding on an accelerator, in words.
       environments: in which its runs began and went on, each once: `RECORDED` of them.
@@ -51,7 +52,7 @@ class Measured:
 
     label: str
     spec: str
-    learning_rate: float
+    learning_rates: dict[int, float]
     tried: dict[float, dict[int, float | None]]
     by_length: dict[int, dict[int, float]]
     scores: dict[int, float]
@@ -73,7 +74,7 @@ class Measured:
 def refusal(table: Table, slot: Slot, label: str) -> str:
     """Why the table cannot take an encoding, such as one that reads two position axes where there is one; or ""."""
     try:
-        table.cell(slot, label, CHOOSING_SEEDS, table.run.learning_rates)
+        table.cell(slot, label, table.run.seeds, table.run.learning_rates)
     except ValueError as error:
         return str(error)
     return ""
@@ -91,20 +92,17 @@ def measure(
 ) -> Measured:
     """Runs what is not there yet, in a folder of ``directory`` by the config's hash: verdicts share it.
 
-    The learning rate is the one of the table's grid whose mean validation score within the training lengths is best
-    over `CHOOSING_SEEDS`; neither lengths beyond nor the seeds that are compared have a part in it. If every rate
-    diverges on them the smallest is taken.
+    Every seed is trained at every learning rate of the table's grid and has the one whose validation score within the
+    training lengths is best for itself (`select_learning_rate`); the lengths beyond have no part in it. So seeds are
+    independent repeats of "choose a rate, then train", and the interval over them holds the luck of the choice: with
+    one rate for all seeds, chosen on a few, an encoding could come out better than itself.
     """
-    choosing = table.cell(slot, label, CHOOSING_SEEDS, table.run.learning_rates)
-    place = cell_directory(_folder(directory, table, choosing), choosing)
-    tried = validation_of(choosing, run(choosing, place, reporter=reporter, stop=stop))
-    rate = select_learning_rate(tried)
-    rate = min(table.run.learning_rates) if rate is None else rate
-    compared = dataclasses.replace(choosing, seeds=seeds, learning_rates=(rate,))
-    results = run(compared, place, reporter=reporter, stop=stop)
-    found = _measured(table, compared, results, tried)
-    others = otherwise(table, compared, place, found.scores, reporter=reporter, stop=stop)
-    found = dataclasses.replace(found, otherwise=others, environments=_environments(place))
+    cell = table.cell(slot, label, seeds, table.run.learning_rates)
+    place = cell_directory(_folder(directory, table, cell), cell)
+    results = run(cell, place, reporter=reporter, stop=stop)
+    found = _measured(table, cell, results)
+    others, seconds = otherwise(table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop)
+    found = dataclasses.replace(found, otherwise=others, environments=_environments(place), seconds=seconds)
     return _timed(found, read_timing(place))
 
 
@@ -124,12 +122,16 @@ def validation_of(cell: Run, results: Iterable[Json]) -> dict[float, dict[int, f
     return found
 
 
-def _measured(table: Table, cell: Run, results: list[Json], tried: dict[float, dict[int, float | None]]) -> Measured:
+def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
+    tried = validation_of(cell, results)
+    chosen = {
+        seed: rate
+        for seed in cell.seeds
+        if (rate := select_learning_rate({rate: {seed: own[seed]} for rate, own in tried.items()})) is not None
+    }
     by_length: dict[int, dict[int, float]] = {length: {} for length in cell.evaluation.lengths}
-    diverged = []
     for replica in _replicas(cell, results):
-        if replica["diverged_at"] is not None:
-            diverged.append(replica["seed"])
+        if chosen.get(replica["seed"]) != replica["learning_rate"]:
             continue
         for row in replica["evaluation"]:
             score = row[table.metric]
@@ -139,13 +141,13 @@ def _measured(table: Table, cell: Run, results: list[Json], tried: dict[float, d
     return Measured(
         label=cell.label,
         spec=spec(cell.posenc),
-        learning_rate=cell.learning_rates[0],
+        learning_rates=chosen,
         tried=tried,
         by_length=by_length,
         scores=table.seed_means(by_length, table.score_lengths),
         in_range=table.seed_means(by_length, within),
         otherwise={},
-        diverged=tuple(sorted(diverged)),
+        diverged=tuple(seed for seed in cell.seeds if seed not in chosen),
         milliseconds_per_step=None,
         seconds=0.0,
         num_parameters=results[0]["num_parameters"],
@@ -174,7 +176,7 @@ def _timed(measured: Measured, timing: Timing | None) -> Measured:
     return dataclasses.replace(
         measured,
         milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
-        seconds=sum(phase.seconds for phase in timing.measured.values()),
+        seconds=measured.seconds + timing.compiling + sum(phase.seconds for phase in timing.measured.values()),
     )
 
 

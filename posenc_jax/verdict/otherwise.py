@@ -7,6 +7,7 @@ verdict shows them apart.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,7 +17,7 @@ from posenc_jax.encodings import Temperature, is_pattern
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import group_directories
+from posenc_jax.runs.directory import group_directories, read_group
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.reporter import Reporter
@@ -33,72 +34,78 @@ def otherwise(
     table: Table,
     cell: Run,
     place: Path,
+    chosen: Mapping[int, float],
     final: Mapping[int, float],
     *,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
-) -> dict[Way, dict[int, float]]:
-    """Way -> seed -> the best score of the seed, the final one among them.
+) -> tuple[dict[Way, dict[int, float]], float]:
+    """Way -> seed -> the best score of the seed, the final one among them; and the seconds that measuring took.
 
     Args:
-      cell: the run of the compared seeds, with one learning rate. place: its directory, finished; what is measured is
-        kept there, and only new seeds are measured again.
-      final: seed -> score of the last step.
+      cell: the run of the compared seeds at all learning rates. place: its directory, finished; what is measured is
+        kept there, and only seeds that are new, or have another learning rate by now, are measured again.
+      chosen: seed -> its learning rate. final: seed -> score of the last step.
     """
     path = place / "evaluations" / "verdict.json"
     question = {
         "lengths": list(table.score_lengths),
-        "learning_rates": list(cell.learning_rates),  # which the directory's hash leaves out
         "temperatures": list(TEMPERATURES),
         "checkpoints": CHECKPOINTS,
     }
     seeds: dict[str, Json] = {}
+    seconds = 0.0
     if path.exists() and (known := read_json(path, sealed=True))["question"] == question:
-        seeds = known["seeds"]
-    missing = tuple(seed for seed in final if str(seed) not in seeds)
+        seeds, seconds = known["seeds"], known["seconds"]
+    missing = {seed: chosen[seed] for seed in final if seeds.get(str(seed), {}).get("learning_rate") != chosen[seed]}
     if missing:
+        begun = time.perf_counter()
         measured = {way: dict(_measured(table, cell, place, missing, way, reporter, stop)) for way in WAYS}
-        for seed in missing:
-            seeds[str(seed)] = {
-                way: {name: scores.get(seed) for name, scores in by_name.items()} for way, by_name in measured.items()
+        for seed, rate in missing.items():
+            by_way: Json = {
+                way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
             }
+            seeds[str(seed)] = {"learning_rate": rate} | by_way
+        seconds += time.perf_counter() - begun
         make_directory(path.parent)
-        write_json(path, {"question": question, "seeds": seeds})
+        write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})
     best = max if table.kind.better == "higher" else min
-    return {
+    found: dict[Way, dict[int, float]] = {
         way: {
             seed: best([score, *(other for other in seeds[str(seed)][way].values() if other is not None)])
             for seed, score in final.items()
         }
         for way in WAYS
     }
+    return found, seconds
 
 
 def _measured(
     table: Table,
     cell: Run,
     place: Path,
-    seeds: tuple[int, ...],
+    chosen: Mapping[int, float],
     way: Way,
     reporter: Reporter,
     stop: Callable[[], int | None],
 ) -> Iterator[tuple[str, dict[int, float]]]:
     """(checkpoint or temperature, seed -> score)."""
-    lengths, groups = table.score_lengths, group_directories(place)
+    lengths, replicas = table.score_lengths, set(chosen.items())
+    groups = [group for group in group_directories(place) if replicas & set(read_group(group).replicas)]
 
     def rows(slot: Slot, steps: tuple[int, ...] | None) -> list[Json]:
         changed = changed_config(cell, lengths, slot)
-        states = states_of(cell, groups, steps, seeds, reporter.note)
+        states = states_of(cell, groups, steps, None, reporter.note)
         return measure(cell, Engine(changed, reporter, stop), states, lengths)[0]
 
     if way == "best checkpoint":
         steps = table.steps_kept[:-1]
         found = rows(cell.posenc, steps)
         for step in steps:
-            yield str(step), _scores(table, cell, (row for row in found if row["step"] == step))
+            yield str(step), _scores(table, replicas, (row for row in found if row["step"] == step))
     else:
         for temperature in TEMPERATURES:
-            yield str(temperature), _scores(table, cell, rows(_at(temperature, cell.posenc), None))
+            yield str(temperature), _scores(table, replicas, rows(_at(temperature, cell.posenc), None))
 
 
 def _at(temperature: float, slot: Slot) -> Slot:
@@ -108,9 +115,8 @@ def _at(temperature: float, slot: Slot) -> Slot:
     return tuple((*layer, *last) for layer in layers) if is_pattern(slot) else (*layers, *last)
 
 
-def _scores(table: Table, cell: Run, rows: Iterable[Json]) -> dict[int, float]:
-    """Seed -> mean over the table's lengths, of the replicas of the cell."""
-    replicas = set(cell.replicas)
+def _scores(table: Table, replicas: set[tuple[int, float]], rows: Iterable[Json]) -> dict[int, float]:
+    """Seed -> mean over the table's lengths, of these replicas."""
     by_length: dict[int, dict[int, float]] = {length: {} for length in table.score_lengths}
     for row in rows:
         score = row[table.metric]

@@ -1,5 +1,6 @@
 """The card: every form of it says the same."""
 
+import dataclasses
 import json
 import re
 
@@ -19,6 +20,7 @@ from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import TABLES
 
 NAMES = ("copy", "even_pairs")
+RATES = {seed: 5e-4 if seed < 3 else 1e-3 for seed in range(8)}
 MEANS = {"mine": {"copy": 0.7, "even_pairs": 0.501}, "rope": {"copy": 0.2, "even_pairs": 0.5}}
 
 
@@ -28,9 +30,7 @@ def measured(label, name):
     own = {seed: MEANS[label][name] + 0.001 * (place - 3.5) for seed, place in enumerate(order)}
     by_length = {n: {seed: min(1.0, score + (n <= 8) * 0.6) for seed, score in own.items()} for n in lengths}
     others = {way: {seed: score + 0.1 * (label == "rope") for seed, score in own.items()} for way in WAYS}
-    return Measured(
-        label, label, 1e-3, {1e-3: {1000: 0.9}}, by_length, own, own, others, (), 2.5, 60.0, 1000, 10, "O(T)"
-    )
+    return Measured(label, label, RATES, {1e-3: {0: 0.9}}, by_length, own, own, others, (), 2.5, 60.0, 1000, 10, "O(T)")
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,9 @@ def test_text(card):
     said = text_card(card, 100)
     assert said.startswith(SENTENCE)
     assert max(map(len, said.splitlines())) <= 100
-    assert re.search(r"copy +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
+    assert re.search(r"copy +better +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
     assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better +better", said)
-    assert "All runs together: 4 minutes." in " ".join(said.split())
+    assert "All runs together: 4 minutes, compiling included." in " ".join(said.split())
     assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
 
 
@@ -70,13 +70,22 @@ def test_every_form_says_the_same(card):
     assert [(own["table"], own["way"]) for own in data["otherwise"]] == [(name, way) for way in WAYS for name in NAMES]
     assert data["otherwise"][0]["comparison"]["difference"] == pytest.approx(0.4)
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == measured("mine", "copy").scores[0]
+    assert data["measured"]["mine"]["copy"]["learning_rates"]["7"] == 1e-3
     assert SENTENCE in markdown_card(card)
+    assert "| 0.0005 (3), 0.001 (5) | none |" in markdown_card(card)
     assert r"\caption{mine against rope" in latex_card(card)
     html = page(card, b"\x89PNG" + bytes(12) + (600).to_bytes(4, "big"))
     assert SENTENCE in html
     assert "width: min(100%, 288px)" in html, "two inches on paper, three on a screen"
     assert "<script" not in html
     assert not re.search(r'(src|href)="(?!data:)', html)
+
+
+def test_few_seeds_are_called_a_hint(card):
+    few = dataclasses.replace(card, seeds=(0, 1, 2))
+    assert few.sentences == (f"{SENTENCE[:-1]} (3 seeds: a hint).",)
+    assert "from fewer than 8 pairs is a hint: here there are 3" in latex_card(few)
+    assert "hint" not in latex_card(card)
 
 
 def test_pictures_are_the_same_when_made_again(card):

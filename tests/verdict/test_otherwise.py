@@ -57,7 +57,9 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
         for name, found in rows.items()
     }
     assert len({tuple(found.values()) for found in scores.values()}) > 3, "all the same: nothing is shown"
-    found = otherwise(TABLE, cell, place, scores["final"], reporter=Reporter())
+    chosen = dict.fromkeys((0, 1, 2), 3e-3)
+    found, seconds = otherwise(TABLE, cell, place, chosen, scores["final"], reporter=Reporter())
+    assert seconds > 0
     assert tuple(found) == WAYS
     for way, word in zip(WAYS, ("step", "temperature"), strict=True):
         for seed in (0, 1, 2):
@@ -68,11 +70,12 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
         raise AssertionError("what is measured is not measured again")
 
     monkeypatch.setattr(module, "measure", unexpected)
-    assert otherwise(TABLE, cell, place, scores["final"], reporter=Reporter()) == found
+    assert otherwise(TABLE, cell, place, chosen, scores["final"], reporter=Reporter()) == (found, seconds)
     only = {1: scores["final"][1]}
-    assert otherwise(TABLE, cell, place, only, reporter=Reporter()) == {way: {1: found[way][1]} for way in WAYS}
+    of_one = {way: {1: found[way][1]} for way in WAYS}
+    assert otherwise(TABLE, cell, place, chosen, only, reporter=Reporter()) == (of_one, seconds)
     with pytest.raises(AssertionError, match="not measured again"):  # another rate is another model
-        otherwise(TABLE, dataclasses.replace(cell, learning_rates=(1e-3,)), place, only, reporter=Reporter())
+        otherwise(TABLE, cell, place, {1: 1e-3}, only, reporter=Reporter())
     kept = place / "evaluations" / "verdict.json"
     assert json.loads(kept.read_text())["question"]["lengths"] == [4, 5]
     with pytest.raises(AssertionError, match="not measured again"):
@@ -80,6 +83,7 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
             dataclasses.replace(TABLE, run=dataclasses.replace(SMALL, evaluation=Evaluation(lengths=(3, 4)))),
             cell,
             place,
+            chosen,
             only,
             reporter=Reporter(),
         )
