@@ -284,9 +284,14 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
 
 
 def _scores(cards: list[tuple[str, Record]]) -> str:
-    """One row for each finding: both means, what was seen, and what could have been."""
+    """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
+    cards are one family.
+    """
     from posenc_jax.drawing.markdown import code, grid
+    from posenc_jax.statistics import Comparison, holm, word
 
+    found = {(card["label"], own["baseline"], own["table"]): own for _, card in cards for own in card["findings"]}
+    together = holm({repr(key): own["comparison"]["p"] for key, own in found.items() if own["p"] is not None})
     rows = []
     for _, card in _by_label(cards):
         for found in card["findings"]:
@@ -295,9 +300,20 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
             means = [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
             detectable = found["comparison"]["detectable"]
             shown = "-" if detectable is None else kind.show(detectable)
-            rows.append([card["label"], found["baseline"], code(found["table"]), *means, found["word"], shown])
-    columns = ("encoding", "against", "table", "its score", "the other's", "seen", "detectable")
-    return grid(columns, "lllrrlr", rows)
+            p = together.get(repr((card["label"], found["baseline"], found["table"])))
+            of_all = word(Comparison(**found["comparison"]), p, kind.better)
+            rows.append([card["label"], found["baseline"], code(found["table"]), *means, found["word"], shown, of_all])
+    columns = (
+        "encoding",
+        "against",
+        "table",
+        "its score",
+        "the other's",
+        "seen",
+        "detectable",
+        "seen, all cards together",
+    )
+    return grid(columns, "lllrrlrl", rows)
 
 
 def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:

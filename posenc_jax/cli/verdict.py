@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
 better, where worse, and where no difference is seen. The contract is checked first: a broken encoding gets no verdict.
+Its tables are sized for paired seeds and named by --tables; `posenc tables` has the published ones with their own arms.
 The same command again goes on where it stopped; runs are shared by all verdicts of a directory."""
 
 

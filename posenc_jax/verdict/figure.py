@@ -47,14 +47,15 @@ def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> None:
             values = [by_length[length].get(seed, np.nan) for length in lengths]
             axes.plot(lengths, values, color=own.color, alpha=0.3, linewidth=0.4)
         means = [np.mean(list(by_length[length].values())) for length in lengths]
+        judged = label == card.label  # wide, below: it is seen where another has the same scores
         axes.plot(
             lengths,
             means,
             color=own.color,
             linestyle=DASHES[own.dash],
             marker=MARKERS[own.marker],
-            markersize=2.6,
-            linewidth=1.2,
+            markersize=4.6 if judged else 2.4,
+            linewidth=2.6 if judged else 1.0,
             label=own.name if name == next(iter(card.tables)) else None,
         )
     if table.kind.whole_axis:

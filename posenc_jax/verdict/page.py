@@ -18,9 +18,9 @@ def page(card: Card, picture: bytes | None) -> str:
     if picture is not None:
         data = base64.b64encode(picture).decode()
         width = int.from_bytes(picture[16:20], "big") * 96 // RESOLUTION  # of a PNG
-        size = f"width: min(100%, {width * 3 // 2}px)"  # half as large again as on paper
+        size = f"width: min(100%, {width * 3 // 2}px); min-width: {width}px"  # on paper, or half as large again
         image = f'<img alt="{escape(title)}" style="{size}" src="data:image/png;base64,{data}">'
-        body.append(f'<p style="max-width: none">{image}</p>')
+        body.append(f'<div class="scroll">{image}</div>')
     body += [_table(table) for table in text_tables(card)]
     return document(title, body, {})
 
