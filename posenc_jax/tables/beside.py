@@ -16,6 +16,8 @@ from posenc_jax.tables.ours import Ours
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
+_PER_CENT = 0.01  # the scale of a column that was published in per cent
+
 _ALIKE = (
     "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
 )
@@ -58,10 +60,20 @@ def _scores(folder: Folder, ours: Ours | None) -> TextTable:
         notes=(
             f"Theirs: {folder.source}. {folder.setting}",
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
+            *_shares(tuple(column for column in folder.columns if column.name not in left_out)),
             *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
             *_provenance(ours),
         ),
     )
+
+
+def _shares(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """What was published in per cent, where anything was."""
+    names = tuple(dict.fromkeys(column.name for column in columns if column.scale == _PER_CENT))
+    if not names:
+        return ()
+    which = "" if all(column.scale == _PER_CENT for column in columns) else f" of {', '.join(names)}"
+    return (f"Both columns{which} are shares here, from 0 to 1; published, and quoted below, in per cent.",)
 
 
 def _line(column: Column, label: str, ours: Ours) -> tuple[str, ...]:

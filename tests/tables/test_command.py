@@ -29,6 +29,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
     assert page.endswith("\nThe end.\n")
     assert "| copying | nope | 0.986 | 0." in page
     assert "Not run here: SCAN." in page
+    assert "- Both columns are shares here, from 0 to 1; published, and quoted below, in per cent.\n" in page
     assert read_commands(table.parents[2] / "runs" / "tables" / "small") == ("posenc tables small",)
     assert "published" in json.loads(next((table.parents[2] / "runs").rglob("ablation.json")).read_text())
 

@@ -36,6 +36,12 @@ def test_directions_can_be_judged(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_units_are_those_of_the_cells(name):
+    """Where per cent are made shares, no words beside the shares say per cent."""
+    assert not [c.name for c in read_folder(ROOT, name).columns if c.scale != 1 and "%" in c.theirs]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_paper_s_setting_builds_and_says_how_to_price_it(name):
     path = ROOT / name / FULL
     assert len(load_config(str(path), Ablation, "plan").runs) >= 2
