@@ -7,7 +7,7 @@ from pathlib import Path
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.drawing.quantities import NONE, duration
 from posenc_jax.drawing.text_table import TextTable, markdown_table
-from posenc_jax.results.averages import interval_of
+from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.statistics import Interval
 from posenc_jax.tables.folder import RESULTS, Column, Folder, Place
@@ -109,6 +109,7 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
                 own.outcome,
             )
         )
+    few = hint(own.comparison.pairs for own in judged if own.comparison is not None)
     return TextTable(
         title=f"What was expected: {_how_many(judged)}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
@@ -118,6 +119,7 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
+            *((few,) if few else ()),
             *((_ALIKE,) if any(own.direction.alike for own in judged) else ()),
         ),
     )
