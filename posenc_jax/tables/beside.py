@@ -119,9 +119,23 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
+            *_of_intervals(judged, ours),
             *((few,) if few else ()),
             *((_ALIKE,) if any(own.direction.alike for own in judged) else ()),
         ),
+    )
+
+
+def _of_intervals(judged: tuple[Judged, ...], ours: Ours | None) -> tuple[str, ...]:
+    """What intervals tell beside words, where there are intervals."""
+    shown = [own for own in judged if own.comparison is not None and own.comparison.low is not None]
+    if ours is None or not shown:
+        return ()
+    ratios = {ours.kind(own.direction.place).logarithmic for own in shown}
+    equal = " or ".join("×1" if ratio else "0" for ratio in sorted(ratios))
+    return (
+        "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without "
+        f"{equal} may stand beside no difference seen.",
     )
 
 

@@ -109,6 +109,19 @@ def test_few_pairs_are_called_a_hint(tmp_path, seeds, hinted):
     assert not [note for note in notes(tmp_path, None, direction("a", "b")) if "hint" in note]
 
 
+def test_what_intervals_tell_beside_words(tmp_path):
+    found = ours(
+        *(cell("rsc", own, dict.fromkeys((4, 6), level(mean))) for own, mean in ARMS.items()),
+        *(cell("text", own, {8: [10 * mean, 11]}, "perplexity") for own, mean in ARMS.items()),
+    )
+    share, text = direction("a", "b"), direction("a", "b", "text")
+    for wanted, equal in {(share,): "0", (text,): "×1", (share, text): "0 or ×1"}.items():
+        said = f"p is corrected for all rows: an interval without {equal} may stand beside no difference seen."
+        assert [note.endswith(said) for note in notes(tmp_path, found, *wanted)].count(True) == 1
+    assert not [note for note in notes(tmp_path, None, share) if note.startswith("Each interval")]
+    assert not [note for note in notes(tmp_path, found, direction("a", "gone")) if note.startswith("Each interval")]
+
+
 def test_all_directions_are_corrected_together(tmp_path):
     noisy = (0.00, 0.10, -0.02, 0.05)
     found = ours(
