@@ -18,6 +18,8 @@ BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->
 
 _PER_CENT = 0.01  # the scale of a column that was published in per cent
 
+_MOVES_NOTHING = 1e-12  # the learning rate of arms that are only evaluated: a run takes one step at least
+
 _ALIKE = (
     "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
 )
@@ -175,4 +177,17 @@ def _provenance(ours: Ours | None) -> tuple[str, ...]:
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, ours.code))}.",
     ]
+    lines += _one_rate(ours)
     return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)
+
+
+def _one_rate(ours: Ours) -> list[str]:
+    """What it means that all arms were trained at the same learning rate, where they were."""
+    tried = [rates for cell in ours.cells if (rates := cell.learning_rates) != (_MOVES_NOTHING,)]
+    if len(tried) < 2 or len(set(tried)) > 1 or len(tried[0]) > 1:
+        return []
+    rate = f"{tried[0][0]:g}"
+    return [
+        f"Every arm was trained at the one learning rate {rate}, which was not tuned for each: an arm that wants "
+        "another is at a disadvantage."
+    ]

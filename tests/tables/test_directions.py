@@ -122,6 +122,24 @@ def test_what_intervals_tell_beside_words(tmp_path):
     assert not [note for note in notes(tmp_path, found, direction("a", "gone")) if note.startswith("Each interval")]
 
 
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        (((1e-3,), (1e-3,)), "0.001"),
+        (((1e-3,), (1e-3,), (1e-12,)), "0.001"),
+        (((1e-3,), (2e-3,)), None),
+        (((1e-3, 2e-3), (1e-3, 2e-3)), None),
+        (((1e-3,), (1e-12,)), None),
+    ],
+)
+def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
+    """Of arms that are trained; those that are only evaluated have 1e-12."""
+    found = ours(*(cell("rsc", str(n), {4: [0.5]}, learning_rates=own) for n, own in enumerate(rates)))
+    scores, _ = text_tables(folder(tmp_path), found, ())
+    lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
+    assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
+
+
 def test_all_directions_are_corrected_together(tmp_path):
     noisy = (0.00, 0.10, -0.02, 0.05)
     found = ours(
