@@ -135,9 +135,17 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
         "    def encode_keys(self, params, k, positions, length):\n"
         "        return k * (1 + jnp.mean(k, axis=2, keepdims=True))\n"
     )
-    assert main(["verdict", "leak.py:Leak", "--directory", "runs"]) == 2
-    err = capsys.readouterr().err
-    assert "gets no verdict, as it breaks its contract" in err
+    for asked, audit in {
+        "leak.py:Leak": "`posenc audit leak.py:Leak`",
+        "rope / leak.py:Leak": "`posenc audit` of its layer leak alone",
+    }.items():
+        assert main(["verdict", asked, "--directory", "runs"]) == 2
+        err = capsys.readouterr().err
+        assert re.fullmatch(
+            r"posenc: (rope/)?leak gets no verdict, as it breaks its contract "
+            rf"\(jit: failed by \S+ \(causal\) and 4 other clauses\): {audit} shows all, and the way out of each\n",
+            err,
+        )
     assert not (tmp_path / "runs").exists()
 
 
