@@ -17,6 +17,11 @@ What scripts/bench measured is kept in scripts/benchmarks/measured.json (scripts
     <!-- bench: PART -->          (all tables of a part)
     <!-- bench: throughput, short -->     (its sizes side by side)
     <!-- end of bench -->
+
+What the runs of all published tables took (experiments/tables/*/results.json) stands between
+
+    <!-- hours of tables -->
+    <!-- end of hours -->
 """
 
 from __future__ import annotations
@@ -37,10 +42,13 @@ from posenc_jax.results.averages import difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
 from posenc_jax.results.summary import TaskSummary
+from posenc_jax.tables.folder import RESULTS, folders
+from posenc_jax.tables.ours import read_ours
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
 BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
+HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
@@ -166,7 +174,7 @@ def pages() -> list[Path]:
     """The pages of the project that ask for tables."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = [ROOT / name for name in listed.stdout.split()]
-    return [page for page in found if any(block.search(page.read_text()) for block in (BLOCK, BENCH))]
+    return [page for page in found if any(block.search(page.read_text()) for block in (BLOCK, BENCH, HOURS))]
 
 
 def filled(text: str) -> str:
@@ -181,7 +189,20 @@ def filled(text: str) -> str:
         record = json.loads(MEASURED.read_text())
         return f"{begin}{side_by_side(record, part) if short else bench_tables(record, part)}{end}"
 
-    return BENCH.sub(measured, BLOCK.sub(table_of, text))
+    def hours(match: re.Match[str]) -> str:
+        return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
+
+    return HOURS.sub(hours, BENCH.sub(measured, BLOCK.sub(table_of, text)))
+
+
+def hours_of_tables(root: Path) -> str:
+    """What the runs behind all results of published tables took, in a sentence."""
+    found = {name: read_ours(root / name / RESULTS) for name in folders(root)}
+    seconds = sum(ours.seconds for ours in found.values() if ours is not None)
+    missing = ", ".join(name for name, ours in found.items() if ours is None)
+    there = sum(ours is not None for ours in found.values())
+    sentence = f"The results of {there} tables took {seconds / 3600:.2f} hours of runs in all, compiling apart"
+    return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
 
 
 def bench_tables(record: Json, part: str) -> str:

@@ -130,6 +130,19 @@ def test_a_page_whose_number_was_changed_by_hand_is_found():
     assert QUOTE["filled"](page.replace("| 0.300 [", "| 0.310 [")) == page
 
 
+def test_hours_of_tables_are_those_of_the_results():
+    page = ROOT / "scripts" / "docs" / "guides" / "tables.md"
+    assert page in QUOTE["pages"]()
+    cells = [own for file in ROOT.glob("experiments/tables/*/results.json") for own in _cells(file)]
+    sentence = QUOTE["hours_of_tables"](ROOT / "experiments" / "tables")
+    assert f" tables took {sum(own['seconds'] for own in cells) / 3600:.2f} hours of runs in all, " in sentence
+    assert f"\n{sentence}\n" in page.read_text()
+
+
+def _cells(file):
+    return json.loads(file.read_text())["cells"]
+
+
 def test_an_unfinished_ablation_is_refused(tmp_path):
     directory = write_ablation(tmp_path / "ablation")
     with pytest.raises(ValueError, match=r"is not finished: .*; run its ablation to the end"):

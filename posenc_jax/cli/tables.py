@@ -80,7 +80,7 @@ def _list(names: list[str]) -> TextTable:
     from posenc_jax.tables.judging import held, judge
     from posenc_jax.tables.ours import read_ours, state
 
-    entries = []
+    entries, seconds = [], 0.0
     for name in names:
         folder = _folder(name)
         try:
@@ -88,14 +88,18 @@ def _list(names: list[str]) -> TextTable:
         except ValueError as error:
             raise UsageError(str(error)) from None
         told = state(ours, _config(folder)).word
-        minutes = NONE if ours is None else f"{ours.seconds / 60:.0f}"
-        entries.append((name, folder.title, told, held(judge(folder, ours)), minutes))
+        hours = NONE if ours is None else f"{ours.seconds / 3600:.2f}"
+        seconds += 0.0 if ours is None else ours.seconds
+        entries.append((name, folder.title, told, held(judge(folder, ours)), hours))
     return TextTable(
         title=f"Published tables in {ROOT}",
-        columns=("table", "what it is about", "state", "directions held", "minutes"),
+        columns=("table", "what it is about", "state", "directions held", "hours"),
         align="lllrr",
         entries=tuple(entries),
-        notes=("minutes: of the runs behind the results, compiling apart, on the machine that made them.",),
+        notes=(
+            "hours: of the runs behind the results, compiling apart, on the machine that made them; "
+            f"{seconds / 3600:.2f} in all.",
+        ),
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +56,24 @@ def _verdict(arguments: Any) -> int:
         _refuse_unfit(own, its_slot, tables)
     directory = arguments.directory.expanduser().absolute()
     prepare_jax()
-    _check(label, slot)
+    _check(arguments.encoding, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.card import text_card
     from posenc_jax.verdict.deciding import decide, write
 
     with TerminalReporter() as reporter, stoppable() as stop:
         seeds = tuple(range(arguments.seeds))
-        card = decide(label, slot, baselines, tables, directory, seeds=seeds, reporter=reporter, stop=stop)
+        card = decide(
+            label,
+            slot,
+            baselines,
+            tables,
+            directory,
+            seeds=seeds,
+            reporter=reporter,
+            stop=stop,
+            clock=time.perf_counter,
+        )
         written = write(card, directory)
     print(text_card(card, 100))
     print(f"card: {written[0]}")
@@ -104,13 +116,23 @@ def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
         raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")
 
 
-def _check(label: str, slot: Slot) -> None:
-    from posenc_jax.analysis import ContractError, check_contract
+def _check(text: str, label: str, slot: Slot) -> None:
+    """Refuses what breaks its contract, in one line; ``text`` is the encoding as it was asked for."""
+    from posenc_jax.analysis import contract_clauses
+    from posenc_jax.drawing.plain import short
+    from posenc_jax.encodings import spec
     from posenc_jax.encodings.slots import for_layer, is_pattern
 
-    layers = {for_layer(slot, number) for number in range(len(slot) if is_pattern(slot) else 1)}
-    try:
-        for layer in layers - {()}:  # NoPE promises nothing
-            check_contract(layer)
-    except ContractError as error:
-        raise UsageError(f"{label} gets no verdict, as it breaks its contract: {error}") from None
+    layers = dict.fromkeys(for_layer(slot, number) for number in range(len(slot) if is_pattern(slot) else 1))
+    for layer in filter(None, layers):  # NoPE promises nothing
+        failed = [clause for clause in contract_clauses(layer) if clause.status == "failed"]
+        if failed:
+            first, others = short(" ".join(str(failed[0]).split())), len(failed) - 1
+            more = f" and {others} other {'clause' if others == 1 else 'clauses'}" if others else ""
+            # An audit of a pattern is that of one of its layers.
+            audit = f"`{shlex.join(('posenc', 'audit', text))}`"
+            audit = f"`posenc audit` of its layer {spec(layer)} alone" if is_pattern(slot) else audit
+            raise UsageError(
+                f"{label} gets no verdict, as it breaks its contract ({first}{more}): {audit} shows all, and the way "
+                "out of each"
+            )

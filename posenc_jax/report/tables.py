@@ -27,10 +27,10 @@ from posenc_jax.report.entries import (
 )
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.provenance import alarms, code_table, statement
-from posenc_jax.results.averages import best_and_tied
+from posenc_jax.results.averages import best_and_tied, hint
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.summary import Summary, TaskSummary
-from posenc_jax.statistics import CLAIM_SEEDS, holm
+from posenc_jax.statistics import holm
 
 _LEAST_IMPORTANT = ("parameters (encoding)", "p, Holm", "learning rate", "training lengths", "published (lengths)")
 
@@ -262,11 +262,8 @@ def _reading(task: TaskSummary) -> str:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
         reading += f" {differences} are paired by seed. Intervals are not corrected for the number of "
         reading += "comparisons; p is that of no difference, corrected for those of this table (Holm)."
-        fewest = min(
-            (c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None), default=0
-        )
-        if 0 < fewest < CLAIM_SEEDS:
-            reading += f" A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here the fewest are {fewest}."
+        said = hint(c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None)
+        reading += f" {said}" if said else ""
     if task.chance:
         reading += f" Chance is {task.chance:g}."
     return reading

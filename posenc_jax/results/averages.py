@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.statistics import (
+    CLAIM_SEEDS,
     Comparison,
     Interval,
     PairedDifference,
@@ -57,6 +58,14 @@ def comparison_of(
     left = None if chance is None else upper - chance
     found = paired_comparison(ours, theirs, lower=lower, upper=upper, chance=left)
     return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
+
+
+def hint(pairs: Iterable[int]) -> str:
+    """What is said beside differences of so many pairs each where the fewest are too few for a claim; "" else."""
+    fewest = min((n for n in pairs if n), default=CLAIM_SEEDS)
+    if fewest >= CLAIM_SEEDS:
+        return ""
+    return f"A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here the fewest are {fewest}."
 
 
 def best_and_tied(scores: Mapping[str, Mapping[int, float]], kind: Kind) -> frozenset[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.drawing.quantities import NONE, duration
 from posenc_jax.drawing.text_table import TextTable, markdown_table
-from posenc_jax.results.averages import interval_of
+from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.statistics import Interval
 from posenc_jax.tables.folder import RESULTS, Column, Folder, Place
@@ -15,6 +15,10 @@ from posenc_jax.tables.judging import Judged, held
 from posenc_jax.tables.ours import Ours
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
+
+_PER_CENT = 0.01  # the scale of a column that was published in per cent
+
+_MOVES_NOTHING = 1e-12  # the learning rate of arms that are only evaluated: a run takes one step at least
 
 _ALIKE = (
     "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
@@ -58,10 +62,20 @@ def _scores(folder: Folder, ours: Ours | None) -> TextTable:
         notes=(
             f"Theirs: {folder.source}. {folder.setting}",
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
+            *_shares(tuple(column for column in folder.columns if column.name not in left_out)),
             *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
             *_provenance(ours),
         ),
     )
+
+
+def _shares(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """What was published in per cent, where anything was."""
+    names = tuple(dict.fromkeys(column.name for column in columns if column.scale == _PER_CENT))
+    if not names:
+        return ()
+    which = "" if all(column.scale == _PER_CENT for column in columns) else f" of {', '.join(names)}"
+    return (f"Both columns{which} are shares here, from 0 to 1; published, and quoted below, in per cent.",)
 
 
 def _line(column: Column, label: str, ours: Ours) -> tuple[str, ...]:
@@ -97,6 +111,7 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
                 own.outcome,
             )
         )
+    few = hint(own.comparison.pairs for own in judged if own.comparison is not None)
     return TextTable(
         title=f"What was expected: {_how_many(judged)}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
@@ -106,8 +121,23 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
+            *_of_intervals(judged, ours),
+            *((few,) if few else ()),
             *((_ALIKE,) if any(own.direction.alike for own in judged) else ()),
         ),
+    )
+
+
+def _of_intervals(judged: tuple[Judged, ...], ours: Ours | None) -> tuple[str, ...]:
+    """What intervals tell beside words, where there are intervals."""
+    shown = [own for own in judged if own.comparison is not None and own.comparison.low is not None]
+    if ours is None or not shown:
+        return ()
+    ratios = {ours.kind(own.direction.place).logarithmic for own in shown}
+    equal = " or ".join("×1" if ratio else "0" for ratio in sorted(ratios))
+    return (
+        "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without "
+        f"{equal} may stand beside no difference seen.",
     )
 
 
@@ -147,4 +177,17 @@ def _provenance(ours: Ours | None) -> tuple[str, ...]:
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, ours.code))}.",
     ]
+    lines += _one_rate(ours)
     return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)
+
+
+def _one_rate(ours: Ours) -> list[str]:
+    """What it means that all arms were trained at the same learning rate, where they were."""
+    tried = [rates for cell in ours.cells if (rates := cell.learning_rates) != (_MOVES_NOTHING,)]
+    if len(tried) < 2 or len(set(tried)) > 1 or len(tried[0]) > 1:
+        return []
+    rate = f"{tried[0][0]:g}"
+    return [
+        f"Every arm was trained at the one learning rate {rate}, which was not tuned for each: an arm that wants "
+        "another is at a disadvantage."
+    ]

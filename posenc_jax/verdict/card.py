@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
+from posenc_jax.results.averages import hint
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.otherwise import TEMPERATURES
 from posenc_jax.verdict.tables import CHECKPOINTS, Table
-
-HINT = f"A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here there are {{}}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,9 +43,9 @@ class Card:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one sentence a baseline; of few seeds it is called a hint."""
-        hint = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
+        end = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
         said = (sentence(self.findings, self.label, baseline) for baseline in self.baselines)
-        return tuple(own.removesuffix(".") + hint for own in said)
+        return tuple(own.removesuffix(".") + end for own in said)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -137,7 +136,7 @@ def _found(card: Card) -> TextTable:
         align="l" * len(names) + "lrrrrr",
         entries=tuple(entries),
         notes=(
-            *([HINT.format(len(card.seeds))] if len(card.seeds) < CLAIM_SEEDS else []),
+            *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
             f"Means over {len(card.seeds)} seeds, paired: the same data and the same other parameters. "
             "p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 down. "
             "detectable: the smallest true difference that such seeds find in 8 of 10 cases, with that correction and "

@@ -29,6 +29,7 @@ def decide(
     seeds: tuple[int, ...],
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> Card:
     """Measures what is not measured yet, in folders of ``directory`` that verdicts share, and compares.
 
@@ -40,7 +41,7 @@ def decide(
     for number, (name, own) in enumerate((name, own) for name in tables for own in encodings):
         reporter.cell(f"{name} {own}", number, total)
         measured[own][name] = measure(
-            tables[name], encodings[own], own, directory, seeds=seeds, reporter=reporter, stop=stop
+            tables[name], encodings[own], own, directory, seeds=seeds, reporter=reporter, stop=stop, clock=clock
         )
     theirs = {own: measured[own] for own in baselines}
     return Card(

@@ -89,6 +89,7 @@ def measure(
     seeds: tuple[int, ...],
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> Measured:
     """Runs what is not there yet, in a folder of ``directory`` by the config's hash: verdicts share it.
 
@@ -96,12 +97,16 @@ def measure(
     training lengths is best for itself (`select_learning_rate`); the lengths beyond have no part in it. So seeds are
     independent repeats of "choose a rate, then train", and the interval over them holds the luck of the choice: with
     one rate for all seeds, chosen on a few, an encoding could come out better than itself.
+
+    clock: in seconds, for what is timed here; without one it takes no time.
     """
     cell = table.cell(slot, label, seeds, table.run.learning_rates)
     place = cell_directory(_folder(directory, table, cell), cell)
     results = run(cell, place, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
-    others, seconds = otherwise(table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop)
+    others, seconds = otherwise(
+        table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
+    )
     found = dataclasses.replace(found, otherwise=others, environments=_environments(place), seconds=seconds)
     return _timed(found, read_timing(place))
 

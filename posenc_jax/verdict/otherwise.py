@@ -7,7 +7,6 @@ verdict shows them apart.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -39,13 +38,14 @@ def otherwise(
     *,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> tuple[dict[Way, dict[int, float]], float]:
     """Way -> seed -> the best score of the seed, the final one among them; and the seconds that measuring took.
 
     Args:
       cell: the run of the compared seeds at all learning rates. place: its directory, finished; what is measured is
         kept there, and only seeds that are new, or have another learning rate by now, are measured again.
-      chosen: seed -> its learning rate. final: seed -> score of the last step.
+      chosen: seed -> its learning rate. final: seed -> score of the last step. clock: in seconds.
     """
     path = place / "evaluations" / "verdict.json"
     question = {
@@ -59,14 +59,14 @@ def otherwise(
         seeds, seconds = known["seeds"], known["seconds"]
     missing = {seed: chosen[seed] for seed in final if seeds.get(str(seed), {}).get("learning_rate") != chosen[seed]}
     if missing:
-        begun = time.perf_counter()
+        begun = clock()
         measured = {way: dict(_measured(table, cell, place, missing, way, reporter, stop)) for way in WAYS}
         for seed, rate in missing.items():
             by_way: Json = {
                 way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
             }
             seeds[str(seed)] = {"learning_rate": rate} | by_way
-        seconds += time.perf_counter() - begun
+        seconds += clock() - begun
         make_directory(path.parent)
         write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})
     best = max if table.kind.better == "higher" else min

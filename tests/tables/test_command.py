@@ -1,12 +1,15 @@
 """``posenc tables`` on a table in miniature."""
 
 import json
+import shutil
 
 import pytest
 
+from posenc_jax.checksums import unseal
 from posenc_jax.cli import main
 from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation
+from posenc_jax.runs.files import write_json
 
 
 def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
@@ -29,6 +32,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
     assert page.endswith("\nThe end.\n")
     assert "| copying | nope | 0.986 | 0." in page
     assert "Not run here: SCAN." in page
+    assert "- Both columns are shares here, from 0 to 1; published, and quoted below, in per cent.\n" in page
     assert read_commands(table.parents[2] / "runs" / "tables" / "small") == ("posenc tables small",)
     assert "published" in json.loads(next((table.parents[2] / "runs").rglob("ablation.json")).read_text())
 
@@ -38,6 +42,24 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
     assert [(table / name).read_bytes() for name in ("results.json", "README.md")] == before
     assert main(["tables"]) == 0
     assert "done" in capsys.readouterr().out
+
+
+def test_hours_of_each_and_of_all(table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["tables", "small"]) == 0
+    data = unseal((table / "results.json").read_bytes())[0]
+    for own, seconds in zip(data["cells"], (3600.0, 900.0), strict=True):
+        own["seconds"] = seconds
+    write_json(table / "results.json", data)
+    for name in ("other", "third"):
+        shutil.copytree(table, table.parent / name)
+    (table.parent / "third" / "results.json").unlink()
+    capsys.readouterr()
+    assert main(["tables"]) == 0
+    out = capsys.readouterr().out
+    hours = {line.split()[0]: line.split()[-1] for line in out.splitlines() if "A small table" in line}
+    assert hours == {"small": "1.25", "other": "1.25", "third": "-"}
+    assert "on the machine that made them; 2.50 in all." in out
 
 
 def test_stopped_and_resumed(table, capsys, monkeypatch):

@@ -36,11 +36,28 @@ def test_directions_can_be_judged(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_units_are_those_of_the_cells(name):
+    """Where per cent are made shares, no words beside the shares say per cent."""
+    assert not [c.name for c in read_folder(ROOT, name).columns if c.scale != 1 and "%" in c.theirs]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_paper_s_setting_builds_and_says_how_to_price_it(name):
     path = ROOT / name / FULL
     assert len(load_config(str(path), Ablation, "plan").runs) >= 2
     assert f"posenc plan {path} --target h100" in path.read_text()
     assert f"posenc plan {path} --target h100" in (ROOT / name / README).read_text()
+
+
+@pytest.mark.parametrize("name", ["randomized", "chomsky"])
+@pytest.mark.parametrize("file", [REDUCED, FULL])
+def test_one_length_for_each_batch_from_the_first_step_on(name, file):
+    """What the two pages say of their curriculum."""
+    runs = load_config(str(ROOT / name / file), Ablation, "plan").runs
+    assert {run.task.length_per for run in runs} == {"step"}
+    assert {(run.training.curriculum_every, run.training.length_strata) for run in runs} == {(0, 1)}
+    command = f"`posenc ablate experiments/tables/{name}/full.py --training.curriculum_every 1000`"
+    assert command in (ROOT / name / README).read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)

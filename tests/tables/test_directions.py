@@ -12,6 +12,7 @@ from posenc_jax.tables.judging import held, judge
 from posenc_jax.tables.ours import Cell, Ours, Task, read_ours, state, write_ours
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
+ARMS = {"a": 0.9, "b": 0.6}
 RANGES = {2: "within", 4: "beyond", 6: "beyond"}
 TASKS = {"rsc": Task("exact_match", 0.5, RANGES), "text": Task("perplexity", None, {8: "beyond"})}
 RUN = Run(task=Copying(), label="a", table="rsc", seeds=(0, 1, 2, 3))
@@ -91,6 +92,52 @@ def test_less_is_better_of_perplexities(tmp_path):
     assert outcomes(tmp_path, found, *wanted) == ["held", "opposite"]
     (_, directions) = text_tables(folder(tmp_path, *wanted), found, judge(folder(tmp_path, *wanted), found))
     assert directions.entries[0][3].startswith("×0.25")
+
+
+def notes(tmp_path, found, *wanted):
+    """Below what was expected."""
+    own = folder(tmp_path, *wanted)
+    return text_tables(own, found, judge(own, found))[1].notes
+
+
+@pytest.mark.parametrize(("seeds", "hinted"), [(4, True), (7, True), (8, False)])
+def test_few_pairs_are_called_a_hint(tmp_path, seeds, hinted):
+    noise = (NOISE * 2)[:seeds]
+    found = ours(*(cell("rsc", own, dict.fromkeys((4, 6), level(mean, noise))) for own, mean in ARMS.items()))
+    said = f"A difference from fewer than 8 pairs is a hint: here the fewest are {seeds}."
+    assert (said in notes(tmp_path, found, direction("a", "b"))) is hinted
+    assert not [note for note in notes(tmp_path, None, direction("a", "b")) if "hint" in note]
+
+
+def test_what_intervals_tell_beside_words(tmp_path):
+    found = ours(
+        *(cell("rsc", own, dict.fromkeys((4, 6), level(mean))) for own, mean in ARMS.items()),
+        *(cell("text", own, {8: [10 * mean, 11]}, "perplexity") for own, mean in ARMS.items()),
+    )
+    share, text = direction("a", "b"), direction("a", "b", "text")
+    for wanted, equal in {(share,): "0", (text,): "×1", (share, text): "0 or ×1"}.items():
+        said = f"p is corrected for all rows: an interval without {equal} may stand beside no difference seen."
+        assert [note.endswith(said) for note in notes(tmp_path, found, *wanted)].count(True) == 1
+    assert not [note for note in notes(tmp_path, None, share) if note.startswith("Each interval")]
+    assert not [note for note in notes(tmp_path, found, direction("a", "gone")) if note.startswith("Each interval")]
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        (((1e-3,), (1e-3,)), "0.001"),
+        (((1e-3,), (1e-3,), (1e-12,)), "0.001"),
+        (((1e-3,), (2e-3,)), None),
+        (((1e-3, 2e-3), (1e-3, 2e-3)), None),
+        (((1e-3,), (1e-12,)), None),
+    ],
+)
+def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
+    """Of arms that are trained; those that are only evaluated have 1e-12."""
+    found = ours(*(cell("rsc", str(n), {4: [0.5]}, learning_rates=own) for n, own in enumerate(rates)))
+    scores, _ = text_tables(folder(tmp_path), found, ())
+    lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
+    assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
 
 
 def test_all_directions_are_corrected_together(tmp_path):

@@ -82,9 +82,13 @@ def test_every_form_says_the_same(card):
 
 
 def test_few_seeds_are_called_a_hint(card):
-    few = dataclasses.replace(card, seeds=(0, 1, 2))
+    few = dataclasses.replace(
+        card,
+        seeds=(0, 1, 2),
+        findings=tuple(dataclasses.replace(own, comparison=own.comparison._replace(pairs=3)) for own in card.findings),
+    )
     assert few.sentences == (f"{SENTENCE[:-1]} (3 seeds: a hint).",)
-    assert "from fewer than 8 pairs is a hint: here there are 3" in latex_card(few)
+    assert "from fewer than 8 pairs is a hint: here the fewest are 3" in latex_card(few)
     assert "hint" not in latex_card(card)
 
 
@@ -144,9 +148,17 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
         "    def encode_keys(self, params, k, positions, length):\n"
         "        return k * (1 + jnp.mean(k, axis=2, keepdims=True))\n"
     )
-    assert main(["verdict", "leak.py:Leak", "--directory", "runs"]) == 2
-    err = capsys.readouterr().err
-    assert "gets no verdict, as it breaks its contract" in err
+    for asked, audit in {
+        "leak.py:Leak": "`posenc audit leak.py:Leak`",
+        "rope / leak.py:Leak": "`posenc audit` of its layer leak alone",
+    }.items():
+        assert main(["verdict", asked, "--directory", "runs"]) == 2
+        err = capsys.readouterr().err
+        assert re.fullmatch(
+            r"posenc: (rope/)?leak gets no verdict, as it breaks its contract "
+            rf"\(jit: failed by \S+ \(causal\) and 4 other clauses\): {audit} shows all, and the way out of each\n",
+            err,
+        )
     assert not (tmp_path / "runs").exists()
 
 

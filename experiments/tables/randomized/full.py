@@ -4,8 +4,8 @@
     posenc ablate experiments/tables/randomized/full.py --training.steps 10000
 
 Ruoss et al. 2023: 5 layers, d_model 64, 8 heads, lengths 1 to 40, tested to 500, positions from 2048, three learning
-rates; 2,000,000 steps, for which the override above is a beginning. Five tasks of their fifteen; seeds 0 to 9. Their
-batches have one length each, ours several. Nobody has run it.
+rates; 2,000,000 steps, for which the override above is a beginning. Five tasks of their fifteen; seeds 0 to 9. A batch
+has one length, drawn uniformly at each step, as theirs: their curriculum, which does not grow. Nobody has run it.
 """
 
 import dataclasses
