@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments.periodicity import along, power, share
+from experiments.periodicity import along, inside, power, share
 
 
 def test_every_arm_has_a_config_and_a_kernel_with_side_lobes():
@@ -68,6 +68,24 @@ def test_claims_are_those_that_were_written_down():
     assert len(share.claims(found)) == 13
     directions = (share.HERE / "directions.md").read_text()
     assert "two in 6: 13" in directions
+
+
+def flat(page):
+    """A page's text, its line breaks taken for spaces."""
+    return " ".join(page.read_text().split())
+
+
+def test_the_shares_of_rope_are_in_the_answer_and_in_a_table_by_head():
+    found, inner = (json.loads(file.read_text()) for file in (share.FILE, inside.FILE))
+    arms = ("head 8", "8 heads of 8", "head 16", "head 32", "head 64")
+    one, eight, *wide = (share.over_seeds(found, f"rope, {arm}, token_back", 0.5, "share") for arm in arms)
+    readme = flat(share.HERE / "README.md")
+    assert f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with one head of 8, {eight.mean:.2f} with 8" in readme
+    assert "{:.2f}, {:.2f} and {:.2f} with one of 16, 32 and 64".format(*(i.mean for i in wide)) in readme
+    within = [np.mean([*inside.values(inner, f"rope, head {size}", "share").values()]) for size in (16, 32)]
+    assert "shares of {:.2f} and {:.2f}, the answers of such heads {:.2f}".format(*within, wide[0].mean) in readme
+    assert f"| rope | 8 | 8 | {eight.mean:.2f} [" in share.by_head(found)
+    assert f"{share.by_head(found)}<!--" in (share.HERE / "README.md").read_text()
 
 
 def planted_arm(name, task, shares):

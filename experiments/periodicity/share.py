@@ -19,18 +19,16 @@ from typing import Any
 import numpy as np
 
 from experiments.periodicity.along import ARMS, LEVELS, SEEDS, at_accuracy, file_of
+from experiments.periodicity.claims import MAIN, MEASURES, claims, over_seeds
 from experiments.periodicity.power import FILE as POWER
 from posenc_jax.drawing.markdown import grid
-from posenc_jax.statistics import Interval, detectable, holm, mean_interval, p_value
+from posenc_jax.statistics import Interval, detectable, holm, p_value
 
 HERE = Path(__file__).parent
 FILE, PAGE, FIGURE = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "side-lobes.png"
 GUIDE = HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md"
 HEADS_FIGURE = HERE / "side-lobes-rope.png"
 _HEADS = ("rope, 8 heads of 8", *(f"rope, head {h}" for h in (8, 16, 32, 64)))
-MEASURES = ("share", "lift", "alias_excess")
-MAIN = 0.5
-"""The accuracy at which claims are tested."""
 Json = dict[str, Any]
 
 
@@ -84,63 +82,6 @@ def _common(environments: list[Json]) -> Json:
     return {name: json.loads(same) for name, (same, *others) in values.items() if not others and same != "null"}
 
 
-def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | None = None) -> Interval:
-    """The mean over the seeds that reach an accuracy, of a measure or of its difference to another arm's."""
-
-    def of(name: str, seed: int) -> float | None:
-        values = found["arms"][name]["at"][str(level)].get(str(seed))
-        return None if values is None else values[measure]
-
-    values = []
-    for seed in SEEDS:
-        own, other = of(arm, seed), 0.0 if minus is None else of(minus, seed)
-        values.append(None if own is None or other is None else own - other)
-    return mean_interval(values)
-
-
-def claims(found: Json) -> dict[str, Interval]:
-    """What was written down before the run, as means that are to be other than 0: those whose arms are there."""
-    there = found["arms"]
-    naming, back = (lambda name: f"{name}, position_of"), (lambda name: f"{name}, token_back")
-    tests: dict[str, tuple[str, str, str | None]] = {}
-    for d in (8, 16, 32, 64, 128):
-        tests[f"1. sinusoidal, d {d}: share"] = (naming(f"sinusoidal, d {d}"), "share", None)
-    for d in (8, 64):
-        plain = naming(f"sinusoidal, d {d}")
-        tests[f"2. learned, d {d}: share"] = (naming(f"learned, d {d}"), "share", None)
-        tests[f"3. low side lobes, d {d}: share minus the plain sinusoid's"] = (
-            naming(f"low side lobes, d {d}"),
-            "share",
-            plain,
-        )
-    tests["4. tensor2tensor, d 8: share"] = (naming("tensor2tensor, d 8"), "share", None)
-    for name in ("resonance", "low side lobes"):
-        tests[f"6. rope, {name}, head 8: lift minus plain RoPE's"] = (
-            back(f"rope, {name}, head 8"),
-            "lift",
-            back("rope, head 8"),
-        )
-    results = {
-        claim: over_seeds(found, arm, MAIN, measure, minus)
-        for claim, (arm, measure, minus) in tests.items()
-        if arm in there and (minus is None or minus in there)
-    }
-    heads = [back(f"rope, head {h}") for h in (8, 16, 32, 64)]
-    if all(head in there for head in heads):
-        results["5. RoPE: change of the lift for a head twice as wide"] = _trend(found, heads)
-    return dict(sorted(results.items(), key=lambda item: item[0].partition(".")[0]))
-
-
-def _trend(found: Json, arms: list[str]) -> Interval:
-    """The slope, seed by seed, of the lift over the logarithm of the width."""
-    slopes: list[float | None] = []
-    for seed in map(str, SEEDS):
-        values = [found["arms"][arm]["at"][str(MAIN)].get(seed) for arm in arms]
-        there = None not in values
-        slopes.append(float(np.polyfit(range(len(arms)), [v["lift"] for v in values], 1)[0]) if there else None)
-    return mean_interval(slopes)
-
-
 def page(found: Json, power: list[Json]) -> str:
     """The tables in Markdown."""
     parts = [HEAD, "## Claims\n", _claims_table(found)]
@@ -186,34 +127,45 @@ the first reading ("no": not even the whole kernel).
 
 
 ANSWER = (
-    *((f"sinusoidal, d {d}", "position_of") for d in (8, 16, 32, 64, 128)),
-    *((f"{label}, d {d}", "position_of") for label in ("low side lobes", "learned") for d in (8, 64)),
-    *((f"rope, head {h}", "token_back") for h in (8, 16, 32, 64)),
-    ("rope, 8 heads of 8", "token_back"),
+    *(f"sinusoidal, d {d}" for d in (8, 16, 32, 64, 128)),
+    *(f"{label}, d {d}" for label in ("low side lobes", "learned") for d in (8, 64)),
 )
-"""The arms that pages show."""
-_BLOCK = re.compile(r"(<!-- side lobes -->\n)(.*?)(<!-- end of side lobes -->)", re.DOTALL)
+"""The arms of `position_of` that pages show; of `token_back` they show all."""
+_BLOCK = re.compile(r"(<!-- side lobes(, by head|) -->\n)(.*?)(<!-- end of side lobes -->)", re.DOTALL)
 
 
 def answer(found: Json) -> str:
-    """The short table that other pages show."""
+    """The short table that other pages show: naming positions, by encoding and width."""
+    rows = [(name, *_three(found, f"{name}, position_of")) for name in ANSWER]
+    return grid(("encoding", *_THREE), "lrrr", rows) + "\n"
+
+
+def by_head(found: Json) -> str:
+    """The other one: reading eight positions back, by family and by the width and number of heads."""
     rows = []
-    for name, task in ANSWER:
-        arm = f"{name}, {task}"
-        share, lift, excess = (over_seeds(found, arm, MAIN, measure) for measure in MEASURES)
-        rows.append((name, f"`{task}`", _shown(share) if task == "position_of" else "", _shown(lift), _shown(excess)))
-    head = ("encoding", "task", "share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
-    return grid(head, "llrrr", rows) + "\n"
+    for name, kept in found["arms"].items():
+        arm = kept["arm"]
+        if arm["task"] == "token_back":
+            family = re.sub(r", (head \d+|\d+ heads of \d+)$", "", arm["name"])
+            rows.append((family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_three(found, name)))
+    return grid(("encoding", "head_dim", "heads", *_THREE), "lrrrrr", rows) + "\n"
+
+
+_THREE = ("share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
+
+
+def _three(found: Json, arm: str) -> list[str]:
+    return [_shown(over_seeds(found, arm, MAIN, measure)) for measure in MEASURES]
 
 
 def pages() -> list[Path]:
-    """Those that show `answer`."""
+    """Those that show `answer` or `by_head`."""
     return [page for page in (HERE / "README.md", GUIDE) if _BLOCK.search(page.read_text())]
 
 
 def filled(text: str, found: Json) -> str:
-    """A page with the table as it is now."""
-    return _BLOCK.sub(lambda match: f"{match[1]}{answer(found)}{match[3]}", text)
+    """A page with the tables as they are now."""
+    return _BLOCK.sub(lambda match: f"{match[1]}{(by_head if match[2] else answer)(found)}{match[4]}", text)
 
 
 def _claims_table(found: Json) -> str:

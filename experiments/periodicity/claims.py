@@ -1,0 +1,72 @@
+"""What the second reading tests: means over the seeds that reach an accuracy, of what `share.py` kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.periodicity.along import SEEDS
+from posenc_jax.statistics import Interval, mean_interval
+
+MEASURES = ("share", "lift", "alias_excess")
+MAIN = 0.5
+"""The accuracy at which claims are tested."""
+Json = dict[str, Any]
+
+
+def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | None = None) -> Interval:
+    """The mean over the seeds that reach an accuracy, of a measure or of its difference to another arm's."""
+
+    def of(name: str, seed: int) -> float | None:
+        values = found["arms"][name]["at"][str(level)].get(str(seed))
+        return None if values is None else values[measure]
+
+    values = []
+    for seed in SEEDS:
+        own, other = of(arm, seed), 0.0 if minus is None else of(minus, seed)
+        values.append(None if own is None or other is None else own - other)
+    return mean_interval(values)
+
+
+def claims(found: Json) -> dict[str, Interval]:
+    """What was written down before the run, as means that are to be other than 0: those whose arms are there."""
+    there = found["arms"]
+    naming, back = (lambda name: f"{name}, position_of"), (lambda name: f"{name}, token_back")
+    tests: dict[str, tuple[str, str, str | None]] = {}
+    for d in (8, 16, 32, 64, 128):
+        tests[f"1. sinusoidal, d {d}: share"] = (naming(f"sinusoidal, d {d}"), "share", None)
+    for d in (8, 64):
+        plain = naming(f"sinusoidal, d {d}")
+        tests[f"2. learned, d {d}: share"] = (naming(f"learned, d {d}"), "share", None)
+        tests[f"3. low side lobes, d {d}: share minus the plain sinusoid's"] = (
+            naming(f"low side lobes, d {d}"),
+            "share",
+            plain,
+        )
+    tests["4. tensor2tensor, d 8: share"] = (naming("tensor2tensor, d 8"), "share", None)
+    for name in ("resonance", "low side lobes"):
+        tests[f"6. rope, {name}, head 8: lift minus plain RoPE's"] = (
+            back(f"rope, {name}, head 8"),
+            "lift",
+            back("rope, head 8"),
+        )
+    results = {
+        claim: over_seeds(found, arm, MAIN, measure, minus)
+        for claim, (arm, measure, minus) in tests.items()
+        if arm in there and (minus is None or minus in there)
+    }
+    heads = [back(f"rope, head {h}") for h in (8, 16, 32, 64)]
+    if all(head in there for head in heads):
+        results["5. RoPE: change of the lift for a head twice as wide"] = _trend(found, heads)
+    return dict(sorted(results.items(), key=lambda item: item[0].partition(".")[0]))
+
+
+def _trend(found: Json, arms: list[str]) -> Interval:
+    """The slope, seed by seed, of the lift over the logarithm of the width."""
+    slopes: list[float | None] = []
+    for seed in map(str, SEEDS):
+        values = [found["arms"][arm]["at"][str(MAIN)].get(seed) for arm in arms]
+        there = None not in values
+        slopes.append(float(np.polyfit(range(len(arms)), [v["lift"] for v in values], 1)[0]) if there else None)
+    return mean_interval(slopes)
