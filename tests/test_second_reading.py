@@ -88,6 +88,22 @@ def test_the_shares_of_rope_are_in_the_answer_and_in_a_table_by_head():
     assert f"{share.by_head(found)}<!--" in (share.HERE / "README.md").read_text()
 
 
+def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it():
+    found = json.loads(share.FILE.read_text())
+    arm = "sinusoidal, d 128, position_of"
+    last = np.array([rows[-1] for rows in found["arms"][arm]["along"].values()])
+    at = [share.over_seeds(found, arm, level, "share").mean for level in (0.3, 0.5)]
+    (low_accuracy, low), (high_accuracy, high) = last.min(0), last.max(0)
+    assert (
+        f"{at[0]:.2f} at accuracy 0.3, {at[1]:.2f} at 0.5, {low:.2f} to {high:.2f} by seed at the last score "
+        f"(accuracy {low_accuracy:.2f} to {high_accuracy:.2f})"
+    ) in flat(share.HERE / "README.md")
+    for name, kept in found["arms"].items():
+        if name.endswith("position_of") and not name.startswith("learned"):
+            shown = [value for rows in kept["along"].values() for accuracy, value in rows if accuracy > 0.05]
+            assert share.SHOWN[0] <= min(shown) <= max(shown) <= share.SHOWN[1], name
+
+
 def planted_arm(name, task, shares):
     """An arm whose seeds reach accuracy 0.5 with these shares (None: never)."""
     at = {str(level): {} for level in along.LEVELS}

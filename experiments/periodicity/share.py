@@ -114,7 +114,9 @@ deviation.
 
 ![Share along training](side-lobes.png)
 
-Each line is a seed. A learned table has no main lobe, so its share is noise over nothing; its lift is what counts.
+Each line is a seed. A learned table has no main lobe, so its share is noise over nothing, and goes beyond the picture;
+its lift is what counts. A share above 1 is not "as the kernel": logits then follow the side lobes more than the main
+one.
 
 ![RoPE by the width of its head](side-lobes-rope.png)
 """
@@ -237,6 +239,10 @@ def _seen(one: Interval) -> str:
     return f"{detectable(one.deviation, one.n):.2f}" if one.deviation else ""
 
 
+SHOWN = (-0.5, 2.2)
+"""Shares in the figure: all that sinusoids have; a learned table's, noise over nothing, go beyond."""
+
+
 def draw(found: Json, path: Path) -> None:
     """Share over accuracy along training, a line a seed, a panel for each arm of `position_of`."""
     import matplotlib
@@ -261,7 +267,7 @@ def draw(found: Json, path: Path) -> None:
             axis.axhline(level, color="#888888", linewidth=0.8, linestyle=":")
         axis.set_title(kept["arm"]["name"], fontsize=9)
         axis.set_xlim(0, 1)
-        axis.set_ylim(-0.5, 1.5)
+        axis.set_ylim(*SHOWN)
     for axis in axes[:, 0]:
         axis.set_ylabel("share of the side lobes", fontsize=8)
     figure.supxlabel("accuracy along training", fontsize=9)
