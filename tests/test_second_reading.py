@@ -84,7 +84,7 @@ def test_the_shares_of_rope_are_in_the_answer_and_in_a_table_by_head():
     assert "{:.2f}, {:.2f} and {:.2f} with one of 16, 32 and 64".format(*(i.mean for i in wide)) in readme
     within = [np.mean([*inside.values(inner, f"rope, head {size}", "share").values()]) for size in (16, 32)]
     assert "shares of {:.2f} and {:.2f}, the answers of such heads {:.2f}".format(*within, wide[0].mean) in readme
-    assert f"| rope | 8 | 8 | {eight.mean:.2f} [" in share.by_head(found)
+    assert f"| rope | 8 | 8 | {eight.n} | {eight.mean:.2f} [" in share.by_head(found)
     assert f"{share.by_head(found)}<!--" in (share.HERE / "README.md").read_text()
 
 
@@ -102,6 +102,30 @@ def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it
         if name.endswith("position_of") and not name.startswith("learned"):
             shown = [value for rows in kept["along"].values() for accuracy, value in rows if accuracy > 0.05]
             assert share.SHOWN[0] <= min(shown) <= max(shown) <= share.SHOWN[1], name
+
+
+def test_how_many_seeds_stand_behind_a_number():
+    found = json.loads(share.FILE.read_text())
+    counts = [share.over_seeds(found, name, 0.5, "lift").n for name in found["arms"]]
+    reached = sorted({count for count in counts if count})
+    for page in share.pages():
+        text = flat(page)
+        assert f"{reached[0]} to {reached[-1]}" in text
+        assert "12 fresh seeds" not in text
+        assert "12 seeds at accuracy 0.5" not in text
+    for table in (share.answer(found), share.by_head(found)):
+        assert "| seeds |" in table.splitlines()[0]
+    assert "| low side lobes, d 64 | 7 |" in share.answer(found)
+    assert "| rope | 16 | 1 | 11 |" in share.by_head(found)
+
+
+def test_a_lift_along_training_is_of_the_same_seeds():
+    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    for arm, words in (("rope, head 8", "in the {} seeds that reach all four"), ("rope, 8 heads of 8", "in {}")):
+        name = f"{arm}, token_back"
+        seeds = share.through(found, name, along.LEVELS)
+        means = [share.over_seeds(found, name, level, "lift", seeds=seeds).mean for level in along.LEVELS]
+        assert f"{', '.join(f'{mean:.1f}' for mean in means)} % {words.format(len(seeds))}" in readme
 
 
 def planted_arm(name, task, shares):

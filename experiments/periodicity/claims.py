@@ -15,7 +15,9 @@ MAIN = 0.5
 Json = dict[str, Any]
 
 
-def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | None = None) -> Interval:
+def over_seeds(
+    found: Json, arm: str, level: float, measure: str, minus: str | None = None, seeds: tuple[int, ...] = SEEDS
+) -> Interval:
     """The mean over the seeds that reach an accuracy, of a measure or of its difference to another arm's."""
 
     def of(name: str, seed: int) -> float | None:
@@ -23,10 +25,16 @@ def over_seeds(found: Json, arm: str, level: float, measure: str, minus: str | N
         return None if values is None else values[measure]
 
     values = []
-    for seed in SEEDS:
+    for seed in seeds:
         own, other = of(arm, seed), 0.0 if minus is None else of(minus, seed)
         values.append(None if own is None or other is None else own - other)
     return mean_interval(values)
+
+
+def through(found: Json, arm: str, levels: tuple[float, ...]) -> tuple[int, ...]:
+    """The seeds that reach all of these accuracies: only those tell how a measure goes along training."""
+    at = found["arms"][arm]["at"]
+    return tuple(seed for seed in SEEDS if all(at[str(level)].get(str(seed)) is not None for level in levels))
 
 
 def claims(found: Json) -> dict[str, Interval]:

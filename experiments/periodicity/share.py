@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.periodicity.along import ARMS, LEVELS, SEEDS, at_accuracy, file_of
-from experiments.periodicity.claims import MAIN, MEASURES, claims, over_seeds
+from experiments.periodicity.claims import MAIN, MEASURES, claims, over_seeds, through
 from experiments.periodicity.power import FILE as POWER
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
@@ -89,6 +89,10 @@ def page(found: Json, power: list[Json]) -> str:
         parts += [f"\n## `{task}`: {title}, at accuracy {MAIN}\n", _arms_table(found, task)]
         measure = "share" if task == "position_of" else "lift"
         parts += [f"\nThe {measure} at every accuracy (seeds that reach it):\n", _levels_table(found, task, measure)]
+        parts += [
+            "\nThe same of those seeds only that reach all four:\n",
+            _levels_table(found, task, measure, all_four=True),
+        ]
     parts += ["\n## What could have been seen\n", POWER_TEXT, _power_table(power)]
     run = found["environment"]
     parts += [
@@ -108,9 +112,9 @@ What is measured, what was expected and how it is tested was written down before
 [directions.md](directions.md). `share` is 1 where a model's mean logits rise and fall with the side lobes of the kernel
 as much as within its main lobe, and 0 where side lobes count nothing (`posenc_jax.analysis.side_lobes`). `lift`: what
 the lobes add to the logit at the peak side lobe, in % of the right answer's. `alias excess`: of the first reading,
-points of probability at offset 63 over its neighbours. All at equal accuracy, {len(SEEDS)} seeds ({SEEDS[0]} to
-{SEEDS[-1]}), mean [95 %]. "can see": the smallest true mean that so many seeds find with power 0.8, from their own
-deviation.
+points of probability at offset 63 over its neighbours. All at equal accuracy, the seeds of {SEEDS[0]} to {SEEDS[-1]}
+that reach it (column "seeds"), mean [95 %]. "can see": the smallest true mean that so many seeds find with power 0.8,
+from their own deviation.
 
 ![Share along training](side-lobes.png)
 
@@ -138,8 +142,8 @@ _BLOCK = re.compile(r"(<!-- side lobes(, by head|) -->\n)(.*?)(<!-- end of side 
 
 def answer(found: Json) -> str:
     """The short table that other pages show: naming positions, by encoding and width."""
-    rows = [(name, *_three(found, f"{name}, position_of")) for name in ANSWER]
-    return grid(("encoding", *_THREE), "lrrr", rows) + "\n"
+    rows = [(name, *_of_each(found, f"{name}, position_of")) for name in ANSWER]
+    return grid(("encoding", *_SHOWN_OF_EACH), "lrrrr", rows) + "\n"
 
 
 def by_head(found: Json) -> str:
@@ -149,15 +153,16 @@ def by_head(found: Json) -> str:
         arm = kept["arm"]
         if arm["task"] == "token_back":
             family = re.sub(r", (head \d+|\d+ heads of \d+)$", "", arm["name"])
-            rows.append((family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_three(found, name)))
-    return grid(("encoding", "head_dim", "heads", *_THREE), "lrrrrr", rows) + "\n"
+            rows.append((family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_of_each(found, name)))
+    return grid(("encoding", "head_dim", "heads", *_SHOWN_OF_EACH), "lrrrrrr", rows) + "\n"
 
 
-_THREE = ("share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
+_SHOWN_OF_EACH = ("seeds", "share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
 
 
-def _three(found: Json, arm: str) -> list[str]:
-    return [_shown(over_seeds(found, arm, MAIN, measure)) for measure in MEASURES]
+def _of_each(found: Json, arm: str) -> list[str]:
+    each = [over_seeds(found, arm, MAIN, measure) for measure in MEASURES]
+    return [str(each[0].n), *map(_shown, each)]
 
 
 def pages() -> list[Path]:
@@ -204,11 +209,12 @@ def _arms_table(found: Json, task: str) -> str:
     return grid((*head, "alias excess, points", "accuracy in the end"), "l" + "r" * (len(head) + 1), rows)
 
 
-def _levels_table(found: Json, task: str, measure: str) -> str:
+def _levels_table(found: Json, task: str, measure: str, all_four: bool = False) -> str:
     rows = []
     for name, kept in found["arms"].items():
         if kept["arm"]["task"] == task:
-            each = [over_seeds(found, name, level, measure) for level in LEVELS]
+            seeds = through(found, name, LEVELS) if all_four else SEEDS
+            each = [over_seeds(found, name, level, measure, seeds=seeds) for level in LEVELS]
             if any(one.n for one in each):
                 rows.append((kept["arm"]["name"], *(f"{_shown(one)} ({one.n})" if one.n else "" for one in each)))
     return grid(("arm", *(f"at {level}" for level in LEVELS)), "l" + "r" * len(LEVELS), rows)
