@@ -56,6 +56,32 @@ def test_planted_side_lobes_are_found_and_their_absence_too():
     assert (given.argmax(-1) == np.arange(96)).mean() == pytest.approx(0.5, abs=0.01)  # as trained models are counted
 
 
+def test_the_spread_between_trained_seeds_is_what_power_is_computed_from():
+    trained, seen = (json.loads(file.read_text()) for file in (power.TRAINED, power.FILE))
+    assert {"commit", "jax", "numpy", "python", "cpu"} <= set(seen["environment"])
+    assert len(seen["rows"]) == len(power.WIDTHS) * len(power.ACCURACIES)
+    for row in seen["rows"]:
+        for name, measure in power.MEASURES.items():
+            deviation, which = power.between_seeds(trained, row["d_model"], row["accuracy"], measure)
+            assert (row[name]["between seeds"], row[name]["seeds"]) == (pytest.approx(deviation, rel=1e-3), which)
+            assert row[name]["deviation"] >= row[name]["between seeds"]
+        tolerance = 0.05 if row["d_model"] < 512 else 0.1  # there shares are far from normal
+        assert row["share"]["found in simulation"] == pytest.approx(0.8, abs=tolerance)
+    assert power.between_seeds(trained, 64, 0.9, "share") == power.between_seeds(trained, 64, 0.7, "share")
+    assert power.between_seeds(trained, 512, 0.9, "share")[1] == "12 of d 128 at 0.5"
+
+
+def test_where_trained_models_contradict_the_simulation_the_page_says_so():
+    trained, seen = (json.loads(file.read_text()) for file in (power.TRAINED, power.FILE))
+    for row in seen["rows"]:
+        if row["accuracy"] >= 0.7 and row["d_model"] in (16, 32, 64):
+            arm = f"sinusoidal, d {row['d_model']}, position_of"
+            real = share.over_seeds(trained, arm, row["accuracy"], "alias_excess")
+            assert real.low > row["alias excess"]["of the whole kernel"][0]
+    assert "At accuracy 0.7 and 0.9 and widths 16 to 64 it lies above" in flat(share.PAGE)
+    assert "is blind" not in flat(share.HERE / "README.md")
+
+
 def test_the_committed_page_is_that_of_the_committed_numbers():
     found, seen = (json.loads(file.read_text()) for file in (share.FILE, power.FILE))
     assert share.PAGE.read_text() == share.page(found, seen), "run python -m experiments.periodicity.share"
@@ -155,7 +181,7 @@ def test_means_are_over_the_seeds_that_get_there_and_differences_are_paired():
     assert list(tested) == ["1. sinusoidal, d 8: share", "3. low side lobes, d 8: share minus the plain sinusoid's"]
     difference = tested["3. low side lobes, d 8: share minus the plain sinusoid's"]
     assert (difference.n, difference.mean) == (2, pytest.approx(-0.7))
-    text = share.page(found, [])
+    text = share.page(found, {"environment": {}, "rows": []})
     assert "| sinusoidal, d 8 | 3 | 0.80 [" in text
 
 
