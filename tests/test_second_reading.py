@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from experiments.periodicity import along, inside, power, share
+from experiments.periodicity import along, claims, inside, power, share
+from posenc_jax.statistics import holm, p_value
 
 
 def test_every_arm_has_a_config_and_a_kernel_with_side_lobes():
@@ -95,6 +96,24 @@ def test_claims_are_those_that_were_written_down():
     assert len(share.claims(found)) == 13
     directions = (share.HERE / "directions.md").read_text()
     assert "two in 6: 13" in directions
+
+
+def test_what_was_not_among_the_thirteen_has_a_family_of_its_own():
+    found = json.loads(share.FILE.read_text())
+    later = claims.later_claims(found)
+    assert not set(later) & set(claims.claims(found))
+    for name in ("transformer_xl", "p-RoPE", "xPos", "shaw", "deberta", "t5", "fire", "learned"):
+        assert any(claim.startswith(f"7. {name}, head 8: lift") for claim in later)
+    adjusted = holm({claim: p_value(one) for claim, one in later.items()})
+    before, _, after = share.PAGE.read_text().partition("Not among these 13")
+    table = after.partition("\n## ")[0]
+    for claim, one in later.items():
+        assert f"| {claim} | {one.n} | {one.mean:.2f} [" in table
+        assert f"| {adjusted[claim]:.2g} |" in next(line for line in table.splitlines() if f"| {claim} |" in line)
+        assert claim not in before
+    readme = flat(share.HERE / "README.md")
+    more = later["seen: rope, 8 heads of 8: alias excess minus one head's"]
+    assert f"{more.mean:.1f} points [{more.low:.1f}, {more.high:.1f}] more than a single head" in readme
 
 
 def flat(page):

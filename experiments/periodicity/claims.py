@@ -13,6 +13,8 @@ MEASURES = ("share", "lift", "alias_excess")
 MAIN = 0.5
 """The accuracy at which claims are tested."""
 Json = dict[str, Any]
+Tests = dict[str, tuple[str, str, str | None]]
+"""Claim -> arm, measure, and the arm that is subtracted seed by seed."""
 
 
 def over_seeds(
@@ -41,7 +43,7 @@ def claims(found: Json) -> dict[str, Interval]:
     """What was written down before the run, as means that are to be other than 0: those whose arms are there."""
     there = found["arms"]
     naming, back = (lambda name: f"{name}, position_of"), (lambda name: f"{name}, token_back")
-    tests: dict[str, tuple[str, str, str | None]] = {}
+    tests: Tests = {}
     for d in (8, 16, 32, 64, 128):
         tests[f"1. sinusoidal, d {d}: share"] = (naming(f"sinusoidal, d {d}"), "share", None)
     for d in (8, 64):
@@ -59,15 +61,45 @@ def claims(found: Json) -> dict[str, Interval]:
             "lift",
             back("rope, head 8"),
         )
-    results = {
-        claim: over_seeds(found, arm, MAIN, measure, minus)
-        for claim, (arm, measure, minus) in tests.items()
-        if arm in there and (minus is None or minus in there)
-    }
+    results = _tested(found, tests)
     heads = [back(f"rope, head {h}") for h in (8, 16, 32, 64)]
     if all(head in there for head in heads):
         results["5. RoPE: change of the lift for a head twice as wide"] = _trend(found, heads)
     return dict(sorted(results.items(), key=lambda item: item[0].partition(".")[0]))
+
+
+def later_claims(found: Json) -> dict[str, Interval]:
+    """What pages say beyond `claims`: direction 7, which was written down but not among the 13, and what was seen in
+    the numbers afterwards. A family of its own.
+    """
+    rope = "rope, head 8, token_back"
+    tests: Tests = {}
+    for name in ("transformer_xl", "learned", "shaw", "deberta", "t5", "fire"):
+        expected = "above 0" if name == "transformer_xl" else "0"
+        tests[f"7. {name}, head 8: lift, expected {expected}"] = (f"{name}, head 8, token_back", "lift", None)
+    for name in ("p-RoPE", "xPos"):
+        tests[f"7. {name}, head 8: lift minus plain RoPE's, expected 0 or less"] = (
+            f"{name}, head 8, token_back",
+            "lift",
+            rope,
+        )
+    for arm in ("p-RoPE, head 8", "xPos, head 8", "sinusoidal, head 8", *(f"rope, head {h}" for h in (8, 16, 32, 64))):
+        tests[f"seen: {arm}: lift"] = (f"{arm}, token_back", "lift", None)
+    for measure, word in (("lift", "lift"), ("alias_excess", "alias excess")):
+        tests[f"seen: rope, 8 heads of 8: {word} minus one head's"] = ("rope, 8 heads of 8, token_back", measure, rope)
+    tests["seen: rope, resonance, head 8: alias excess"] = ("rope, resonance, head 8, token_back", "alias_excess", None)
+    tests["seen: rope, low side lobes, head 8: lift"] = ("rope, low side lobes, head 8, token_back", "lift", None)
+    return _tested(found, tests)
+
+
+def _tested(found: Json, tests: Tests) -> dict[str, Interval]:
+    """Of the claims whose arms are there."""
+    there = found["arms"]
+    return {
+        claim: over_seeds(found, arm, MAIN, measure, minus)
+        for claim, (arm, measure, minus) in tests.items()
+        if arm in there and (minus is None or minus in there)
+    }
 
 
 def _trend(found: Json, arms: list[str]) -> Interval:
