@@ -116,6 +116,31 @@ def test_what_was_not_among_the_thirteen_has_a_family_of_its_own():
     assert f"{more.mean:.1f} points [{more.low:.1f}, {more.high:.1f}] more than a single head" in readme
 
 
+def test_the_lift_of_the_kernel_itself_stands_beside_that_of_models():
+    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    heads = [f"rope, head {head}, token_back" for head in (8, 16, 32, 64)]
+    own = [share.own_lift(found["arms"][name]["arm"]) for name in heads]
+    assert own == pytest.approx([45.56, 11.37, 3.27, 0.45], abs=5e-3)
+    lifts = [share.over_seeds(found, name, 0.5, "lift").mean for name in heads]
+    assert "{:.1f}, {:.1f}, {:.1f}, {:.2f} %".format(*own) in readme
+    parts = [lift / kernel for lift, kernel in zip(lifts, own)]
+    assert "{:.2f}, {:.2f}, {:.2f} and {:.2f} of".format(*parts) in readme
+    fire = share.over_seeds(found, "fire, head 8, token_back", 0.5, "lift")
+    assert abs(fire.high) > max(lifts[1:])  # an aperiodic encoding: what the fit itself can be off
+    assert f"{fire.mean:.2f} % [{fire.low:.2f}, {fire.high:.2f}]" in readme
+
+
+def test_what_was_not_run_is_said():
+    said = flat(share.HERE / "README.md").partition("Not run with this measure: ")[2].partition("## ")[0]
+    others = {arm.d_model // arm.heads for arm in along.ARMS if arm.task == "token_back" and "rope" not in arm.posenc}
+    assert others == {8}
+    assert "other than RoPE at heads above 8" in said
+    assert {arm.task for arm in along.ARMS} == {"position_of", "token_back"}
+    assert "`token_at`" in said
+    assert max(arm.d_model for arm in along.ARMS) == 128
+    assert "d_model 256 and 512" in said
+
+
 def flat(page):
     """A page's text, its line breaks taken for spaces."""
     return " ".join(page.read_text().split())

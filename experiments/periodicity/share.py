@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.periodicity.along import ARMS, LEVELS, SEEDS, at_accuracy, file_of
+from experiments.periodicity.along import ARMS, LEVELS, SEEDS, Arm, at_accuracy, file_of
 from experiments.periodicity.claims import MAIN, MEASURES, claims, later_claims, over_seeds, through
 from experiments.periodicity.power import FILE as POWER
+from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
 
@@ -164,7 +165,7 @@ _BLOCK = re.compile(r"(<!-- side lobes(, by head|) -->\n)(.*?)(<!-- end of side 
 def answer(found: Json) -> str:
     """The short table that other pages show: naming positions, by encoding and width."""
     rows = [(name, *_of_each(found, f"{name}, position_of")) for name in ANSWER]
-    return grid(("encoding", *_SHOWN_OF_EACH), "lrrrr", rows) + "\n"
+    return grid(("encoding", *_SHOWN_OF_EACH), "lrrrrr", rows) + "\n"
 
 
 def by_head(found: Json) -> str:
@@ -175,15 +176,29 @@ def by_head(found: Json) -> str:
         if arm["task"] == "token_back":
             family = re.sub(r", (head \d+|\d+ heads of \d+)$", "", arm["name"])
             rows.append((family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_of_each(found, name)))
-    return grid(("encoding", "head_dim", "heads", *_SHOWN_OF_EACH), "lrrrrrr", rows) + "\n"
+    return grid(("encoding", "head_dim", "heads", *_SHOWN_OF_EACH), "lrrrrrrr", rows) + "\n"
 
 
-_SHOWN_OF_EACH = ("seeds", "share of the side lobes", "lift, % of the right logit", "alias excess at 63, points")
+_SHOWN_OF_EACH = (
+    "seeds",
+    "share of the side lobes",
+    "lift, % of the right logit",
+    "kernel's own lift, %",
+    "alias excess at 63, points",
+)
 
 
 def _of_each(found: Json, arm: str) -> list[str]:
-    each = [over_seeds(found, arm, MAIN, measure) for measure in MEASURES]
-    return [str(each[0].n), *map(_shown, each)]
+    share, lift, excess = (over_seeds(found, arm, MAIN, measure) for measure in MEASURES)
+    own = own_lift(found["arms"][arm]["arm"])
+    return [str(share.n), _shown(share), _shown(lift), f"{own:.2f}", _shown(excess)]
+
+
+def own_lift(arm: Json) -> float:
+    """The lift, in %, in the kernel itself that an arm is looked at with: of a model whose logits are its multiple."""
+    values = Arm(**arm).predicted()
+    pairs = np.append(len(values), 2 * np.arange(len(values) - 1, 0, -1))
+    return 100 * side_lobes(values, values, pairs).lift / float(values[0])
 
 
 def pages() -> list[Path]:
