@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.periodicity import along, claims, inside, power, share
+from posenc_jax.cli import main
 from posenc_jax.statistics import holm, p_value
 
 
@@ -252,3 +253,45 @@ def test_an_arm_that_was_measured_with_other_settings_is_not_taken_for_finished(
     with pytest.raises(SystemExit):
         along.main(again)
     assert "was measured with other settings of 'sinusoidal, d 8'" in capsys.readouterr().err
+
+
+def test_the_small_reading_leaves_the_longest_arms_out(tmp_path, monkeypatch):
+    ran = []
+    row = {"accuracy": 0.5}
+    monkeypatch.setattr(along, "prepare_jax", lambda: None)
+    monkeypatch.setattr(
+        along, "measured", lambda arm, seeds: ran.append(arm.name) or {"seconds": 0, "seeds": {"0": [row]}}
+    )
+    assert along.main(["--small", "--directory", str(tmp_path)]) == 0
+    assert len(ran) == len(along.ARMS) - 3
+    assert not set(along.LONGEST) & set(ran)
+    found = json.loads(share.FILE.read_text())
+    seconds = {kept["arm"]["name"]: kept["processor_seconds"] for kept in found["arms"].values()}
+    left = sum(own for name, own in seconds.items() if name not in along.LONGEST)
+    of_all = sum(kept["processor_seconds"] for kept in found["arms"].values())
+    assert f"--small: {left / 60 / 2:.0f} minutes" in flat(share.HERE / "README.md")
+    assert max(seconds.values()) < of_all / 3
+    kept = {name: one for name, one in found["arms"].items() if one["arm"]["name"] not in along.LONGEST}
+    assert "d 128" not in share.answer({**found, "arms": kept})
+
+
+def test_the_verdict_stands_at_the_top():
+    found = json.loads(share.FILE.read_text())
+    lines = (share.HERE / "README.md").read_text().splitlines()[:10]
+    verdict = " ".join(line for line in lines if line).partition("**In short.**")[2]
+    arms = (f"sinusoidal, d {width}, position_of" for width in (8, 32, 64))
+    narrow, middle, wide = (share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms)
+    assert f"{narrow.mean:.2f} points of probability" in verdict
+    assert f"{middle.mean:.2f} at 32, {wide.mean:.2f} at 64 (not told from 0)" in verdict
+    assert wide.low < 0 < wide.high
+    assert "not seen in learned tables, Shaw, DeBERTa, T5, nor with frequencies of low side lobes" in verdict
+
+
+@pytest.mark.slow
+def test_the_price_of_the_full_grid_is_that_of_the_plan(capsys):
+    assert main(["plan", str(share.HERE / "full.py"), "--target", "h100"]) == 0
+    total = capsys.readouterr().out.partition("\nall\n")[2]
+    readme = flat(share.HERE / "README.md")
+    fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
+    for shown in (f"{fields['replicas']} replicas", fields["in all"], fields["memory"], fields["time"]):
+        assert shown in readme

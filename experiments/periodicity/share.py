@@ -164,7 +164,8 @@ _BLOCK = re.compile(r"(<!-- side lobes(, by head|) -->\n)(.*?)(<!-- end of side 
 
 def answer(found: Json) -> str:
     """The short table that other pages show: naming positions, by encoding and width."""
-    rows = [(name, *_of_each(found, f"{name}, position_of")) for name in ANSWER]
+    there = (name for name in ANSWER if f"{name}, position_of" in found["arms"])
+    rows = [(name, *_of_each(found, f"{name}, position_of")) for name in there]
     return grid(("encoding", *_SHOWN_OF_EACH), "lrrrrr", rows) + "\n"
 
 
