@@ -7,11 +7,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from experiments.periodicity.moved import starts_for, table_last, trained_last
+from experiments.periodicity.moved import correlation, ripple, starts_for, table_last, trained_last
+from posenc_jax.analysis.kernels import kernel
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
+from posenc_jax.encodings import vaswani_frequencies
 
 HERE = Path(__file__).parent.parent / "experiments" / "periodicity"
 DATA = ("moved-translation.json", "moved-widths.json")
@@ -30,13 +33,55 @@ def test_the_page_is_of_the_data(file):
         row.strip("| ").split(" | ") for row in section(file).splitlines() if re.match(r"\| [^|]+ \| \d+\*? \|", row)
     ]
     assert {row[0] for row in rows} == {label for label, cell in cells.items() if cell.get("1 - cos")}
-    for label, moved_by, away, kl, *_ in rows:
+    for label, moved_by, away, kl, *rest in rows:
         cell = cells[label]
         place = cell["offsets"].index(int(moved_by.rstrip("*")))
         assert float(away) == pytest.approx(cell["1 - cos"][place], abs=6e-4)
         of_seeds = [float(value) for value in kl.partition("(")[2].rstrip(")").split(", ")]
         assert of_seeds == pytest.approx([seed[place] for seed in cell["kl"]], rel=6e-3), (label, moved_by)
         assert float(kl.split()[0]) == pytest.approx(sum(of_seeds) / len(of_seeds), rel=1e-2)
+        other, attention = rest
+        of_all = np.mean([seed[place] for seed in cell["other argmax"]])
+        assert float(other.rstrip("%")) == pytest.approx(100 * of_all, abs=0.06), (label, moved_by)
+        shown = {stack: [float(x) for x in layers] for stack, *layers in map(str.split, attention.split("; "))}
+        kept = {stack: np.array(maps)[:, :, place].mean(0) for stack, maps in cell["attention"].items()}
+        assert shown == {stack: pytest.approx(layers, abs=6e-4) for stack, layers in kept.items()}
+
+
+@pytest.mark.parametrize("file", DATA)
+def test_the_comparison_with_the_kernel_is_of_the_data(file):
+    cells = json.loads((HERE / file).read_text())["cells"]
+    (table,) = (part for part in section(file).split("\n\n") if part.startswith("| encoding | KL with"))
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    assert {row[0] for row in rows} == {label for label, cell in cells.items() if cell.get("1 - cos")}
+    for label, with_own, ripples, with_kernel, away, kl in rows:
+        cell = cells[label]
+        own, of_seeds = np.array(cell["1 - cos"]), np.array(cell["kl"])
+        width = int(label.removeprefix("d_model ")) if label.startswith("d_model") else 8
+        paper = 1 - kernel(vaswani_frequencies(width), np.array(cell["offsets"]))
+        expected = (
+            [correlation(one, own) for one in of_seeds],
+            [correlation(ripple(one[8:]), ripple(own[8:])) for one in of_seeds],
+            [correlation(ripple(one[8:]), ripple(paper[8:])) for one in of_seeds],
+        )
+        for shown, values in zip((with_own, ripples, with_kernel), expected, strict=True):
+            assert [float(x) for x in shown.split(", ")] == pytest.approx(values, abs=0.011), (label, shown)
+        at = cell["offsets"].index(63)
+        excess, of_kl = (y[..., at] - (y[..., at - 1] + y[..., at + 1]) / 2 for y in (own, of_seeds))
+        assert float(away) == pytest.approx(excess, abs=2e-4)
+        assert float(kl.split()[0]) == pytest.approx(of_kl.mean(), rel=0.06, abs=2e-5)
+
+
+def test_every_cell_says_where_it_was_measured():
+    for file in DATA:
+        found = json.loads((HERE / file).read_text())
+        assert set(found) == {"cells"}
+        for label, cell in found["cells"].items():
+            assert {"commit", "cpu", "jax", "numpy", "python"} <= set(cell["environment"]), (file, label)
+    cells = json.loads((HERE / "moved-translation.json").read_text())["cells"]
+    commits = {label: cell["environment"]["commit"][:7] for label, cell in cells.items()}
+    learned = commits.pop("learned")
+    assert (learned, set(commits.values())) == ("412289a", {"557d988"})  # the table alone was measured again
 
 
 def test_a_learned_table_behind_random_starts_has_the_rows_of_all_of_them():

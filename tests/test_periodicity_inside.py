@@ -64,3 +64,14 @@ def test_the_page_is_of_the_data():
     found = json.loads(inside.FILE.read_text())
     assert inside.section(found) in inside.PAGE.read_text()
     assert {*found["arms"]} == {*inside.NAMES}
+
+
+def test_the_page_says_at_which_distance_a_lift_is_and_which_seed_has_none():
+    found = json.loads(inside.FILE.read_text())
+    text = " ".join(inside.PAGE.read_text().split())
+    peaks = {size: {*inside.values(found, f"rope, head {size}", "peak").values()} for size in (8, 16, 32)}
+    assert peaks == {8: {63}, 16: {6}, 32: {6}}
+    assert "distance 63 for a head of 8, distance 6 for heads of 16 and 32" in text
+    lowest, *others = sorted((lift, seed) for seed, lift in inside.values(found, "rope, head 8", "lift").items())
+    assert f"{others[0][0]:.1f} to {others[-1][0]:.1f} in eleven seeds, {lowest[0]:.1f} in seed {lowest[1]}" in text
+    assert len(others) == 11

@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from experiments.periodicity import along, power, share
+from experiments.periodicity import along, claims, inside, power, share
+from posenc_jax.cli import main
+from posenc_jax.statistics import holm, p_value
 
 
 def test_every_arm_has_a_config_and_a_kernel_with_side_lobes():
@@ -49,10 +51,37 @@ def test_an_arm_in_miniature(task, tmp_path, monkeypatch):
 def test_planted_side_lobes_are_found_and_their_absence_too():
     observers = power.Observers(8, positions=96, simulated=6)
     for planted in (0.0, 0.5, 1.0):
-        shares, _ = observers.measured(planted, 0.5)
-        assert shares.mean() == pytest.approx(planted, abs=0.02)
-    beta = observers.beta(1.0, 0.5)
-    assert np.diagonal(observers.given(1.0, beta, 2), axis1=1, axis2=2).mean() == pytest.approx(0.5, abs=1e-3)
+        found = observers.measured(planted, 0.5)
+        assert found["share"].mean() == pytest.approx(planted, abs=0.02)
+    np.testing.assert_array_equal(found["alias excess"], found["excess at the peak"])  # of this width 63 is the peak
+    given = observers.given(1.0, observers.beta(1.0, 0.5), 6)
+    assert (given.argmax(-1) == np.arange(96)).mean() == pytest.approx(0.5, abs=0.01)  # as trained models are counted
+
+
+def test_the_spread_between_trained_seeds_is_what_power_is_computed_from():
+    trained, seen = (json.loads(file.read_text()) for file in (power.TRAINED, power.FILE))
+    assert {"commit", "jax", "numpy", "python", "cpu"} <= set(seen["environment"])
+    assert len(seen["rows"]) == len(power.WIDTHS) * len(power.ACCURACIES)
+    for row in seen["rows"]:
+        for name, measure in power.MEASURES.items():
+            deviation, which = power.between_seeds(trained, row["d_model"], row["accuracy"], measure)
+            assert (row[name]["between seeds"], row[name]["seeds"]) == (pytest.approx(deviation, rel=1e-3), which)
+            assert row[name]["deviation"] >= row[name]["between seeds"]
+        tolerance = 0.05 if row["d_model"] < 512 else 0.1  # there shares are far from normal
+        assert row["share"]["found in simulation"] == pytest.approx(0.8, abs=tolerance)
+    assert power.between_seeds(trained, 64, 0.9, "share") == power.between_seeds(trained, 64, 0.7, "share")
+    assert power.between_seeds(trained, 512, 0.9, "share")[1] == "12 of d 128 at 0.5"
+
+
+def test_where_trained_models_contradict_the_simulation_the_page_says_so():
+    trained, seen = (json.loads(file.read_text()) for file in (power.TRAINED, power.FILE))
+    for row in seen["rows"]:
+        if row["accuracy"] >= 0.7 and row["d_model"] in (16, 32, 64):
+            arm = f"sinusoidal, d {row['d_model']}, position_of"
+            real = share.over_seeds(trained, arm, row["accuracy"], "alias_excess")
+            assert real.low > row["alias excess"]["of the whole kernel"][0]
+    assert "At accuracy 0.7 and 0.9 and widths 16 to 64 it lies above" in flat(share.PAGE)
+    assert "is blind" not in flat(share.HERE / "README.md")
 
 
 def test_the_committed_page_is_that_of_the_committed_numbers():
@@ -68,6 +97,107 @@ def test_claims_are_those_that_were_written_down():
     assert len(share.claims(found)) == 13
     directions = (share.HERE / "directions.md").read_text()
     assert "two in 6: 13" in directions
+
+
+def test_what_was_not_among_the_thirteen_has_a_family_of_its_own():
+    found = json.loads(share.FILE.read_text())
+    later = claims.later_claims(found)
+    assert not set(later) & set(claims.claims(found))
+    for name in ("transformer_xl", "p-RoPE", "xPos", "shaw", "deberta", "t5", "fire", "learned"):
+        assert any(claim.startswith(f"7. {name}, head 8: lift") for claim in later)
+    adjusted = holm({claim: p_value(one) for claim, one in later.items()})
+    before, _, after = share.PAGE.read_text().partition("Not among these 13")
+    table = after.partition("\n## ")[0]
+    for claim, one in later.items():
+        assert f"| {claim} | {one.n} | {one.mean:.2f} [" in table
+        assert f"| {adjusted[claim]:.2g} |" in next(line for line in table.splitlines() if f"| {claim} |" in line)
+        assert claim not in before
+    readme = flat(share.HERE / "README.md")
+    more = later["seen: rope, 8 heads of 8: alias excess minus one head's"]
+    assert f"{more.mean:.1f} points [{more.low:.1f}, {more.high:.1f}] more than a single head" in readme
+
+
+def test_the_lift_of_the_kernel_itself_stands_beside_that_of_models():
+    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    heads = [f"rope, head {head}, token_back" for head in (8, 16, 32, 64)]
+    own = [share.own_lift(found["arms"][name]["arm"]) for name in heads]
+    assert own == pytest.approx([45.56, 11.37, 3.27, 0.45], abs=5e-3)
+    lifts = [share.over_seeds(found, name, 0.5, "lift").mean for name in heads]
+    assert "{:.1f}, {:.1f}, {:.1f}, {:.2f} %".format(*own) in readme
+    parts = [lift / kernel for lift, kernel in zip(lifts, own)]
+    assert "{:.2f}, {:.2f}, {:.2f} and {:.2f} of".format(*parts) in readme
+    fire = share.over_seeds(found, "fire, head 8, token_back", 0.5, "lift")
+    assert abs(fire.high) > max(lifts[1:])  # an aperiodic encoding: what the fit itself can be off
+    assert f"{fire.mean:.2f} % [{fire.low:.2f}, {fire.high:.2f}]" in readme
+
+
+def test_what_was_not_run_is_said():
+    said = flat(share.HERE / "README.md").partition("Not run with this measure: ")[2].partition("## ")[0]
+    others = {arm.d_model // arm.heads for arm in along.ARMS if arm.task == "token_back" and "rope" not in arm.posenc}
+    assert others == {8}
+    assert "other than RoPE at heads above 8" in said
+    assert {arm.task for arm in along.ARMS} == {"position_of", "token_back"}
+    assert "`token_at`" in said
+    assert max(arm.d_model for arm in along.ARMS) == 128
+    assert "d_model 256 and 512" in said
+
+
+def flat(page):
+    """A page's text, its line breaks taken for spaces."""
+    return " ".join(page.read_text().split())
+
+
+def test_the_shares_of_rope_are_in_the_answer_and_in_a_table_by_head():
+    found, inner = (json.loads(file.read_text()) for file in (share.FILE, inside.FILE))
+    arms = ("head 8", "8 heads of 8", "head 16", "head 32", "head 64")
+    one, eight, *wide = (share.over_seeds(found, f"rope, {arm}, token_back", 0.5, "share") for arm in arms)
+    readme = flat(share.HERE / "README.md")
+    assert f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with one head of 8, {eight.mean:.2f} with 8" in readme
+    assert "{:.2f}, {:.2f} and {:.2f} with one of 16, 32 and 64".format(*(i.mean for i in wide)) in readme
+    within = [np.mean([*inside.values(inner, f"rope, head {size}", "share").values()]) for size in (16, 32)]
+    assert "shares of {:.2f} and {:.2f}, the answers of such heads {:.2f}".format(*within, wide[0].mean) in readme
+    assert f"| rope | 8 | 8 | {eight.n} | {eight.mean:.2f} [" in share.by_head(found)
+    assert f"{share.by_head(found)}<!--" in (share.HERE / "README.md").read_text()
+
+
+def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it():
+    found = json.loads(share.FILE.read_text())
+    arm = "sinusoidal, d 128, position_of"
+    last = np.array([rows[-1] for rows in found["arms"][arm]["along"].values()])
+    at = [share.over_seeds(found, arm, level, "share").mean for level in (0.3, 0.5)]
+    (low_accuracy, low), (high_accuracy, high) = last.min(0), last.max(0)
+    assert (
+        f"{at[0]:.2f} at accuracy 0.3, {at[1]:.2f} at 0.5, {low:.2f} to {high:.2f} by seed at the last score "
+        f"(accuracy {low_accuracy:.2f} to {high_accuracy:.2f})"
+    ) in flat(share.HERE / "README.md")
+    for name, kept in found["arms"].items():
+        if name.endswith("position_of") and not name.startswith("learned"):
+            shown = [value for rows in kept["along"].values() for accuracy, value in rows if accuracy > 0.05]
+            assert share.SHOWN[0] <= min(shown) <= max(shown) <= share.SHOWN[1], name
+
+
+def test_how_many_seeds_stand_behind_a_number():
+    found = json.loads(share.FILE.read_text())
+    counts = [share.over_seeds(found, name, 0.5, "lift").n for name in found["arms"]]
+    reached = sorted({count for count in counts if count})
+    for page in share.pages():
+        text = flat(page)
+        assert f"{reached[0]} to {reached[-1]}" in text
+        assert "12 fresh seeds" not in text
+        assert "12 seeds at accuracy 0.5" not in text
+    for table in (share.answer(found), share.by_head(found)):
+        assert "| seeds |" in table.splitlines()[0]
+    assert "| low side lobes, d 64 | 7 |" in share.answer(found)
+    assert "| rope | 16 | 1 | 11 |" in share.by_head(found)
+
+
+def test_a_lift_along_training_is_of_the_same_seeds():
+    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    for arm, words in (("rope, head 8", "in the {} seeds that reach all four"), ("rope, 8 heads of 8", "in {}")):
+        name = f"{arm}, token_back"
+        seeds = share.through(found, name, along.LEVELS)
+        means = [share.over_seeds(found, name, level, "lift", seeds=seeds).mean for level in along.LEVELS]
+        assert f"{', '.join(f'{mean:.1f}' for mean in means)} % {words.format(len(seeds))}" in readme
 
 
 def planted_arm(name, task, shares):
@@ -96,7 +226,7 @@ def test_means_are_over_the_seeds_that_get_there_and_differences_are_paired():
     assert list(tested) == ["1. sinusoidal, d 8: share", "3. low side lobes, d 8: share minus the plain sinusoid's"]
     difference = tested["3. low side lobes, d 8: share minus the plain sinusoid's"]
     assert (difference.n, difference.mean) == (2, pytest.approx(-0.7))
-    text = share.page(found, [])
+    text = share.page(found, {"environment": {}, "rows": []})
     assert "| sinusoidal, d 8 | 3 | 0.80 [" in text
 
 
@@ -123,3 +253,45 @@ def test_an_arm_that_was_measured_with_other_settings_is_not_taken_for_finished(
     with pytest.raises(SystemExit):
         along.main(again)
     assert "was measured with other settings of 'sinusoidal, d 8'" in capsys.readouterr().err
+
+
+def test_the_small_reading_leaves_the_longest_arms_out(tmp_path, monkeypatch):
+    ran = []
+    row = {"accuracy": 0.5}
+    monkeypatch.setattr(along, "prepare_jax", lambda: None)
+    monkeypatch.setattr(
+        along, "measured", lambda arm, seeds: ran.append(arm.name) or {"seconds": 0, "seeds": {"0": [row]}}
+    )
+    assert along.main(["--small", "--directory", str(tmp_path)]) == 0
+    assert len(ran) == len(along.ARMS) - 3
+    assert not set(along.LONGEST) & set(ran)
+    found = json.loads(share.FILE.read_text())
+    seconds = {kept["arm"]["name"]: kept["processor_seconds"] for kept in found["arms"].values()}
+    left = sum(own for name, own in seconds.items() if name not in along.LONGEST)
+    of_all = sum(kept["processor_seconds"] for kept in found["arms"].values())
+    assert f"--small: {left / 60 / 2:.0f} minutes" in flat(share.HERE / "README.md")
+    assert max(seconds.values()) < of_all / 3
+    kept = {name: one for name, one in found["arms"].items() if one["arm"]["name"] not in along.LONGEST}
+    assert "d 128" not in share.answer({**found, "arms": kept})
+
+
+def test_the_verdict_stands_at_the_top():
+    found = json.loads(share.FILE.read_text())
+    lines = (share.HERE / "README.md").read_text().splitlines()[:10]
+    verdict = " ".join(line for line in lines if line).partition("**In short.**")[2]
+    arms = (f"sinusoidal, d {width}, position_of" for width in (8, 32, 64))
+    narrow, middle, wide = (share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms)
+    assert f"{narrow.mean:.2f} points of probability" in verdict
+    assert f"{middle.mean:.2f} at 32, {wide.mean:.2f} at 64 (not told from 0)" in verdict
+    assert wide.low < 0 < wide.high
+    assert "not seen in learned tables, Shaw, DeBERTa, T5, nor with frequencies of low side lobes" in verdict
+
+
+@pytest.mark.slow
+def test_the_price_of_the_full_grid_is_that_of_the_plan(capsys):
+    assert main(["plan", str(share.HERE / "full.py"), "--target", "h100"]) == 0
+    total = capsys.readouterr().out.partition("\nall\n")[2]
+    readme = flat(share.HERE / "README.md")
+    fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
+    for shown in (f"{fields['replicas']} replicas", fields["in all"], fields["memory"], fields["time"]):
+        assert shown in readme

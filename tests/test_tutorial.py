@@ -43,6 +43,16 @@ def test_a_page_is_what_its_script_prints(name):
     assert load(name).page() + "\n" == (FOLDER / f"{name}.md").read_text()
 
 
+def test_what_a_trained_model_makes_of_longer_sequences_is_that_of_the_results_page():
+    results = (FOLDER.parent / "length_generalisation" / "README.md").read_text()
+    page = " ".join((FOLDER / "properties.md").read_text().split())
+    nope, sinusoidal = (
+        next(line.split(" | ")[1].split()[0] for line in results.splitlines() if line.startswith(f"| {label} | "))
+        for label in ("nope", "sinusoidal")
+    )
+    assert f"gets {sinusoidal} of sequences of 9 to 16 right, and one without any encoding {nope}." in page
+
+
 def test_the_command_of_the_readme_prints_the_page():
     done = subprocess.run(
         [sys.executable, "-m", "experiments.tutorial.dolphins"],

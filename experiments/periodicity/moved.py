@@ -284,7 +284,9 @@ def excess(cell: Moved, offset: int, step: int) -> list[str]:
 
 
 def numbers(cell: Moved) -> dict[str, Any]:
-    """What is kept of a cell: for each offset the mean over texts and heads, by seed, and by layer of the attention."""
+    """What is kept of a cell: where it was measured, and for each offset the mean over texts and heads, by seed, and by
+    layer of the attention. Each cell has its own environment, since one may be measured again without the others.
+    """
 
     def short(values: np.ndarray) -> Any:
         return [short(one) for one in values] if values.ndim else float(f"{values:.4g}")
@@ -292,6 +294,7 @@ def numbers(cell: Moved) -> dict[str, Any]:
     change = cell.change
     attention = {stack: short(maps.mean((2, 4)).transpose(0, 2, 1)) for stack, maps in change.attention.items()}
     return {
+        "environment": environment(),
         "config": config_hash(cell.config),
         "offsets": cell.offsets.tolist(),
         "1 - cos": None if cell.distance is None else short(cell.distance),
@@ -312,8 +315,8 @@ def main(arguments: list[str] | None = None) -> None:
     prepare_jax()
     found = [moved(label, directory, given.tokens, given.texts) for label, directory in cells(given.directory)]
     if given.json is not None:
-        kept = {"environment": environment(), "cells": {cell.label: numbers(cell) for cell in found}}
-        write_atomically(given.json, json.dumps(kept) + "\n")
+        lines = ",\n".join(f"  {json.dumps(cell.label)}: {json.dumps(numbers(cell))}" for cell in found)
+        write_atomically(given.json, f'{{"cells": {{\n{lines}\n}}}}\n')
     first = found[0]
     print(
         f"{first.change.kl.shape[2]} test texts of length {first.config.task.length_name(given.tokens)}, "
