@@ -144,6 +144,10 @@ class Cluster:
         group = self.folder / "disturbed" / self.names().get(task, "not in the record")
         return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
 
+    def ended(self) -> int:
+        """The number of groups with a result."""
+        return len(list((self.folder / "disturbed").rglob("group-*/result.json")))
+
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
         """Says one of SLURM's commands of a task in the middle of its training, to each once."""
         task = self.chosen(process)
@@ -232,9 +236,10 @@ def test_sixty_cells_with_random_kills(tmp_path):
         for _ in range(40):
             process = cluster.spread("disturbed")
             while process.poll() is None:
-                time.sleep(chance.uniform(2, 10))
-                running = slurm.tasks("RUNNING")
-                if running and kills < 30:
+                time.sleep(chance.uniform(0.2, 1))
+                # The next one is due when two more of the 61 groups have ended, however fast this machine is.
+                running = slurm.tasks("RUNNING") if kills < 30 and cluster.ended() >= 2 * kills else []
+                if running:
                     training = [task for task in running if cluster.trained(task)]  # else most would only have begun
                     kind, task = chance.choice(kinds), chance.choice(training or running)
                     if kind is None:
