@@ -49,3 +49,17 @@ def test_an_encoding_is_not_better_than_itself():
 
 def _arm(scores):
     return Measured("x", "x", {}, {}, {}, dict(enumerate(scores)), {}, {}, (), None, 0.0, 1, 0, "")
+
+
+def test_the_card_that_is_shown_is_of_its_record():
+    card, found = (
+        (FOLDER / "pope-against-rope.md").read_text(),
+        json.loads((FOLDER / "pope-against-rope.json").read_text()),
+    )
+    assert all(sentence in card for sentence in found["verdict"])
+    for finding in found["findings"]:
+        compared = finding["comparison"]
+        name = finding["table"].replace("_", r"\_")
+        assert f"| {name} | {finding['word']} | " in card
+        assert f"[{compared['low']:.3f}, {compared['high']:.3f}]" in card
+    assert f"All runs together: {found['seconds'] / 60:.0f} minutes" in card
