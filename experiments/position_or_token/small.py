@@ -6,8 +6,9 @@
     done
 
 The end of training says little: in pilots with 64 symbols and seeds 0 and 1, 3 minutes on 2 cores for 1000 steps of
-each cell beside other work, RoPE had an accuracy of 1.00 after 300 steps, sinusoidal positions after 600. So checkpoints
-stay, and the answers are in those on the way. The second table has symbols that are seen eight times less often.
+each cell beside other work, RoPE had an accuracy of 1.00 after 300 steps, sinusoidal positions after 600. So
+checkpoints stay, and the answers are in those on the way. The second table has symbols that are seen eight times less
+often.
 
 Only these pilots so far. All cells: two to three hours, estimated from them. What is expected: directions.md.
 """
