@@ -271,8 +271,7 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
             found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
             kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
             cells = [_seen(found[name], kinds[name]) if name in found else "-" for name in names]
-            of_runs = card.get("environments") or [card["environment"]]
-            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in of_runs))
+            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card["environments"]))
             environment = f"{commits}, {card['seconds'] / 60:.0f} min"
             rows.append(
                 [f"[{card['label']}]({Path(file).name})", baseline, *cells, str(len(card["seeds"])), environment]
@@ -290,8 +289,14 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.statistics import Comparison, holm, word
 
-    found = {(card["label"], own["baseline"], own["table"]): own for _, card in cards for own in card["findings"]}
-    together = holm({repr(key): own["comparison"]["p"] for key, own in found.items() if own["p"] is not None})
+    together = holm(
+        {
+            _row(card, own): own["comparison"]["p"]
+            for _, card in cards
+            for own in card["findings"]
+            if own["p"] is not None
+        }
+    )
     rows = []
     for _, card in _by_label(cards):
         for found in card["findings"]:
@@ -300,8 +305,7 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
             means = [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
             detectable = found["comparison"]["detectable"]
             shown = "-" if detectable is None else kind.show(detectable)
-            p = together.get(repr((card["label"], found["baseline"], found["table"])))
-            of_all = word(Comparison(**found["comparison"]), p, kind.better)
+            of_all = word(Comparison(**found["comparison"]), together.get(_row(card, found)), kind.better)
             rows.append([card["label"], found["baseline"], code(found["table"]), *means, found["word"], shown, of_all])
     columns = (
         "encoding",
@@ -314,6 +318,10 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
         "seen, all cards together",
     )
     return grid(columns, "lllrrlrl", rows)
+
+
+def _row(card: Record, finding: Record) -> str:
+    return f"{card['label']} / {finding['baseline']} / {finding['table']}"
 
 
 def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:

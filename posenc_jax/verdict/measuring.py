@@ -74,7 +74,7 @@ class Measured:
 def refusal(table: Table, slot: Slot, label: str) -> str:
     """Why the table cannot take an encoding, such as one that reads two position axes where there is one; or ""."""
     try:
-        table.cell(slot, label, table.run.seeds, table.run.learning_rates)
+        table.cell(slot, label, table.run.seeds)
     except ValueError as error:
         return str(error)
     return ""
@@ -100,7 +100,7 @@ def measure(
 
     clock: in seconds, for what is timed here; without one it takes no time.
     """
-    cell = table.cell(slot, label, seeds, table.run.learning_rates)
+    cell = table.cell(slot, label, seeds)
     place = cell_directory(_folder(directory, table, cell), cell)
     results = run(cell, place, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)

@@ -77,13 +77,11 @@ class Table:
         steps = self.run.training.steps
         return tuple(range(steps // CHECKPOINTS, steps + 1, steps // CHECKPOINTS))
 
-    def cell(self, slot: Slot, label: str, seeds: tuple[int, ...], learning_rates: tuple[float, ...]) -> Run:
+    def cell(self, slot: Slot, label: str, seeds: tuple[int, ...]) -> Run:
         """The run of an encoding, which keeps the checkpoints of `steps_kept`."""
         every = self.steps_kept[0]
         training = dataclasses.replace(self.run.training, checkpoint_every=every, keep_every=every)
-        return dataclasses.replace(
-            self.run, posenc=slot, label=label, seeds=seeds, learning_rates=learning_rates, training=training
-        )
+        return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training)
 
     def seed_means(self, by_length: Mapping[int, Mapping[int, float]], lengths: tuple[int, ...]) -> dict[int, float]:
         """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""

@@ -30,11 +30,14 @@ def write(directory, *rows, group=0):
 
 def test_groups_are_added_up(tmp_path):
     write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, phase("train", 20.0))
-    write(tmp_path, phase("train", 40.0), phase("validate", 1.0, steps=0), group=1)
+    damaged = {"program": "validate", "compile_seconds": float("nan")}
+    more = {"program": "train", "compile_seconds": 2.5}
+    write(tmp_path, more, damaged, phase("train", 40.0), phase("validate", 1.0, steps=0), group=1)
     found = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
     assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0)
     assert found.measured["train"].mfu == pytest.approx(0.2)
+    assert found.compiling == 11.5
     assert set(found.measured) == {"train", "validate"}
 
 

@@ -24,6 +24,7 @@ SMALL = Run(
     evaluation=Evaluation(lengths=(3, 4, 5), num_examples=64),
     execution=Execution(mode="map", group_size=2),
     seeds=(0, 1, 2),
+    learning_rates=(3e-3,),
 )
 TABLE = Table("even_pairs", "a question", "a source", run=SMALL, full=SMALL)
 
@@ -33,7 +34,7 @@ def test_every_run_of_a_table_keeps_its_checkpoints():
         for size in (table, table.at_full_size):
             assert len(size.steps_kept) == CHECKPOINTS
             assert size.steps_kept[-1] == size.run.training.steps
-            training = size.cell((), "nope", (0,), (1e-3,)).training
+            training = size.cell((), "nope", (0,)).training
             assert training.keep_every == size.steps_kept[0]
             assert dataclasses.replace(training, checkpoint_every=0, keep_every=0) == size.run.training
 
@@ -41,7 +42,7 @@ def test_every_run_of_a_table_keeps_its_checkpoints():
 @pytest.mark.parametrize("text", [pytest.param("alibi", marks=pytest.mark.slow), "alibi / nope"])
 def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, text):
     monkeypatch.setattr(module, "TEMPERATURES", (0.5, 1.2))
-    cell = TABLE.cell(parse(text), "mine", (0, 1, 2), (3e-3,))
+    cell = TABLE.cell(parse(text), "mine", (0, 1, 2))
     place = tmp_path / "run"
     run(cell, place, reporter=Reporter())
     rows = {"final": evaluate(place, (4, 5))[1]}
