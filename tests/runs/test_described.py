@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import jax
 import pytest
@@ -35,14 +34,6 @@ KINDS = {
     "encoder-decoder": Run(task=Scan(model="encoder_decoder"), model=MODEL, posenc=parse("rope"), **SMALL),
 }
 PLATFORMS = ("cuda", "tpu")
-# Of the ways to attend: fused without a bias, the table's kernel, factors, blocks, the reference.
-QUICK = {"cuda": ("sinusoidal", "t5", "fox", "path", "kerple|dape"), "tpu": ("t5", "path")}
-
-
-def case(text: str, platform: str) -> Any:
-    """A row and a platform; slow but for one row of each way to attend (on a TPU, of those of its own)."""
-    quick = text in QUICK[platform]
-    return pytest.param(text, platform, marks=() if quick else pytest.mark.slow)
 
 
 def row(text: str) -> Run:
@@ -65,7 +56,8 @@ def test_the_representatives_act_at_every_hook():
     assert set(EACH_HOOK) <= set(ROWS)
 
 
-@pytest.mark.parametrize(("text", "platform"), [case(text, platform) for text in ROWS for platform in PLATFORMS])
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("text", ROWS)
 def test_a_row_lowers(text, platform):
     lowers(row(text), platform)
 
