@@ -3,8 +3,8 @@
     posenc ablate experiments/periodicity/moved_translation.py
     python -m experiments.periodicity.written runs/periodicity-translation
 
-Every cell and seed of a finished ablation reads the same test sentences from position 5 on and from 5 + k on, and writes
-its translation greedily; the target begins at its own first place always. What was expected: moved-directions.md.
+Every cell and seed of a finished ablation reads the same test sentences from position 5 on and from 5 + k on, and
+writes its translation greedily; the target begins at its own first place always. What was expected: moved-directions.md.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ RECORD = Path(__file__).with_name("written.json")
 def translations(config: Run, params: Any, example: Example, starts: list[int]) -> np.ndarray:
     """Tokens ``[S, B, T]`` written greedily from the sources at each start, pads after the end."""
     check_starts(config, np.asarray(starts), example.inputs.shape[1])
+    assert example.decoder_inputs is not None
     room = example.decoder_inputs.shape[1]
 
     @jax.jit
@@ -52,7 +53,8 @@ def translations(config: Run, params: Any, example: Example, starts: list[int]) 
             streams=streams,
         )
         prompt = jnp.full((len(example.inputs), 1), BOS, jnp.int32)
-        return decode(model, prompt, Greedy(), max_new_tokens=room, memory=memory, eos=EOS, streams=streams).tokens[:, 0]
+        found = decode(model, prompt, Greedy(), max_new_tokens=room, memory=memory, eos=EOS, streams=streams)
+        return found.tokens[:, 0]
 
     return np.stack([np.asarray(written(params, start)) for start in starts])
 
