@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.periodicity import written
 from experiments.periodicity.moved import correlation, ripple, starts_for, table_last, trained_last
 from posenc_jax.analysis.kernels import kernel
 from posenc_jax.cli.session import load_config
@@ -90,3 +91,30 @@ def test_a_learned_table_behind_random_starts_has_the_rows_of_all_of_them():
     assert (table_last(learned) or 0) >= trained_last(learned)  # also those of longer texts, which are measured
     assert starts_for(learned, 33).max() + 32 == trained_last(learned)
     assert table_last(dataclasses.replace(learned, posenc=(), posenc_encoder=())) is None
+
+
+def test_what_translators_write_is_of_the_data_and_its_directions_hold():
+    record = json.loads(written.RECORD.read_text())
+    page = (HERE / "moved.md").read_text()
+    assert written.table(record) in page
+    share = {
+        label: np.array([[[int(x) for x in row] for row in seed] for seed in cell["others"]]).mean(2)
+        for label, cell in record.items()
+    }
+    at = {offset: place for place, offset in enumerate(written.SHOWN)}
+    assert {tuple(cell["moved by"]) for cell in record.values()} == {written.SHOWN}
+    sinusoidal, learned = (
+        (x[:, at[63]], (x[:, at[62]] + x[:, at[64]]) / 2) for x in (share["sinusoidal"], share["learned"])
+    )
+    assert (sinusoidal[0] < sinusoidal[1]).all()
+    assert (sinusoidal[0] < share["sinusoidal"][:, at[35]]).all()
+    assert (share["tensor2tensor"][:, at[63]] > sinusoidal[0]).all()
+    assert not (learned[0] < learned[1]).all()
+    assert not share["rope"].any()
+    assert not share["t5"].any()
+
+
+def test_a_sentence_that_changes_is_one(monkeypatch):
+    outputs = np.array([[[1, 2], [3, 4]], *([[[1, 2], [3, 5]]] * len(written.SHOWN))])
+    monkeypatch.setattr(written, "translations", lambda *_: outputs)
+    assert written.others(None, None, None).tolist() == [[False, True]] * len(written.SHOWN)

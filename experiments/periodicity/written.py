@@ -4,7 +4,7 @@
     python -m experiments.periodicity.written runs/periodicity-translation
 
 Every cell and seed of a finished ablation reads the same test sentences from position 5 on and from 5 + k on, and
-writes its translation greedily; the target begins at its own first place always. What was expected: moved-directions.md.
+writes its translation greedily; the target begins at its own first place always. Expected: moved-directions.md.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ def table(record: dict[str, Any]) -> str:
     rows = []
     for label, cell in record.items():
         flags = np.array([[[int(x) for x in row] for row in seed] for seed in cell["others"]], float)
+        if not flags.any():
+            rows.append([label, f"{', '.join(map(str, cell['moved by']))}: each", "0", ""])
+            continue
         for place, offset in enumerate(cell["moved by"]):
             one = flags[:, place]
             found = mean_interval(one.mean(0).tolist())
