@@ -33,7 +33,7 @@ from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
-from posenc_jax.data.tasks import PositionOf, TokenBack
+from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.environment import environment
 from posenc_jax.training.layout import laid_out
@@ -43,6 +43,11 @@ from posenc_jax.training.step import buckets, evaluate_length, init_params, init
 POSITIONS, ALIAS = 128, 63
 PILOTS, SEEDS = tuple(range(4)), tuple(range(100, 112))
 LEVELS = (0.3, 0.5, 0.7, 0.9)
+TASKS: dict[str, Any] = {
+    "position_of": PositionOf(length=POSITIONS),
+    "token_back": TokenBack(length=POSITIONS, back=8),
+    "token_at": TokenAt(length=POSITIONS, num_symbols=4, queries=POSITIONS),
+}
 LOOKED_AT = 0.5
 Look = Callable[[Run, Any, int], dict[str, Any]]
 """What `inside.py` finds in a trained model, of a config, its parameters and the seed."""
@@ -67,7 +72,7 @@ class Arm:
 
     def run(self, seeds: tuple[int, ...]) -> Run:
         """Its config; one call of ``every`` steps, scored after each."""
-        task: Any = PositionOf(length=POSITIONS) if self.task == "position_of" else TokenBack(length=POSITIONS, back=8)
+        task = TASKS[self.task]
         plain = centre(
             task,
             self.d_model,
@@ -76,6 +81,7 @@ class Arm:
             table=self.task,
             steps_per_call=self.every,
             seeds=seeds,
+            batch_size=8 if self.task == "token_at" else 16,
             num_examples=1024 if self.task == "position_of" else 64,
         )
         model = dataclasses.replace(plain.model, num_heads=self.heads)
@@ -97,9 +103,27 @@ def _back(name: str, posenc: str, head_dim: int, heads: int, steps: int, every: 
     return Arm(name, "token_back", posenc, head_dim * heads, heads, steps, every, 1e-2, **other)
 
 
+def _asking(name: str, posenc: str, d_model: int, steps: int, every: int, rate: float, **other: str) -> Arm:
+    return Arm(name, "token_at", posenc, d_model, 1, steps, every, rate, **other)
+
+
 _WIDTHS = {8: (600, 30, 1e-2), 16: (300, 15, 1e-2), 32: (200, 10, 1e-2), 64: (200, 10, 3e-3), 128: (120, 6, 3e-3)}
 _LOW = "sinusoidal(frequencies=low_side_lobes(length=128))"
 _HEADS = {8: (300, 10), 16: (200, 10), 32: (160, 8), 64: (160, 8)}
+_WIDE = {16: (400, 10), 32: (320, 8), 64: (320, 8)}
+_ASKING = {8: (2400, 60, 1e-2), 16: (1200, 30, 1e-2), 64: (600, 15, 3e-3)}
+_OTHERS = (
+    ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))"),
+    ("xPos", "xpos"),
+    ("sinusoidal", "sinusoidal"),
+    ("learned", "learned"),
+    ("transformer_xl", "transformer_xl"),
+    ("shaw", "shaw"),
+    ("deberta", "deberta"),
+    ("t5", "t5"),
+    ("fire", "fire"),
+)
+_NO_PLACE = (("alibi", "alibi"), ("nope", "nope"))  # they do not find the place eight back
 ARMS = (
     *(_naming(f"sinusoidal, d {d}", "sinusoidal", d, *s) for d, s in _WIDTHS.items()),
     *(
@@ -120,21 +144,17 @@ ARMS = (
         10,
         kernel_of="rope",
     ),
+    *(_back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope") for name, posenc in (*_OTHERS, *_NO_PLACE)),
     *(
-        _back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope")
-        for name, posenc in (
-            ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))"),
-            ("xPos", "xpos"),
-            ("sinusoidal", "sinusoidal"),
-            ("learned", "learned"),
-            ("transformer_xl", "transformer_xl"),
-            ("shaw", "shaw"),
-            ("deberta", "deberta"),
-            ("t5", "t5"),
-            ("alibi", "alibi"),
-            ("fire", "fire"),
-            ("nope", "nope"),
-        )
+        _back(f"{name}, head {h}", posenc, h, 1, *_WIDE[h], kernel_of="rope")
+        for h in _WIDE
+        for name, posenc in (("rope, resonance", "rope(scaling=resonance)"), *_OTHERS)
+    ),
+    *(_asking(f"sinusoidal, d {d}", "sinusoidal", d, *s) for d, s in _ASKING.items()),
+    *(
+        _asking(f"{label}, d {d}", posenc, d, *_ASKING[d], kernel_of="sinusoidal")
+        for d in (8, 64)
+        for label, posenc in (("learned", "learned"), ("low side lobes", _LOW))
     ),
 )
 
