@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments.periodicity import along, claims, inside, power, share
+from experiments.periodicity import along, claims, inside, power, share, share_figures
 from posenc_jax.cli import main
 from posenc_jax.statistics import holm, p_value
 
@@ -14,7 +14,7 @@ from posenc_jax.statistics import holm, p_value
 def test_every_arm_has_a_config_and_a_kernel_with_side_lobes():
     from posenc_jax.analysis.kernels import lobes
 
-    assert len({(arm.name, arm.task) for arm in along.ARMS}) == len(along.ARMS)
+    assert len({arm.name for arm in along.ARMS}) == len(along.ARMS)
     for arm in along.ARMS:
         run = arm.run(along.SEEDS)
         assert run.training.steps == arm.steps
@@ -35,7 +35,7 @@ def test_questions_of_both_signs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["position_of", "token_back"])
+@pytest.mark.parametrize("task", along.TASKS)
 def test_an_arm_in_miniature(task, tmp_path, monkeypatch):
     monkeypatch.setattr(along, "POSITIONS", 96)
     arm = along.Arm("tiny", task, "sinusoidal", 8, 1, 4, 2, 1e-2)
@@ -173,7 +173,7 @@ def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it
     for name, kept in found["arms"].items():
         if name.endswith("position_of") and not name.startswith("learned"):
             shown = [value for rows in kept["along"].values() for accuracy, value in rows if accuracy > 0.05]
-            assert share.SHOWN[0] <= min(shown) <= max(shown) <= share.SHOWN[1], name
+            assert share_figures.SHOWN[0] <= min(shown) <= max(shown) <= share_figures.SHOWN[1], name
 
 
 def test_how_many_seeds_stand_behind_a_number():
@@ -207,7 +207,14 @@ def planted_arm(name, task, shares):
         row = None if value is None else {"share": value, "lift": 10 * value, "alias_excess": 0.0}
         at["0.5"][str(seed)] = row
     arm = dataclasses.asdict(along.Arm(name, task, "sinusoidal", 8, 1, 4, 2, 1e-2))
-    return {"arm": arm, "processor_seconds": 60, "at": at, "last accuracy": {"100": 0.7}, "along": {}}
+    return {
+        "arm": arm,
+        "environment": {},
+        "processor_seconds": 60,
+        "at": at,
+        "last accuracy": {"100": 0.7},
+        "along": {},
+    }
 
 
 def test_means_are_over_the_seeds_that_get_there_and_differences_are_paired():

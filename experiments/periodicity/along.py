@@ -43,10 +43,10 @@ from posenc_jax.training.step import buckets, evaluate_length, init_params, init
 POSITIONS, ALIAS = 128, 63
 PILOTS, SEEDS = tuple(range(4)), tuple(range(100, 112))
 LEVELS = (0.3, 0.5, 0.7, 0.9)
-TASKS: dict[str, Any] = {
-    "position_of": PositionOf(length=POSITIONS),
-    "token_back": TokenBack(length=POSITIONS, back=8),
-    "token_at": TokenAt(length=POSITIONS, num_symbols=4, queries=POSITIONS),
+TASKS: dict[str, Callable[[int], Any]] = {
+    "position_of": lambda positions: PositionOf(length=positions),
+    "token_back": lambda positions: TokenBack(length=positions, back=8),
+    "token_at": lambda positions: TokenAt(length=positions, num_symbols=4, queries=positions),
 }
 LOOKED_AT = 0.5
 Look = Callable[[Run, Any, int], dict[str, Any]]
@@ -72,7 +72,7 @@ class Arm:
 
     def run(self, seeds: tuple[int, ...]) -> Run:
         """Its config; one call of ``every`` steps, scored after each."""
-        task = TASKS[self.task]
+        task = TASKS[self.task](POSITIONS)
         plain = centre(
             task,
             self.d_model,
@@ -150,9 +150,9 @@ ARMS = (
         for h in _WIDE
         for name, posenc in (("rope, resonance", "rope(scaling=resonance)"), *_OTHERS)
     ),
-    *(_asking(f"sinusoidal, d {d}", "sinusoidal", d, *s) for d, s in _ASKING.items()),
+    *(_asking(f"sinusoidal by name, d {d}", "sinusoidal", d, *s) for d, s in _ASKING.items()),
     *(
-        _asking(f"{label}, d {d}", posenc, d, *_ASKING[d], kernel_of="sinusoidal")
+        _asking(f"{label} by name, d {d}", posenc, d, *_ASKING[d], kernel_of="sinusoidal")
         for d in (8, 64)
         for label, posenc in (("learned", "learned"), ("low side lobes", _LOW))
     ),

@@ -92,6 +92,31 @@ def later_claims(found: Json) -> dict[str, Interval]:
     return _tested(found, tests)
 
 
+def wide_claims(found: Json) -> dict[str, Interval]:
+    """Directions 8 to 11: other encodings in wide heads, and `token_at`. A family of its own."""
+    tests: Tests = {}
+    for h in (16, 32, 64):
+        for name in ("transformer_xl", "p-RoPE", "xPos", "sinusoidal"):
+            tests[f"8. {name}, head {h}: lift, expected above 0"] = (f"{name}, head {h}, token_back", "lift", None)
+        for name in ("learned", "shaw", "deberta", "t5", "fire"):
+            tests[f"9. {name}, head {h}: lift, expected 0"] = (f"{name}, head {h}, token_back", "lift", None)
+        tests[f"10. rope, resonance, head {h}: lift minus plain RoPE's, expected below 0"] = (
+            f"rope, resonance, head {h}, token_back",
+            "lift",
+            f"rope, head {h}, token_back",
+        )
+    for d in (8, 16, 64):
+        tests[f"11. token_at, sinusoidal, d {d}: lift, expected above 0"] = (
+            f"sinusoidal, d {d}, token_at",
+            "lift",
+            None,
+        )
+    for d in (8, 64):
+        for name in ("learned", "low side lobes"):
+            tests[f"11. token_at, {name}, d {d}: lift, expected 0"] = (f"{name} by name, d {d}, token_at", "lift", None)
+    return _tested(found, tests)
+
+
 def _tested(found: Json, tests: Tests) -> dict[str, Interval]:
     """Of the claims whose arms are there."""
     there = found["arms"]

@@ -10,6 +10,7 @@ short table between two comments.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import sys
@@ -19,34 +20,35 @@ from typing import Any
 import numpy as np
 
 from experiments.periodicity.along import ARMS, LEVELS, SEEDS, Arm, at_accuracy, file_of
-from experiments.periodicity.claims import MAIN, MEASURES, claims, later_claims, over_seeds, through
+from experiments.periodicity.claims import MAIN, MEASURES, claims, later_claims, over_seeds, through, wide_claims
 from experiments.periodicity.power import FILE as POWER
+from experiments.periodicity.share_figures import along_training, by_width, rope_heads
 from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
 
 HERE = Path(__file__).parent
-FILE, PAGE, FIGURE = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "side-lobes.png"
+FILE, PAGE = HERE / "side-lobes.json", HERE / "side-lobes.md"
 GUIDE = HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md"
-HEADS_FIGURE = HERE / "side-lobes-rope.png"
-_HEADS = ("rope, 8 heads of 8", *(f"rope, head {h}" for h in (8, 16, 32, 64)))
 Json = dict[str, Any]
 
 
-def collected(directory: Path) -> Json:
-    """What is kept of the arms that are done: each seed's measures at each accuracy, and its accuracy and share along
-    training.
+def collected(directory: Path, before: Json) -> Json:
+    """What is kept of the arms: each seed's measures at each accuracy, and its accuracy and share along training.
+
+    before: what was kept until now; of it arms stay that have no file in the directory and are still what they were.
     """
     arms: Json = {}
-    environments = []
     for arm in ARMS:
-        path = file_of(arm, directory)
+        path, name = file_of(arm, directory), f"{arm.name}, {arm.task}"
         if not path.exists():
+            if name in before and before[name]["arm"] == dataclasses.asdict(arm):
+                arms[name] = before[name]
             continue
         found = json.loads(path.read_text())
-        environments.append(found["environment"])
-        arms[f"{arm.name}, {arm.task}"] = {
+        arms[name] = {
             "arm": found["arm"],
+            "environment": {name: found["environment"][name] for name in _NAMED if found["environment"].get(name)},
             "processor_seconds": found["processor_seconds"],
             "at": {
                 str(level): {
@@ -61,7 +63,11 @@ def collected(directory: Path) -> Json:
                 for seed, rows in found["seeds"].items()
             },
         }
-    return {"environment": _common(environments), "arms": arms}
+    return {"arms": arms}
+
+
+_NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
+"""Of an environment, what is kept beside an arm."""
 
 
 def _in_percent(rows: list[Json]) -> list[Json]:
@@ -77,16 +83,11 @@ def _short(values: Json) -> Json | None:
     return None if None in values.values() else {name: _digits(value) for name, value in values.items()}
 
 
-def _common(environments: list[Json]) -> Json:
-    names = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
-    values = {name: {json.dumps(e.get(name)) for e in environments} for name in names}
-    return {name: json.loads(same) for name, (same, *others) in values.items() if not others and same != "null"}
-
-
 def page(found: Json, power: Json) -> str:
     """The tables in Markdown."""
     parts = [HEAD, "## Claims\n", _claims_table(claims(found)), LATER, _claims_table(later_claims(found))]
-    for task, title in (("position_of", "naming a position"), ("token_back", "reading eight positions back")):
+    parts += [WIDE, _claims_table(wide_claims(found))]
+    for task, title in TITLES.items():
         parts += [f"\n## `{task}`: {title}, at accuracy {MAIN}\n", _arms_table(found, task)]
         measure = "share" if task == "position_of" else "lift"
         parts += [f"\nThe {measure} at every accuracy (seeds that reach it):\n", _levels_table(found, task, measure)]
@@ -94,13 +95,18 @@ def page(found: Json, power: Json) -> str:
             "\nThe same of those seeds only that reach all four:\n",
             _levels_table(found, task, measure, all_four=True),
         ]
-    parts += ["\n## What could have been seen\n", POWER_TEXT, _power_table(power["rows"], found)]
-    minutes = sum(arm["processor_seconds"] for arm in found["arms"].values()) / 60
-    parts += [
-        f"\nComputed on {_machine(found['environment'])}, {minutes:.0f} processor minutes.",
-        f"The simulation: {_machine(power['environment'])}.",
-    ]
+    parts += ["\n## What could have been seen\n", POWER_TEXT, _power_table(power["rows"], found), ""]
+    parts += _computed(found["arms"])
+    parts += [f"The simulation: {_machine(power['environment'])}."]
     return "\n".join(parts) + "\n"
+
+
+def _computed(arms: Json) -> list[str]:
+    """A line for each machine and code that arms were computed with."""
+    minutes: dict[str, list[float]] = {}
+    for arm in arms.values():
+        minutes.setdefault(_machine(arm["environment"]), []).append(arm["processor_seconds"] / 60)
+    return [f"{len(of)} arms: {machine}, {sum(of):.0f} processor minutes." for machine, of in minutes.items()]
 
 
 def _machine(run: Json) -> str:
@@ -130,6 +136,8 @@ its lift is what counts. A share above 1 is not "as the kernel": logits then fol
 one.
 
 ![RoPE by the width of its head](side-lobes-rope.png)
+
+![Other encodings by the width of the head](side-lobes-heads.png)
 """
 
 LATER = """
@@ -154,6 +162,15 @@ say that nothing can be seen.
 """
 
 
+TITLES = {
+    "position_of": "naming a position",
+    "token_back": "reading eight positions back",
+    "token_at": "reading the position that a token names",
+}
+WIDE = """
+Wide heads of other encodings, and `token_at`: directions 8 to 11, a family of 37.
+"""
+
 ANSWER = (
     *(f"sinusoidal, d {d}" for d in (8, 16, 32, 64, 128)),
     *(f"{label}, d {d}" for label in ("low side lobes", "learned") for d in (8, 64)),
@@ -170,13 +187,15 @@ def answer(found: Json) -> str:
 
 
 def by_head(found: Json) -> str:
-    """The other one: reading eight positions back, by family and by the width and number of heads."""
-    rows = []
+    """The other one: reading eight positions back, by family, width and number of heads."""
+    families: dict[str, list[tuple[str, ...]]] = {}
     for name, kept in found["arms"].items():
         arm = kept["arm"]
         if arm["task"] == "token_back":
             family = re.sub(r", (head \d+|\d+ heads of \d+)$", "", arm["name"])
-            rows.append((family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_of_each(found, name)))
+            row = (family, str(arm["d_model"] // arm["heads"]), str(arm["heads"]), *_of_each(found, name))
+            families.setdefault(family, []).append(row)
+    rows = [row for of in families.values() for row in of]
     return grid(("encoding", "head_dim", "heads", *_SHOWN_OF_EACH), "lrrrrrrr", rows) + "\n"
 
 
@@ -294,87 +313,24 @@ def _seen(one: Interval) -> str:
     return f"{detectable(one.deviation, one.n):.2f}" if one.deviation else ""
 
 
-SHOWN = (-0.5, 2.2)
-"""Shares in the figure: all that sinusoids have; a learned table's, noise over nothing, go beyond."""
-
-
-def draw(found: Json, path: Path) -> None:
-    """Share over accuracy along training, a line a seed, a panel for each arm of `position_of`."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    arms = [kept for kept in found["arms"].values() if kept["arm"]["task"] == "position_of"]
-    columns = 5
-    lines = -(-len(arms) // columns)
-    figure, axes = plt.subplots(
-        lines, columns, figsize=(2.6 * columns, 2.4 * lines), sharex=True, sharey=True, squeeze=False
-    )
-    for axis in axes.flat[len(arms) :]:
-        axis.set_axis_off()
-    for axis, kept in zip(axes.flat, arms):
-        for rows in kept["along"].values():
-            accuracy, share = np.array(rows).T
-            learning = accuracy > 0.05  # before, logits are too small for a share
-            axis.plot(accuracy[learning], share[learning], color="#1f5fa8", alpha=0.5, linewidth=1)
-        for level in (0, 1):
-            axis.axhline(level, color="#888888", linewidth=0.8, linestyle=":")
-        axis.set_title(kept["arm"]["name"], fontsize=9)
-        axis.set_xlim(0, 1)
-        axis.set_ylim(*SHOWN)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("share of the side lobes", fontsize=8)
-    figure.supxlabel("accuracy along training", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    plt.close(figure)
-
-
-def draw_heads(found: Json, path: Path) -> None:
-    """The lift of RoPE at each accuracy, a line for each width of the head, with intervals."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(6.4, 3.8))
-    shades = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(_HEADS)))
-    for shade, name in zip(shades, _HEADS, strict=True):
-        one = [over_seeds(found, f"{name}, token_back", level, "lift") for level in LEVELS]
-        levels, means, lows, highs = zip(
-            *((level, i.mean, i.low, i.high) for level, i in zip(LEVELS, one) if i.low is not None), strict=True
-        )
-        error = np.abs(np.array([lows, highs]) - means)
-        axis.errorbar(levels, means, error, color=shade, marker="o", markersize=4, capsize=3, label=name)
-    axis.set_yscale("log")
-    axis.set_xticks(LEVELS)
-    axis.set_xlabel("accuracy along training")
-    axis.set_ylabel("lift at the peak side lobe,\n% of the right answer's logit")
-    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.tight_layout()
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    plt.close(figure)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Writes what follows from what is kept."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.share", description=__doc__)
     parser.add_argument("--from", dest="directory", type=Path, help="where along.py kept the arms")
     given = parser.parse_args(arguments)
     if given.directory is not None:
-        found = collected(given.directory)
-        if not found["arms"]:
+        if not any(file_of(arm, given.directory).exists() for arm in ARMS):
             parser.error(f"{given.directory} has no arm: run python -m experiments.periodicity.along first")
-        head = json.dumps(found["environment"])
+        found = collected(given.directory, json.loads(FILE.read_text())["arms"])
         arms = ",\n".join(f"  {json.dumps(name)}: {json.dumps(kept)}" for name, kept in found["arms"].items())
-        FILE.write_text(f'{{"environment": {head},\n "arms": {{\n{arms}\n}}}}\n')
+        FILE.write_text(f'{{"arms": {{\n{arms}\n}}}}\n')
     found = json.loads(FILE.read_text())
     PAGE.write_text(page(found, json.loads(POWER.read_text())))
     for other in pages():
         other.write_text(filled(other.read_text(), found))
-    draw(found, FIGURE)
-    draw_heads(found, HEADS_FIGURE)
+    along_training(found, HERE / "side-lobes.png")
+    rope_heads(found, HERE / "side-lobes-rope.png")
+    by_width(found, HERE / "side-lobes-heads.png")
     return 0
 
 
