@@ -94,7 +94,7 @@ class Training(Value):
       added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
     length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
       together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
-      without; the program has a part for each, so it takes longer to compile.
+      without, and weighs as much; the program has a part for each, so it takes longer to compile.
     curriculum_every: steps between two longer lengths (generated tasks): the first so many steps draw the shortest
       training length only, the next ones also the second, and so on until all are drawn alike (0: all from the start).
       Validation draws from all.

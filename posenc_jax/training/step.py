@@ -191,11 +191,10 @@ def train_step(
         return total
 
     totals = [summed(batch, index * batch.inputs.shape[0]) for index, batch in enumerate(batches)]
-    gradients, sums = functools.reduce(functools.partial(jax.tree.map, jnp.add), totals)
-
-    weight = jnp.maximum(sums["weight_sum"], 1.0)
+    sums = _added([sums for _, sums in totals])
+    gradients = _mean_gradient(totals, apart=run.task.length_per == "step")
     gradients = jax.tree.map(
-        lambda g, trained: g / weight if trained else jnp.zeros_like(g), gradients, trainable(params, run.slots)
+        lambda g, trained: g if trained else jnp.zeros_like(g), gradients, trainable(params, run.slots)
     )
     split = run.execution.split
     gradients = optimized(gradients, split=split)
@@ -230,6 +229,24 @@ def train_step(
         "largest_target": functools.reduce(jnp.maximum, map(jnp.max, targets)),
     }
     return new_state, metrics
+
+
+def _mean_gradient(totals: list[tuple[Params, dict[str, Array]]], *, apart: bool) -> Params:
+    """The gradient of a step from sums over each stratum: over all targets alike, or where a step has one length
+    (``apart``) the mean over strata of each one's own, so that a length weighs the same however long it is.
+    """
+    shares = totals if apart else [(_added([g for g, _ in totals]), _added([sums for _, sums in totals]))]
+
+    def mean(gradients: Params, sums: dict[str, Array]) -> Params:
+        weight = jnp.maximum(sums["weight_sum"], 1.0) * len(shares)
+        found: Params = jax.tree.map(lambda g: g / weight, gradients)
+        return found
+
+    return _added([mean(*share) for share in shares])
+
+
+def _added(trees: list[Any]) -> Any:
+    return functools.reduce(functools.partial(jax.tree.map, jnp.add), trees)
 
 
 def _training_batches(run: Run, data: Any, fed: Any, key: Array, step: Array) -> tuple[Example, ...]:

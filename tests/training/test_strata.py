@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.config import Execution, Run, Training
-from posenc_jax.data.tasks import Copying, EvenPairs, Scan, base
+from posenc_jax.config import Execution, Optimizer, Run, Training
+from posenc_jax.data.tasks import Copying, EvenPairs, ReverseString, Scan, base
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text import Classification
 from posenc_jax.encodings import RoPE
@@ -104,6 +104,39 @@ def test_a_step_is_that_of_the_same_examples_at_full_width(monkeypatch, strata):
         np.testing.assert_allclose(metrics[name], wanted[name], rtol=2e-5, err_msg=name)
     for a, b in zip(jax.tree.leaves(state["opt"]), jax.tree.leaves(wanted_state["opt"]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def first_moment(state):
+    """Of Adam: after one step a multiple of the gradient."""
+    (adam,) = jax.tree.leaves(state["opt"], is_leaf=lambda node: hasattr(node, "mu"))
+    return adam.mu
+
+
+def test_where_a_step_has_one_length_every_length_weighs_the_same(monkeypatch):
+    """The gradient is the mean of those that steps of each stratum alone would have, so its expectation is that of
+    steps without strata: lengths are drawn as often. A sum over all targets would give long ones the weight of their
+    length.
+    """
+    strata = 3
+    task = ReverseString(max_length=8)
+    run = dataclasses.replace(RUN, task=task, optimizer=Optimizer(clip_norm=None))
+    wide = dataclasses.replace(TRAINING, length_strata=strata)
+    alone = dataclasses.replace(TRAINING, microbatches=TRAINING.microbatches // strata)
+    together, _ = called(dataclasses.replace(run, training=wide))
+    moments, widths = [], set()
+    for share in range(strata):
+
+        def batch_of_share(task, data, fed, key, size, share=share):
+            batch = task.stratified_batch(key, size, strata)[share]
+            widths.add(batch.inputs.shape[1])
+            return batch
+
+        monkeypatch.setattr(Task, "train_batch", batch_of_share)
+        moments.append(first_moment(called(dataclasses.replace(run, training=alone))[0]))
+    assert len(widths) == strata
+    wanted = jax.tree.map(lambda *leaves: sum(leaves) / strata, *moments)
+    for a, b in zip(jax.tree.leaves(first_moment(together)), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-7)
 
 
 @dataclasses.dataclass(frozen=True)
