@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention.cudnn import LARGEST_HEAD
-from posenc_jax.attention.factors import extra_dimensions
+from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
 from posenc_jax.attention.kernel import fits
 from posenc_jax.encodings.attention import UNFUSABLE, Prepared
 from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
@@ -200,7 +200,10 @@ def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: boo
     """What becomes of the encodings' biases, in words."""
     of_table = in_table(encodings, call) if table else ()
     words = [f"{encodings[e].name} in a table of distances" for e in of_table]
-    words += [f"{encodings[e].name} in further dimensions" for e in in_factors(encodings, call) if e not in of_table]
+    of_columns = in_columns(encodings, call) if table else ()
+    words += [f"{encodings[e].name} in columns of queries and keys" for e in of_columns]
+    rest = (e for e in in_factors(encodings, call) if e not in of_table and e not in of_columns)
+    words += [f"{encodings[e].name} in further dimensions" for e in rest]
     return ", ".join(words) or "no bias"
 
 
@@ -217,8 +220,17 @@ def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...]
             yield f"{e.name} acts on logits or weights ({', '.join(sorted(added))})"
 
 
+def in_columns(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
+    """Of the elements `in_factors` those that the kernel takes as columns, what a table holds left out: all, or none
+    where they have many.
+    """
+    of_table = in_table(encodings, call)
+    factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
+    return factored if sum(encodings[e].num_factors for e in factored) <= MOST_COLUMNS else ()
+
+
 def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
-    """Of queries and keys, encoded and with factors."""
+    """Of queries and keys, encoded and with these factors as dimensions."""
     dims = functools.reduce(lambda dims, e: e.encoded_dim(dims), encodings, call.head_dim)
     return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
 
@@ -232,6 +244,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
     if call.dtype not in (jnp.bfloat16, jnp.float16):
         yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, factored, table=False)
+    for learned in (encodings[e].name for e in factored if not encodings[e].fixed_factors):
+        yield f"the gradients of what {learned} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.segments and not call.right_padded:
         yield "segments would be a mask over all pairs"
     if call.structured:
@@ -248,17 +262,21 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
 
 def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
     """Why the kernel cannot serve the call, if it cannot."""
-    of_table = in_table(encodings, call)
+    of_table, of_columns = in_table(encodings, call), in_columns(encodings, call)
     factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
-    dims = _dimensions(encodings, call, factored)
+    added = sum(encodings[e].num_factors for e in of_columns)
+    dims = _dimensions(encodings, call, tuple(e for e in factored if e not in of_columns))
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, (*of_table, *factored), table=True)
+    for e in factored:
+        if e not in of_columns and not encodings[e].fixed_factors and call.dtype != jnp.float32:
+            yield f"the gradients of what {encodings[e].name} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.structured:
         yield "the kernel has no mask from structure"
     if not call.ordered:
         yield "the kernel needs places that are known when the program is built, as without a cache"
     if dims > 256:
         yield f"queries and keys of {dims} dimensions are more than the kernel's 256"
-    elif call.backend == "tpu" and not fits("tpu", call.queries, call.keys, dims, call.dtype):
+    elif call.backend == "tpu" and not fits("tpu", call.queries, call.keys, dims, call.dtype, added):
         yield f"{max(call.queries, call.keys)} tokens are more than the kernel holds on a TPU"

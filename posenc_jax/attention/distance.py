@@ -51,8 +51,17 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
     return None if total is None else total[0, :, 0]
 
 
-def by_distance(call: Prepared, elements: tuple[int, ...], backend: Backend, *, interpret: bool = False) -> Array:
-    """``[B, H, Q, D]`` of a call whose logits are scaled products and the biases of the numbered ``elements``."""
+def by_distance(
+    call: Prepared,
+    elements: tuple[int, ...],
+    columns: tuple[tuple[Array, Array], ...],
+    backend: Backend,
+    *,
+    interpret: bool = False,
+) -> Array:
+    """``[B, H, Q, D]`` of a call whose logits are scaled products, the biases of the numbered ``elements``, and the
+    products of ``columns`` of queries and keys.
+    """
     geometry = call.geometry
     segments = None
     if geometry.k_segments is not None:
@@ -66,6 +75,7 @@ def by_distance(call: Prepared, elements: tuple[int, ...], backend: Backend, *, 
         call.k_encoded,
         call.v,
         distance_table(call, elements),
+        columns=columns,
         backend=backend,
         scale=call.scale,
         causal=geometry.causal,

@@ -1,8 +1,10 @@
-"""Separable biases as further dimensions of queries and keys, so that any fused kernel serves them, gradients included.
+"""Separable biases, so that fused kernels serve them: numbers of queries and of keys, or further dimensions of both.
 
 A bias that is an inner product of something of the query and something of the key needs no kernel of its own
 (FlashBias, NeurIPS 2025): ``q_i . k_j + phi_i . psi_j`` is the product of longer vectors. An encoding says so with
-`PositionalEncoding.factors`.
+`PositionalEncoding.factors`. Our kernel takes a few factors as they are, in float32 (`columns`), gradients too. Longer
+vectors serve any kernel, but in a narrow type their gradients are rounded to it: enough where factors are fixed numbers
+(`PositionalEncoding.fixed_factors`), and not for gates, whose gradients are differences of large sums.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from posenc_jax.encodings.attention import Prepared
 from posenc_jax.encodings.base import Array
 
 PARTS = 3  # numbers of bfloat16 that together hold one of float32
+MOST_COLUMNS = 4
+"""More factors than this the kernel takes as dimensions: a product of matrices is then cheaper than sums one by one."""
 
 
 def extra_dimensions(num_factors: int, dtype: Any) -> int:
@@ -48,6 +52,27 @@ def in_parts(x: Array, dtype: Any) -> list[Array]:
     return parts
 
 
+def columns(call: Prepared, elements: tuple[int, ...]) -> tuple[tuple[Array, Array], ...]:
+    """Of each factor of the numbered ``elements`` its numbers ``[B, H, Q]`` and ``[B, H, K]``, in float32: the sum of
+    their products is what the elements add to the scaled logits.
+    """
+    batch, heads = call.q.shape[:2]
+
+    def of_heads(side: Array) -> list[Array]:
+        whole = jnp.broadcast_to(side, (batch, heads, *side.shape[2:])).astype(jnp.float32)
+        return list(jnp.moveaxis(whole, 3, 0))
+
+    return tuple(pair for phi, psi in _found(call, elements) for pair in zip(of_heads(phi), of_heads(psi), strict=True))
+
+
+def _found(call: Prepared, elements: tuple[int, ...]) -> list[tuple[Array, Array]]:
+    """What `PositionalEncoding.factors` says of each."""
+    raw_keys = jnp.repeat(call.k, call.groups, axis=1) if call.groups > 1 else call.k
+    return [
+        call.encodings[e].factors(call.params[e], call.q, raw_keys, call.geometries[e], call.terms[e]) for e in elements
+    ]
+
+
 def with_factors(call: Prepared, elements: tuple[int, ...]) -> Prepared:
     """The call with longer queries and keys, whose scaled products hold what the numbered ``elements`` would add.
 
@@ -55,10 +80,7 @@ def with_factors(call: Prepared, elements: tuple[int, ...]) -> Prepared:
     """
     q, k, v = call.q_encoded, call.k_encoded, call.v
     dtype = jnp.result_type(q, k)
-    raw_keys = jnp.repeat(call.k, call.groups, axis=1) if call.groups > 1 else call.k
-    found = [
-        call.encodings[e].factors(call.params[e], call.q, raw_keys, call.geometries[e], call.terms[e]) for e in elements
-    ]
+    found = _found(call, elements)
     if call.groups > 1 and any(of_keys.shape[1] > 1 for _, of_keys in found):
         k, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, v))
 

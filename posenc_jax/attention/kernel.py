@@ -1,6 +1,6 @@
 """One fused kernel for every bias that is a function of the distance alone, in Pallas, forward and backward.
 
-    out_i = sum_j softmax_j(scale q_i . k_j + table[h, k - q]) v_j
+    out_i = sum_j softmax_j(scale q_i . k_j + table[h, k - q] + sum_f phi_if psi_jf) v_j
 
 over the keys that the mask lets query i see. The logits exist one tile of `TILES` by `TILES` pairs at a time
 (FlashAttention: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691). What is new here is the bias and its
@@ -11,6 +11,9 @@ then have the same distances in the same places, hence one and the same tile of 
   takes memory for ``2 TILES`` numbers a token and head;
 - the gradient of such a tile is the sum of the logits' gradients along its block diagonal (`add_along_diagonal`);
 - from tiles to table, and from there to the parameters of an encoding, JAX differentiates by itself.
+
+A few numbers of queries and keys, ``phi`` and ``psi``, add their products to the logits, in float32 whatever the type
+of queries: cumulated gates, whose gradients would not survive a narrower one.
 
 There is no addition whose order depends on time, so results repeat to the bit. The functions on values (`_visible`,
 `_logits`, ...) are the mathematics. Each kernel is a loop over tiles around them. What differs between GPU and TPU is
@@ -38,6 +41,7 @@ TILES: dict[tuple[Backend, int], int] = {("gpu", 2): 64, ("gpu", 4): 32, ("tpu",
 
 _NOTHING = -1e30  # the logit of what is not seen: finite, so that no difference of two is NaN
 _Refs = dict[str, Any]
+_Factors = list[tuple[Array, Array]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,17 +102,17 @@ def tile_size(backend: Backend, dtype: Any) -> int:
     return TILES[backend, jnp.dtype(dtype).itemsize]
 
 
-def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any) -> bool:
-    """Whether a program of the kernel finds room. On a GPU always; on a TPU it holds one head of one row: at head
-    dimensions up to 128 about 16,000 tokens.
+def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any, columns: int = 0) -> bool:
+    """Whether a program of the kernel finds room, with so many ``columns`` of queries and keys. On a GPU always; on a
+    TPU it holds one head of one row: at head dimensions up to 128 about 16,000 tokens.
     """
     if backend == "gpu":
         return True
     size = tile_size(backend, dtype)
     wide, item = -(-dims // 128) * 128, jnp.dtype(dtype).itemsize
     tiles = (queries + keys) // size * size**2 * 4
-    of_keys = 2 * keys * wide * item
-    of_queries = 2 * queries * wide * item + 2 * queries * 128 * 4  # a column takes a register's width
+    of_keys = 2 * keys * wide * item + columns * keys * 8 * 4  # a row takes a register's height
+    of_queries = 2 * queries * wide * item + (2 + columns) * queries * 128 * 4  # a column its width
     return 2 * (tiles + max(of_keys, of_queries)) <= VMEM
 
 
@@ -137,10 +141,11 @@ def _visible(setting: Setting, i: Any, j: Any, q_segments: Array | None, k_segme
     return visible
 
 
-def _logits(setting: Setting, q: Array, k: Array, bias: Array | None) -> Array:
-    """``[tile, tile]``."""
+def _logits(setting: Setting, q: Array, k: Array, bias: Array | None, factors: _Factors) -> Array:
+    """``[tile, tile]``; ``factors``: columns ``[tile, 1]`` of the queries and rows ``[1, tile]`` of the keys."""
     logits = setting.scale * _dot(q, k, (1, 1))
-    return logits if bias is None else logits + bias
+    logits = logits if bias is None else logits + bias
+    return functools.reduce(lambda total, pair: total + pair[0] * pair[1], factors, logits)
 
 
 def _of_logits(p: Array, do: Array, v: Array, delta: Array) -> Array:
@@ -154,21 +159,36 @@ def _part(ref: Any, block: Any, size: int, axis: int = 0, row: tuple[Any, ...] =
     return ref[(*row, where, slice(None))] if axis == 0 else ref[(*row, slice(None), where)]
 
 
-def _tile(setting: Setting, refs: _Refs, i: Any, j: Any, q: Array, k: Array, segments: Any) -> tuple[Array, Array]:
+def _names(refs: _Refs, side: str) -> list[str]:
+    """Of the factors of a side, "phi" or "psi"."""
+    return sorted(name for name in refs if name.startswith(side))
+
+
+def _tile(
+    setting: Setting, refs: _Refs, i: Any, j: Any, q: Array, k: Array, segments: Any, factors: _Factors
+) -> tuple[Array, Array]:
     """Logits of tile (i, j), and which of them are seen; ``segments`` of its queries and keys, or None for both."""
     bias = refs["tiles"][j - i + setting.queries - 1] if "tiles" in refs else None
-    return _logits(setting, q, k, bias), _visible(setting, i, j, *segments)
+    return _logits(setting, q, k, bias, factors), _visible(setting, i, j, *segments)
+
+
+def _with_rows(refs: _Refs, phis: list[Array], j: Any, size: int) -> _Factors:
+    """The columns of a block of queries with the rows of block j of the keys."""
+    psis = [_part(refs[name], j, size, axis=1) for name in _names(refs, "psi")]
+    return list(zip(phis, psis, strict=True))
 
 
 def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``out`` and the logarithm of the sum of exponentials, ``lse``."""
     i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
     q, q_segments = refs["q"][...], refs["q_segments"][...] if packed else None
+    phis = [refs[name][...] for name in _names(refs, "phi")]
 
     def step(j: Any, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         largest, total, sums = carry
         segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
-        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments)
+        factors = _with_rows(refs, phis, j, size)
+        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments, factors)
         logits = jnp.where(visible, logits, _NOTHING)
         new = jnp.maximum(largest, logits.max(axis=1, keepdims=True))
         shrink, p = jnp.exp(largest - new), jnp.where(visible, jnp.exp(logits - new), 0)
@@ -185,40 +205,53 @@ def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
 
 
 def backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
-    """One block of queries: ``dq``."""
+    """One block of queries: ``dq``, and ``dphi`` of each factor."""
     i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
     q, do, lse, delta = (refs[name][...] for name in ("q", "do", "lse", "delta"))
     q_segments = refs["q_segments"][...] if packed else None
+    phis = [refs[name][...] for name in _names(refs, "phi")]
 
-    def step(j: Any, dq: Array) -> Array:
+    def step(j: Any, carry: tuple[Array, list[Array]]) -> tuple[Array, list[Array]]:
+        dq, dphis = carry
         k, v = _part(refs["k"], j, size), _part(refs["v"], j, size)
         segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
-        logits, visible = _tile(setting, refs, i, j, q, k, segments)
-        p = jnp.where(visible, jnp.exp(logits - lse), 0)
-        return dq + _dot(_of_logits(p, do, v, delta).astype(k.dtype), k, (1, 0))
+        factors = _with_rows(refs, phis, j, size)
+        logits, visible = _tile(setting, refs, i, j, q, k, segments, factors)
+        ds = _of_logits(jnp.where(visible, jnp.exp(logits - lse), 0), do, v, delta)
+        dphis = [d + (ds * psi).sum(axis=1, keepdims=True) for d, (_, psi) in zip(dphis, factors, strict=True)]
+        return dq + _dot(ds.astype(k.dtype), k, (1, 0)), dphis
 
-    dq = jax.lax.fori_loop(*setting.keys_of(i), step, jnp.zeros(q.shape, jnp.float32))
+    start = jnp.zeros(q.shape, jnp.float32), [jnp.zeros((size, 1), jnp.float32) for _ in phis]
+    dq, dphis = jax.lax.fori_loop(*setting.keys_of(i), step, start)
     out["dq"][...] = (setting.scale * dq).astype(out["dq"].dtype)
+    for name, dphi in zip(_names(refs, "phi"), dphis, strict=True):
+        out[f"d{name}"][...] = dphi
 
 
 def backward_keys(setting: Setting, refs: _Refs, out: _Refs) -> None:
-    """One block of keys, for one query head: ``dk`` and ``dv``."""
+    """One block of keys, for one query head: ``dk`` and ``dv``, and ``dpsi`` of each factor."""
     j, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
     k, v, k_segments = refs["k"][...], refs["v"][...], refs["k_segments"][...] if packed else None
+    psis = [refs[name][...] for name in _names(refs, "psi")]
 
-    def step(i: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        dk, dv = carry
+    def step(i: Any, carry: tuple[Array, Array, list[Array]]) -> tuple[Array, Array, list[Array]]:
+        dk, dv, dpsis = carry
         q, do, lse, delta = (_part(refs[name], i, size) for name in ("q", "do", "lse", "delta"))
         segments = _part(refs["q_segments"], i, size) if packed else None, k_segments
-        logits, visible = _tile(setting, refs, i, j, q, k, segments)
+        factors = [(_part(refs[name], i, size), psi) for name, psi in zip(_names(refs, "phi"), psis, strict=True)]
+        logits, visible = _tile(setting, refs, i, j, q, k, segments, factors)
         p = jnp.where(visible, jnp.exp(logits - lse), 0)
-        dv = dv + _dot(p.astype(do.dtype), do, (0, 0))
-        return dk + _dot(_of_logits(p, do, v, delta).astype(q.dtype), q, (0, 0)), dv
+        ds, dv = _of_logits(p, do, v, delta), dv + _dot(p.astype(do.dtype), do, (0, 0))
+        dpsis = [d + (ds * phi).sum(axis=0, keepdims=True) for d, (phi, _) in zip(dpsis, factors, strict=True)]
+        return dk + _dot(ds.astype(q.dtype), q, (0, 0)), dv, dpsis
 
     start = jnp.zeros(k.shape, jnp.float32), jnp.zeros(v.shape, jnp.float32)
-    dk, dv = jax.lax.fori_loop(*setting.queries_of(j), step, start)
+    nothing = [jnp.zeros((1, size), jnp.float32) for _ in psis]
+    dk, dv, dpsis = jax.lax.fori_loop(*setting.queries_of(j), step, (*start, nothing))
     out["dk"][...] = setting.scale * dk
     out["dv"][...] = dv
+    for name, dpsi in zip(_names(refs, "psi"), dpsis, strict=True):
+        out[f"d{name}"][...] = dpsi
 
 
 def add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
@@ -240,7 +273,9 @@ def add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
             segments: tuple[Array | None, Array | None] = (None, None)
             if packed:
                 segments = part(refs["q_segments"], i), part(refs["k_segments"], j, axis=1)
-            p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(_logits(setting, q, k, bias) - lse), 0)
+            columns, rows = ([refs[name] for name in _names(refs, side)] for side in ("phi", "psi"))
+            factors = [(part(phi, i), part(psi, j, axis=1)) for phi, psi in zip(columns, rows, strict=True)]
+            p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(_logits(setting, q, k, bias, factors) - lse), 0)
             return total + _of_logits(p, do, v, delta)
 
         return jax.lax.fori_loop(*setting.diagonal(n), step, total)

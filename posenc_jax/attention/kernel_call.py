@@ -32,8 +32,8 @@ def _specs(setting: Setting, arrays: dict[str, Array], whole: frozenset[str]) ->
         one, share = (None, None), heads // array.shape[1]
         if name in whole:
             return pl.BlockSpec((*one, *array.shape[2:]), lambda b, h, i: (b, jax.lax.div(h, share), 0, 0))
-        if name == "k_segments":
-            return pl.BlockSpec((*one, 1, setting.tile), lambda b, h, i: (b, 0, 0, i))
+        if array.shape[2] == 1:  # numbers of keys lie in a row
+            return pl.BlockSpec((*one, 1, setting.tile), lambda b, h, i: (b, jax.lax.div(h, share), 0, i))
         return pl.BlockSpec((*one, setting.tile, array.shape[3]), lambda b, h, i: (b, jax.lax.div(h, share), i, 0))
 
     return {name: spec(name, array) for name, array in arrays.items()}
@@ -58,8 +58,14 @@ def _call(
     )(arrays)
 
 
-def _inputs(q: Array, k: Array, v: Array, tiles: Array | None, segments: Any) -> dict[str, Array]:
+Columns = tuple[tuple[Array, Array], ...]
+"""Of each factor ``[B, H, Q, 1]`` and ``[B, H, 1, K]``."""
+
+
+def _inputs(q: Array, k: Array, v: Array, tiles: Array | None, segments: Any, columns: Columns) -> dict[str, Array]:
     arrays = {"q": q, "k": k, "v": v}
+    for number, (phi, psi) in enumerate(columns):
+        arrays |= {f"phi{number}": phi, f"psi{number}": psi}
     if tiles is not None:
         arrays["tiles"] = tiles
     if segments is not None:
@@ -68,16 +74,18 @@ def _inputs(q: Array, k: Array, v: Array, tiles: Array | None, segments: Any) ->
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attention(setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any) -> Array:
-    return _attention_forward(setting, q, k, v, tiles, segments)[0]
+def _attention(
+    setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any, columns: Columns
+) -> Array:
+    return _attention_forward(setting, q, k, v, tiles, segments, columns)[0]
 
 
 def _attention_forward(
-    setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any
+    setting: Setting, q: Array, k: Array, v: Array, tiles: Array | None, segments: Any, columns: Columns
 ) -> tuple[Array, Any]:
     rows, heads, queries, _ = q.shape
-    arrays = _inputs(q, k, v, tiles, segments)
-    specs = _specs(setting, arrays, frozenset({"k", "v", "k_segments"}))
+    arrays = _inputs(q, k, v, tiles, segments, columns)
+    specs = _specs(setting, arrays, _whole("k", "v", "k_segments", "psi", columns=columns))
 
     def block(dims: int) -> pl.BlockSpec:
         return pl.BlockSpec((None, None, setting.tile, dims), lambda b, h, i: (b, h, i, 0))
@@ -87,25 +95,37 @@ def _attention_forward(
         "lse": (block(1), jax.ShapeDtypeStruct((rows, heads, queries, 1), jnp.float32)),
     }
     found = _call(setting, kernel.forward, (rows, heads, setting.queries), arrays, specs, out)
-    return found["out"], (q, k, v, tiles, segments, found["out"], found["lse"])
+    return found["out"], (q, k, v, tiles, segments, columns, found["out"], found["lse"])
+
+
+def _whole(*names: str, columns: Columns) -> frozenset[str]:
+    """Names of arrays of which a program has all of a sequence; "phi" and "psi" for those of every factor."""
+    return frozenset(x for name in names for x in (_of_each(name, columns) if name in ("phi", "psi") else (name,)))
+
+
+def _of_each(name: str, columns: Columns) -> tuple[str, ...]:
+    return tuple(f"{name}{number}" for number in range(len(columns)))
 
 
 def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ...]:
-    q, k, v, tiles, segments, result, lse = kept
+    q, k, v, tiles, segments, columns, result, lse = kept
     delta = (do.astype(jnp.float32) * result.astype(jnp.float32)).sum(axis=-1, keepdims=True)
-    arrays = _inputs(q, k, v, tiles, segments) | {"do": do, "lse": lse, "delta": delta}
+    arrays = _inputs(q, k, v, tiles, segments, columns) | {"do": do, "lse": lse, "delta": delta}
     rows, heads, _, dims = q.shape
     keys, size = k.shape[2], setting.tile
 
     def block(dims: int) -> pl.BlockSpec:
         return pl.BlockSpec((None, None, size, dims), lambda b, h, i: (b, h, i, 0))
 
-    specs = _specs(setting, arrays, frozenset({"k", "v", "k_segments"}))
+    specs = _specs(setting, arrays, _whole("k", "v", "k_segments", "psi", columns=columns))
     out = {"dq": (block(dims), jax.ShapeDtypeStruct(q.shape, q.dtype))}
-    dq = _call(setting, kernel.backward_queries, (rows, heads, setting.queries), arrays, specs, out)["dq"]
+    out |= {f"d{name}": (block(1), _like(arrays[name])) for name in _of_each("phi", columns)}
+    of_queries = _call(setting, kernel.backward_queries, (rows, heads, setting.queries), arrays, specs, out)
+    dq = of_queries["dq"]
 
-    specs = _specs(setting, arrays, frozenset({"q", "do", "lse", "delta", "q_segments"}))
-    out = {
+    specs = _specs(setting, arrays, _whole("q", "do", "lse", "delta", "q_segments", "phi", columns=columns))
+    out = {f"d{name}": (specs[name], _like(arrays[name])) for name in _of_each("psi", columns)}
+    out |= {
         "dk": (block(dims), jax.ShapeDtypeStruct((rows, heads, keys, dims), jnp.float32)),
         "dv": (block(v.shape[3]), jax.ShapeDtypeStruct((rows, heads, keys, v.shape[3]), jnp.float32)),
     }
@@ -114,8 +134,9 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
         found[name].reshape(rows, x.shape[1], -1, keys, x.shape[3]).sum(axis=2).astype(x.dtype)
         for name, x in (("dk", k), ("dv", v))
     )
+    dcolumns = tuple((of_queries[f"dphi{n}"], found[f"dpsi{n}"]) for n in range(len(columns)))
     if tiles is None:
-        return dq, dk, dv, None, None
+        return dq, dk, dv, None, None, dcolumns
 
     at_once = 1 if setting.backend == "tpu" else rows
     grid = (heads, tiles.shape[1]) + ((rows,) if setting.backend == "tpu" else ())
@@ -127,7 +148,12 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
     specs = {name: of_diagonal(array) for name, array in arrays.items()}
     specs["tiles"] = pl.BlockSpec((None, None, size, size), lambda h, n, b=0: (h, n, 0, 0))
     out = {"tiles": (specs["tiles"], jax.ShapeDtypeStruct(tiles.shape, jnp.float32))}
-    return dq, dk, dv, _call(setting, kernel.add_along_diagonal, grid, arrays, specs, out)["tiles"], None
+    dtiles = _call(setting, kernel.add_along_diagonal, grid, arrays, specs, out)["tiles"]
+    return dq, dk, dv, dtiles, None, dcolumns
+
+
+def _like(array: Array) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
 _attention.defvjp(_attention_forward, _attention_backward)
@@ -150,6 +176,7 @@ def attention_by_distance(
     v: Array,
     table: Array | None,
     *,
+    columns: tuple[tuple[Array, Array], ...] = (),
     backend: Backend,
     scale: float,
     causal: bool = False,
@@ -162,6 +189,7 @@ def attention_by_distance(
 
     Args:
       table: ``[H, Q + K - 1]`` in float32, or None: the bias of query i and key j is number ``j - i + Q - 1``.
+      columns: pairs ``[B, H, Q]`` and ``[B, H, K]`` in float32 whose products are added to the logits.
       first: the place of query 0 minus that of key 0; both sides go on by one. causal, window: as in `Geometry`.
       segments: ids ``[#B, Q]`` and ``[#B, K]``; a query sees those of its own, and nobody sees 0.
       interpret: run by JAX's operations on any backend, slowly: for tests.
@@ -203,5 +231,10 @@ def attention_by_distance(
     of_both = None
     if segments is not None:
         of_both = of_rows(segments[0], blocks[0])[:, None, :, None], of_rows(segments[1], blocks[1])[:, None, None]
-    out = _attention(setting, pad(q, blocks[0]), pad(k, blocks[1]), pad(v, blocks[1]), tiles, of_both)
+
+    def of_tokens(x: Array, blocks: int) -> Array:
+        return jnp.pad(x, ((0, 0), (0, 0), (0, blocks * size - x.shape[2])))
+
+    pairs = tuple((of_tokens(phi, blocks[0])[..., None], of_tokens(psi, blocks[1])[:, :, None]) for phi, psi in columns)
+    out = _attention(setting, pad(q, blocks[0]), pad(k, blocks[1]), pad(v, blocks[1]), tiles, of_both, pairs)
     return out[:, :, :queries, : v.shape[3]]

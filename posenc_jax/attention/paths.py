@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from posenc_jax.attention.blockwise import blockwise
-from posenc_jax.attention.choice import Asked, Call, Path, choose, in_factors, in_table
+from posenc_jax.attention.choice import Asked, Call, Path, choose, in_columns, in_factors, in_table
 from posenc_jax.attention.cudnn import cudnn
 from posenc_jax.attention.distance import by_distance
-from posenc_jax.attention.factors import with_factors
+from posenc_jax.attention.factors import columns, with_factors
+from posenc_jax.attention.kernel import Backend
 from posenc_jax.encodings.attention import Prepared, dense, prepare
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
 
@@ -45,9 +46,10 @@ def along(path: Path, call: Prepared, facts: Call) -> Array:
     if path == "blockwise":
         return blockwise(call)
     of_table = in_table(call.encodings, facts) if path == "kernel" else ()
-    factored = tuple(e for e in in_factors(call.encodings, facts) if e not in of_table)
-    call = with_factors(call, factored) if factored else call
+    of_columns = in_columns(call.encodings, facts) if path == "kernel" else ()
+    factored = tuple(e for e in in_factors(call.encodings, facts) if e not in (*of_table, *of_columns))
+    longer = with_factors(call, factored) if factored else call
     if path == "cudnn":
-        return cudnn(call)
-    interpret = facts.backend == "cpu"
-    return by_distance(call, of_table, "tpu" if facts.backend == "tpu" else "gpu", interpret=interpret)
+        return cudnn(longer)
+    backend: Backend = "tpu" if facts.backend == "tpu" else "gpu"
+    return by_distance(longer, of_table, columns(call, of_columns), backend, interpret=facts.backend == "cpu")

@@ -112,6 +112,11 @@ class ALiBi(PositionalEncoding):
         """
         return 0 if self.past_offset else 1
 
+    @property
+    def fixed_factors(self) -> bool:
+        """Unless slopes are learned."""
+        return not self.learned
+
     def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
         """The slope, and the key's position."""
         slopes = jnp.asarray(self._slopes(params, geometry.num_heads))

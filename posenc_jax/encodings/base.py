@@ -145,6 +145,11 @@ class PositionalEncoding(Value):
         """F of `factors`, or 0 where what is added to the logits is not separable."""
         return 0
 
+    @property
+    def fixed_factors(self) -> bool:
+        """Whether `factors` are numbers that depend on no parameter and no token: nobody asks for their gradients."""
+        return False
+
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
         """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
         the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);

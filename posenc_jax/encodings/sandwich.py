@@ -88,6 +88,11 @@ class Sandwich(PositionalEncoding):
         """A sine and a cosine for each frequency."""
         return self.width
 
+    @property
+    def fixed_factors(self) -> bool:
+        """Sines and cosines of positions."""
+        return True
+
     def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
         """The sines and cosines of both positions, the query's over the head's number."""
         dtype = jnp.result_type(float)

@@ -191,7 +191,7 @@ def train_step(
         return total
 
     totals = [summed(batch, index * batch.inputs.shape[0]) for index, batch in enumerate(batches)]
-    sums = _added([sums for _, sums in totals])
+    sums: dict[str, Array] = _added([sums for _, sums in totals])
     gradients = _mean_gradient(totals, apart=run.task.length_per == "step")
     gradients = jax.tree.map(
         lambda g, trained: g if trained else jnp.zeros_like(g), gradients, trainable(params, run.slots)
@@ -242,7 +242,8 @@ def _mean_gradient(totals: list[tuple[Params, dict[str, Array]]], *, apart: bool
         found: Params = jax.tree.map(lambda g: g / weight, gradients)
         return found
 
-    return _added([mean(*share) for share in shares])
+    found: Params = _added([mean(*share) for share in shares])
+    return found
 
 
 def _added(trees: list[Any]) -> Any:

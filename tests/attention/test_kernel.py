@@ -1,5 +1,6 @@
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -25,10 +26,11 @@ def on(backend):
 
     def compute(*args, path):
         call = prepare(*args)
-        of_table = paths.in_table(call.encodings, Call.of(call))
-        factored = tuple(e for e in paths.in_factors(call.encodings, Call.of(call)) if e not in of_table)
-        call = paths.with_factors(call, factored) if factored else call
-        return paths.by_distance(call, of_table, backend, interpret=True)
+        facts = Call.of(call)
+        of_table, of_columns = paths.in_table(call.encodings, facts), paths.in_columns(call.encodings, facts)
+        assert {*of_table, *of_columns} >= {*paths.in_factors(call.encodings, facts)}
+        columns = paths.columns(call, of_columns)
+        return paths.by_distance(call, of_table, columns, backend, interpret=True)
 
     return compute
 
@@ -65,6 +67,29 @@ def test_bfloat16_is_within_its_roundings():
     """Weights, their gradients and outputs are each rounded once, by 2^-9 at most."""
     encodings, shape = parse("rope|t5"), SHAPES["packed"]
     assert_agree(result(encodings, shape, "kernel", jnp.bfloat16), result(encodings, shape, "dense", np.float32), 2**-6)
+
+
+@pytest.mark.parametrize("backend", ["gpu", "tpu"])
+def test_gates_beside_a_table_are_columns(backend):
+    encodings, shape = parse("fox(scaled=True)|grape_a|t5"), SHAPES["packed"]
+    want = result(encodings, shape, "dense")
+    assert_agree(result(encodings, shape, "kernel", compute=on(backend)), want, 1e-5)
+
+
+@pytest.mark.parametrize("spec", ["fox", "grape_a(gate='query')|rope", "alibi(learned=True)"])
+def test_in_bfloat16_gradients_of_gates_and_slopes_are_as_good_as_the_reference_has_them(spec):
+    """They are differences of large sums: rounded before they are added up, little of them would be left."""
+    encodings, shape = parse(spec), Shape("causal", 320, 320)
+
+    def apart(path):
+        found = result(encodings, shape, path, jnp.bfloat16).gradients["params"]
+        for got, want in zip(jax.tree.leaves(found), wanted, strict=True):
+            got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+            yield np.abs(got - want).max() / np.abs(want).max()
+
+    wanted = jax.tree.leaves(result(encodings, shape, "dense", np.float32).gradients["params"])
+    for ours, reference in zip(apart("kernel"), apart("dense"), strict=True):
+        assert ours < max(2 * reference, 0.01)
 
 
 @pytest.mark.parametrize("path", ["kernel", "dense", "blockwise"])
