@@ -283,9 +283,10 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
     for _, constant, traced, plain in table:
         assert max(float(constant), float(traced)) < 5e-7 < float(plain)
     record = json.loads(kept.read_text())
-    assert record["machine"]["processor"]
-    assert {"jax", "device_kind"} <= record["environment"].keys()
-    ((of_part,),) = record["parts"].values()
+    (part,) = record["parts"].values()
+    assert part["machine"]["processor"]
+    assert {"jax", "device_kind"} <= part["environment"].keys()
+    (of_part,) = part["tables"]
     of_part["rows"]["1000"][2] *= 2
     kept.write_text(json.dumps(record))
     script.main(["precision", "--compare", str(kept)])
@@ -294,7 +295,52 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
     assert [line.split("|")[-2].strip() for line in compared[:4]] == ["1.00", "1.00", "0.50", "1.00"]
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]", "{}"])
+def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
+    """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
+    from benchmarks import results
+
+    from posenc_jax import files
+
+    def table(number):
+        return results.Table("t", "row", {"column": "{:.1f}"}, {"a": (number,)})
+
+    file = tmp_path / "kept.json"
+    results.save(file, {"loop": [table(1.0)], "tables": [table(2.0)]})
+    old = json.loads(file.read_text())
+    for part in old["parts"].values():
+        part |= {"date": "2020-01-01", "machine": {"processor": "another", "cores": 9, "system": "s"}}
+    file.write_text(json.dumps(old))
+    results.save(file, {"tables": [table(3.0)]})
+    parts = results.read(file)
+    assert parts["loop"] == old["parts"]["loop"]
+    assert parts["tables"]["tables"][0]["rows"] == {"a": [3.0]}
+    assert parts["tables"]["date"] > "2020-01-01"
+    assert parts["tables"]["machine"]["processor"] == results.processor()
+
+    def fails(*_, **__):
+        raise OSError("no room")
+
+    before = file.read_text()
+    monkeypatch.setattr(files.os, "replace", fails)
+    with pytest.raises(OSError, match="no room"):
+        results.save(file, {"loop": [table(4.0)]})
+    assert file.read_text() == before
+
+
+OF_AN_OLDER_SCRIPT = '{"date": "2020-01-01", "machine": {}, "parts": {"loop": []}}'
+
+
+@pytest.mark.parametrize("content", ["{", "[]", OF_AN_OLDER_SCRIPT])
+def test_a_file_of_something_else_is_not_replaced(script, capsys, tmp_path, content):
+    file = tmp_path / "kept.json"
+    file.write_text(content)
+    with pytest.raises(SystemExit):
+        script.main(["precision", "--save", str(file)])
+    assert f"--save {file} is no file that --save wrote" in capsys.readouterr().err
+    assert file.read_text() == content
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", OF_AN_OLDER_SCRIPT])
 def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_path, content):
     file = tmp_path / "kept.json"
     if content is not None:

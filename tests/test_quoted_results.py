@@ -55,19 +55,37 @@ def test_tables_of_scripts_bench():
     def table(size, rows):
         return {"title": f"Speed, {size}", "first": "who", "columns": {"ms": "{:.1f}", "speed": "{:.2f}"}, "rows": rows}
 
-    record = {
+    kept = {
         "date": "2026-01-02",
         "machine": {"cores": 2, "processor": "a chip"},
         "environment": {"jax": "1", "python": "3"},
-        "parts": {"speed": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})]},
+        "tables": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})],
     }
     line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
-    assert QUOTE["side_by_side"](record, "speed") == (
+    assert QUOTE["side_by_side"](kept, "speed") == (
         f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
     )
-    text = QUOTE["bench_tables"](record, "speed")
+    text = QUOTE["bench_tables"](kept, "speed")
     assert line in text
     assert "\n### Speed, d16\n\n| who | ms | speed |\n|---|---|---|\n| a | 9.0 | - |\n" in text
+
+
+def test_each_part_says_when_and_where_it_was_measured(tmp_path, monkeypatch):
+    def part(date, processor):
+        about = {"title": "t", "first": "who", "columns": {"ms": "{:.1f}"}, "rows": {"a": [1.0]}}
+        return {
+            "date": date,
+            "machine": {"cores": 2, "processor": processor},
+            "environment": {"jax": "1", "python": "3"},
+            "tables": [about],
+        }
+
+    file = tmp_path / "measured.json"
+    file.write_text(json.dumps({"parts": {"old": part("2026-01-02", "a chip"), "new": part("2026-03-04", "another")}}))
+    monkeypatch.setitem(QUOTE["filled"].__globals__, "MEASURED", file)
+    page = QUOTE["filled"]("".join(f"<!-- bench: {name} -->\n<!-- end of bench -->\n" for name in ("old", "new")))
+    assert "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench old`." in page
+    assert "Measured on 2026-03-04, 2 cores of another, jax 1, Python 3: `scripts/bench new`." in page
 
 
 def test_pages_have_the_tables_of_the_committed_results():

@@ -43,26 +43,50 @@ class Table:
             yield f"| {name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |"
 
 
+_OF_A_PART = ("date", "machine", "environment", "tables")
+
+
 def save(path: Path, parts: dict[str, list[Table]]) -> None:
-    """Keeps what was measured with the date, the machine and the versions."""
+    """Keeps each part with its date, machine and versions; other parts of the file stay as they are.
+
+    ValueError: the file is there, and `save` did not write it.
+    """
+    from posenc_jax.files import write_atomically
     from posenc_jax.runs.environment import environment
 
-    record = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": {"processor": processor(), "cores": len(cores()), "system": platform.platform()},
-        "environment": environment(),
-        "parts": {name: [dataclasses.asdict(table) for table in tables] for name, tables in parts.items()},
-    }
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    measured = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "machine": machine()}
+    measured["environment"] = environment()
+    found = {name: measured | {"tables": [dataclasses.asdict(one) for one in tables]} for name, tables in parts.items()}
+    before = read(path) if path.exists() else {}
+    write_atomically(path, json.dumps({"parts": before | found}, indent=1) + "\n")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `save` wrote: date, machine, environment and tables of every part; ValueError for anything else."""
+    record = json.loads(path.read_text())
+    parts = record.get("parts") if isinstance(record, dict) else None
+    if not isinstance(parts, dict):
+        raise ValueError("it has no parts")
+    for name, part in parts.items():
+        if not isinstance(part, dict) or not set(_OF_A_PART) <= part.keys():
+            raise ValueError(f"its part {name} lacks one of {', '.join(_OF_A_PART)}")
+    return parts
+
+
+def machine() -> dict[str, Any]:
+    """What is measured on."""
+    return {"processor": processor(), "cores": len(cores()), "system": platform.platform()}
 
 
 def compared(before: dict[str, Any], parts: dict[str, list[Table]]) -> Iterator[str]:
     """Every number over that of the same part, table, row and column of a kept measurement, in Markdown."""
-    machine = before["machine"]
-    yield f"\n## Over {before['date']}, on {machine['cores']} cores of {machine['processor']}\n"
-    yield "| part | row | column | then | now | ratio |\n|---|---|---|---|---|---|"
+    for part in parts:
+        if part in before:
+            there = before[part]["machine"]
+            yield f"\n{part}: over {before[part]['date']}, on {there['cores']} cores of {there['processor']}"
+    yield "\n| part | row | column | then | now | ratio |\n|---|---|---|---|---|---|"
     for part, tables in parts.items():
-        then = numbers(before["parts"].get(part, []))
+        then = numbers(before[part]["tables"] if part in before else [])
         for key, now in numbers([dataclasses.asdict(table) for table in tables]).items():
             if then.get(key) is None or now is None or not then[key]:
                 continue
