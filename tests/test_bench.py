@@ -327,6 +327,37 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     assert file.read_text() == before
 
 
+def test_what_has_no_counterpart_is_said(script, monkeypatch, capsys, tmp_path):
+    """Parts, tables and rows, and both machines; nothing in common is an error, at once where no part is there."""
+    from benchmarks import results
+
+    def table(title, *rows):
+        return results.Table(title, "row", {"ms": "{:.1f}"}, {row: (2.0,) for row in rows})
+
+    file = tmp_path / "kept.json"
+    monkeypatch.setattr(results, "machine", lambda: {"processor": "old chip", "cores": 2})
+    results.save(file, {"loop": [table("common", "a", "zero"), table("old", "x")]})
+    kept = json.loads(file.read_text())
+    kept["parts"]["loop"]["date"] = "2020-01-01"
+    kept["parts"]["loop"]["tables"][0]["rows"]["zero"] = [0.0]
+    file.write_text(json.dumps(kept))
+    monkeypatch.setattr(results, "machine", lambda: {"processor": "new chip", "cores": 3})
+    measured = {"loop": [table("common", "a", "b", "zero"), table("new", "x")], "tables": [table("t", "a")]}
+    monkeypatch.setattr(script, "tables_of", lambda part, rounds: iter(measured[part]))
+    script.main(["loop", "tables", "--compare", str(file)])
+    out = capsys.readouterr().out
+    assert "\nNow: 3 cores of new chip.\nloop, then: 2020-01-01, 2 cores of old chip.\n" in out
+    assert "| loop | a | ms | 2 | 2 | 1.00 |\n| loop | zero | ms | 0 | 2 | - |\n" in out
+    assert out.endswith("\n- tables: the whole part\n- loop, common: b\n- loop, new: the whole table\n")
+    measured["loop"] = [table("new", "x")]
+    with pytest.raises(SystemExit, match=f"{file} has none of these numbers"):
+        script.main(["loop", "--compare", str(file)])
+    assert "| part |" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        script.main(["tables", "--compare", str(file)])
+    assert f"--compare {file} has none of tables: it has loop" in capsys.readouterr().err
+
+
 OF_AN_OLDER_SCRIPT = '{"date": "2020-01-01", "machine": {}, "parts": {"loop": []}}'
 
 
