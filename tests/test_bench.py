@@ -3,13 +3,15 @@
 import dataclasses
 import importlib.util
 import json
+import runpy
 import sys
+import types
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
-from posenc_jax import parse
+from posenc_jax import Training, parse
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -256,13 +258,45 @@ def test_padding(tmp_path, monkeypatch):
 
     config = text_runs.CONFIGS["classification"]
     with text_runs.small_corpus(config.task.data.name, text_runs.ROWS["classification"], tmp_path):
-        (table,) = padding({"pages": (config.task, 2)}, (1,))
+        (table,) = padding({"pages": (config.task, Training(batch_size=2))}, (1,))
     ((plain, buckets, fitted, packed),) = table.rows.values()
     assert 0 <= fitted <= buckets <= plain < 1
     assert packed is None
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit, match="posenc data prepare"):
-        list(padding({"pages": (config.task, 2)}))
+        list(padding({"pages": (config.task, Training(batch_size=2))}))
+
+
+def test_padding_is_that_of_the_plan_of_a_run():
+    """For each way of batching; 6 rows of 32 places in 3 parts hold other widths than in one."""
+    import numpy as np
+    import text_runs
+    from benchmarks.padding import empty
+
+    from posenc_jax.runs.supply import Supply
+
+    config = text_runs.CONFIGS["classification"]
+    sizes = np.random.default_rng(0).integers(1, 30, 500)
+    task = dataclasses.replace(config.task, max_length=32, row=32)
+    found = {}
+    for way in ("buckets", "fitted"):
+        for parts in (1, 3):
+            training = dataclasses.replace(config.training, batch_size=6, microbatches=parts)
+            run = dataclasses.replace(config, task=dataclasses.replace(task, batching=way), training=training)
+            plan = Supply(run, types.SimpleNamespace(sizes=sizes))._plan(0)
+            found[way, parts] = plan.padding_fraction(1)
+            assert empty(task, way, training, 1, sizes) == found[way, parts]
+    assert found["fitted", 1] != found["fitted", 3]
+
+
+def test_padding_is_measured_with_the_settings_of_the_experiments():
+    from benchmarks.padding import TASKS
+
+    for (task, training), name in zip(TASKS.values(), ("translation", "summarization", "classification"), strict=True):
+        of_file = runpy.run_path(str(SCRIPTS.parent / "experiments" / name / "small.py"))
+        run = of_file["config"].runs[0]
+        assert task == dataclasses.replace(run.task, batching=task.batching)
+        assert (training.batch_size, training.microbatches) == (run.training.batch_size, run.training.microbatches)
 
 
 def test_tables():
