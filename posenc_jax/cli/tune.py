@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Times how a training step may be cut up on this machine, and prints what to write into the config."
 SECONDS = """Each setting is timed for --seconds S (default 10) beside the fastest so far, and in the end the first
-beside the fastest: with the 5 to 10 settings that are usual the whole takes 6 to 11 times S, plus compiling each
-setting (as long as `posenc train` compiles), for each table."""
+beside the fastest: with N settings tried, some 3 to 10, the whole takes N + 1 times S, plus compiling each of them
+(as long as `posenc train` compiles), for each table."""
 USAGE = f"""usage: posenc tune CONFIG [--seconds S] [overrides]
 
 {DESCRIPTION}
