@@ -186,8 +186,8 @@ def filled(text: str) -> str:
 
     def measured(match: re.Match[str]) -> str:
         begin, part, short, _, end = match.groups()
-        record = json.loads(MEASURED.read_text())
-        return f"{begin}{side_by_side(record, part) if short else bench_tables(record, part)}{end}"
+        kept = json.loads(MEASURED.read_text())["parts"][part]
+        return f"{begin}{side_by_side(kept, part) if short else bench_tables(kept, part)}{end}"
 
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
@@ -205,30 +205,30 @@ def hours_of_tables(root: Path) -> str:
     return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
 
 
-def bench_tables(record: Json, part: str) -> str:
+def bench_tables(kept: Json, part: str) -> str:
     """All tables of a part of scripts/bench, with when and on what it was measured."""
     from benchmarks.results import Table
 
-    lines = [line for one in record["parts"][part] for line in Table(**one).lines()]
-    return "\n".join([f"\n{_measured_on(record, part)}", *lines]).replace("\n## ", "\n### ") + "\n\n"
+    lines = [line for one in kept["tables"] for line in Table(**one).lines()]
+    return "\n".join([f"\n{_measured_on(kept, part)}", *lines]).replace("\n## ", "\n### ") + "\n\n"
 
 
-def side_by_side(record: Json, part: str) -> str:
+def side_by_side(kept: Json, part: str) -> str:
     """Tables of the same rows as one: a column each, milliseconds and in brackets the speed."""
-    tables = record["parts"][part]
+    tables = kept["tables"]
     rows = [name for name in tables[0]["rows"] if all(name in one["rows"] for one in tables)]
     titles = [one["title"].partition(", ")[2] for one in tables]
     lines = [["", *titles], ["---"] * (len(titles) + 1)]
     for name in rows:
         cells = [one["rows"][name] for one in tables]
         lines.append([name, *(f"{ms:.1f} ({speed:.2f})" if speed else f"{ms:.1f}" for ms, speed in cells)])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{_measured_on(record, part)}\n"
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{_measured_on(kept, part)}\n"
 
 
-def _measured_on(record: Json, part: str) -> str:
-    machine, environment = record["machine"], record["environment"]
+def _measured_on(kept: Json, part: str) -> str:
+    machine, environment = kept["machine"], kept["environment"]
     return (
-        f"Measured on {record['date']}, {machine['cores']} cores of {machine['processor']}, jax {environment['jax']}, "
+        f"Measured on {kept['date']}, {machine['cores']} cores of {machine['processor']}, jax {environment['jax']}, "
         f"Python {environment['python']}: `scripts/bench {part}`."
     )
 

@@ -3,13 +3,15 @@
 import dataclasses
 import importlib.util
 import json
+import runpy
 import sys
+import types
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
-from posenc_jax import parse
+from posenc_jax import Training, parse
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
@@ -256,13 +258,45 @@ def test_padding(tmp_path, monkeypatch):
 
     config = text_runs.CONFIGS["classification"]
     with text_runs.small_corpus(config.task.data.name, text_runs.ROWS["classification"], tmp_path):
-        (table,) = padding({"pages": (config.task, 2)}, (1,))
+        (table,) = padding({"pages": (config.task, Training(batch_size=2))}, (1,))
     ((plain, buckets, fitted, packed),) = table.rows.values()
     assert 0 <= fitted <= buckets <= plain < 1
     assert packed is None
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit, match="posenc data prepare"):
-        list(padding({"pages": (config.task, 2)}))
+        list(padding({"pages": (config.task, Training(batch_size=2))}))
+
+
+def test_padding_is_that_of_the_plan_of_a_run():
+    """For each way of batching; 6 rows of 32 places in 3 parts hold other widths than in one."""
+    import numpy as np
+    import text_runs
+    from benchmarks.padding import empty
+
+    from posenc_jax.runs.supply import Supply
+
+    config = text_runs.CONFIGS["classification"]
+    sizes = np.random.default_rng(0).integers(1, 30, 500)
+    task = dataclasses.replace(config.task, max_length=32, row=32)
+    found = {}
+    for way in ("buckets", "fitted"):
+        for parts in (1, 3):
+            training = dataclasses.replace(config.training, batch_size=6, microbatches=parts)
+            run = dataclasses.replace(config, task=dataclasses.replace(task, batching=way), training=training)
+            plan = Supply(run, types.SimpleNamespace(sizes=sizes))._plan(0)
+            found[way, parts] = plan.padding_fraction(1)
+            assert empty(task, way, training, 1, sizes) == found[way, parts]
+    assert found["fitted", 1] != found["fitted", 3]
+
+
+def test_padding_is_measured_with_the_settings_of_the_experiments():
+    from benchmarks.padding import TASKS
+
+    for (task, training), name in zip(TASKS.values(), ("translation", "summarization", "classification"), strict=True):
+        of_file = runpy.run_path(str(SCRIPTS.parent / "experiments" / name / "small.py"))
+        run = of_file["config"].runs[0]
+        assert task == dataclasses.replace(run.task, batching=task.batching)
+        assert (training.batch_size, training.microbatches) == (run.training.batch_size, run.training.microbatches)
 
 
 def test_tables():
@@ -283,9 +317,10 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
     for _, constant, traced, plain in table:
         assert max(float(constant), float(traced)) < 5e-7 < float(plain)
     record = json.loads(kept.read_text())
-    assert record["machine"]["processor"]
-    assert {"jax", "device_kind"} <= record["environment"].keys()
-    ((of_part,),) = record["parts"].values()
+    (part,) = record["parts"].values()
+    assert part["machine"]["processor"]
+    assert {"jax", "device_kind"} <= part["environment"].keys()
+    (of_part,) = part["tables"]
     of_part["rows"]["1000"][2] *= 2
     kept.write_text(json.dumps(record))
     script.main(["precision", "--compare", str(kept)])
@@ -294,7 +329,83 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
     assert [line.split("|")[-2].strip() for line in compared[:4]] == ["1.00", "1.00", "0.50", "1.00"]
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]", "{}"])
+def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
+    """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
+    from benchmarks import results
+
+    from posenc_jax import files
+
+    def table(number):
+        return results.Table("t", "row", {"column": "{:.1f}"}, {"a": (number,)})
+
+    file = tmp_path / "kept.json"
+    results.save(file, {"loop": [table(1.0)], "tables": [table(2.0)]})
+    old = json.loads(file.read_text())
+    for part in old["parts"].values():
+        part |= {"date": "2020-01-01", "machine": {"processor": "another", "cores": 9, "system": "s"}}
+    file.write_text(json.dumps(old))
+    results.save(file, {"tables": [table(3.0)]})
+    parts = results.read(file)
+    assert parts["loop"] == old["parts"]["loop"]
+    assert parts["tables"]["tables"][0]["rows"] == {"a": [3.0]}
+    assert parts["tables"]["date"] > "2020-01-01"
+    assert parts["tables"]["machine"]["processor"] == results.processor()
+
+    def fails(*_, **__):
+        raise OSError("no room")
+
+    before = file.read_text()
+    monkeypatch.setattr(files.os, "replace", fails)
+    with pytest.raises(OSError, match="no room"):
+        results.save(file, {"loop": [table(4.0)]})
+    assert file.read_text() == before
+
+
+def test_what_has_no_counterpart_is_said(script, monkeypatch, capsys, tmp_path):
+    """Parts, tables and rows, and both machines; nothing in common is an error, at once where no part is there."""
+    from benchmarks import results
+
+    def table(title, *rows):
+        return results.Table(title, "row", {"ms": "{:.1f}"}, {row: (2.0,) for row in rows})
+
+    file = tmp_path / "kept.json"
+    monkeypatch.setattr(results, "machine", lambda: {"processor": "old chip", "cores": 2})
+    results.save(file, {"loop": [table("common", "a", "zero"), table("old", "x")]})
+    kept = json.loads(file.read_text())
+    kept["parts"]["loop"]["date"] = "2020-01-01"
+    kept["parts"]["loop"]["tables"][0]["rows"]["zero"] = [0.0]
+    file.write_text(json.dumps(kept))
+    monkeypatch.setattr(results, "machine", lambda: {"processor": "new chip", "cores": 3})
+    measured = {"loop": [table("common", "a", "b", "zero"), table("new", "x")], "tables": [table("t", "a")]}
+    monkeypatch.setattr(script, "tables_of", lambda part, rounds: iter(measured[part]))
+    script.main(["loop", "tables", "--compare", str(file)])
+    out = capsys.readouterr().out
+    assert "\nNow: 3 cores of new chip.\nloop, then: 2020-01-01, 2 cores of old chip.\n" in out
+    assert "| loop | a | ms | 2 | 2 | 1.00 |\n| loop | zero | ms | 0 | 2 | - |\n" in out
+    assert out.endswith("\n- tables: the whole part\n- loop, common: b\n- loop, new: the whole table\n")
+    measured["loop"] = [table("new", "x")]
+    with pytest.raises(SystemExit, match=f"{file} has none of these numbers"):
+        script.main(["loop", "--compare", str(file)])
+    assert "| part |" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        script.main(["tables", "--compare", str(file)])
+    assert f"--compare {file} has none of tables: it has loop" in capsys.readouterr().err
+
+
+OF_AN_OLDER_SCRIPT = '{"date": "2020-01-01", "machine": {}, "parts": {"loop": []}}'
+
+
+@pytest.mark.parametrize("content", ["{", "[]", OF_AN_OLDER_SCRIPT])
+def test_a_file_of_something_else_is_not_replaced(script, capsys, tmp_path, content):
+    file = tmp_path / "kept.json"
+    file.write_text(content)
+    with pytest.raises(SystemExit):
+        script.main(["precision", "--save", str(file)])
+    assert f"--save {file} is no file that --save wrote" in capsys.readouterr().err
+    assert file.read_text() == content
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", OF_AN_OLDER_SCRIPT])
 def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_path, content):
     file = tmp_path / "kept.json"
     if content is not None:

@@ -1,6 +1,7 @@
 """Numbers in pages and docstrings are those of the committed results."""
 
 import ast
+import inspect
 import json
 import re
 import runpy
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from synthetic_ablation import write_ablation
+
+from posenc_jax.data.tasks import Copying
 
 ROOT = Path(__file__).parent.parent
 QUOTE = runpy.run_path(str(ROOT / "scripts" / "quote.py"))
@@ -55,19 +58,37 @@ def test_tables_of_scripts_bench():
     def table(size, rows):
         return {"title": f"Speed, {size}", "first": "who", "columns": {"ms": "{:.1f}", "speed": "{:.2f}"}, "rows": rows}
 
-    record = {
+    kept = {
         "date": "2026-01-02",
         "machine": {"cores": 2, "processor": "a chip"},
         "environment": {"jax": "1", "python": "3"},
-        "parts": {"speed": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})]},
+        "tables": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})],
     }
     line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
-    assert QUOTE["side_by_side"](record, "speed") == (
+    assert QUOTE["side_by_side"](kept, "speed") == (
         f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
     )
-    text = QUOTE["bench_tables"](record, "speed")
+    text = QUOTE["bench_tables"](kept, "speed")
     assert line in text
     assert "\n### Speed, d16\n\n| who | ms | speed |\n|---|---|---|\n| a | 9.0 | - |\n" in text
+
+
+def test_each_part_says_when_and_where_it_was_measured(tmp_path, monkeypatch):
+    def part(date, processor):
+        about = {"title": "t", "first": "who", "columns": {"ms": "{:.1f}"}, "rows": {"a": [1.0]}}
+        return {
+            "date": date,
+            "machine": {"cores": 2, "processor": processor},
+            "environment": {"jax": "1", "python": "3"},
+            "tables": [about],
+        }
+
+    file = tmp_path / "measured.json"
+    file.write_text(json.dumps({"parts": {"old": part("2026-01-02", "a chip"), "new": part("2026-03-04", "another")}}))
+    monkeypatch.setitem(QUOTE["filled"].__globals__, "MEASURED", file)
+    page = QUOTE["filled"]("".join(f"<!-- bench: {name} -->\n<!-- end of bench -->\n" for name in ("old", "new")))
+    assert "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench old`." in page
+    assert "Measured on 2026-03-04, 2 cores of another, jax 1, Python 3: `scripts/bench new`." in page
 
 
 def test_pages_have_the_tables_of_the_committed_results():
@@ -75,6 +96,33 @@ def test_pages_have_the_tables_of_the_committed_results():
     assert {ROOT / "scripts" / "docs" / name for name in QUOTING} <= set(pages)
     for page in pages:
         assert QUOTE["filled"](page.read_text()) == page.read_text(), f"{page}: run scripts/quote"
+
+
+def test_the_programs_that_a_page_counts_are_those_that_were_counted():
+    """And the lengths of that ablation are padded to what its programs are called by."""
+    from benchmarks.compilation import programs
+
+    tables = json.loads(QUOTE["MEASURED"].read_text())["parts"]["compile"]["tables"]
+    (table,) = (table for table in tables if table["title"] == "Programs of an ablation")
+    about = r"With (\d+) encodings, (\d+) seeds in \d+ groups each, and (\d+) lengths: (.*) for each encoding"
+    encodings, seeds, lengths, kinds = re.match(about, table["about"]).groups()
+    count, _, each = table["rows"]["all cells"]
+    page = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
+    assert (
+        f"An ablation of {encodings} encodings, {seeds} seeds and {lengths} lengths compiles {count} programs, {each} "
+        f"for each encoding: {kinds} ("
+    ) in page
+    task = Copying(kind="rsc", min_length=2, max_length=8, num_symbols=10)
+    asked = inspect.signature(programs).parameters["lengths"].default
+    assert {length: task.padded_length(length) for length in asked} == {4: 8, 8: 8, 12: 16, 40: 64}
+    assert {kind for kind in kinds.split(", ") if "@" in kind} == {f"evaluate@{task.padded_length(n)}" for n in asked}
+    assert "here 4 and 8 share one, 12 and 40 have their own" in page
+
+
+def test_speed_quotes_no_number_that_was_not_kept():
+    """All decimals of the page stand in tables that scripts/quote writes."""
+    page = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
+    assert not re.findall(r"(?<!torch )\b\d+\.\d+\b", QUOTE["BENCH"].sub("", page))
 
 
 @pytest.mark.parametrize("config", DOCSTRINGS)

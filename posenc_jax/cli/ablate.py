@@ -79,7 +79,18 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     return 0
 
 
-def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[Ablation, RunArguments]:
+def overridden(config: Run | Ablation, overrides: list[str], program: str, description: str) -> Run | Ablation:
+    """A config with the overrides of `posenc train`, or those of `posenc ablate`, but nothing of its place."""
+    from posenc_jax.cli.overrides import override_run
+
+    if isinstance(config, Ablation):
+        return override_all(config, overrides, program, description)[0]
+    return override_run(config, overrides, program, description).run
+
+
+def override_all(
+    config: Ablation, overrides: list[str], program: str, description: str = DESCRIPTION
+) -> tuple[Ablation, RunArguments]:
     """The ablation with the overrides in every run, and those that are not about runs (beside the last one); UsageError
     if one does not fit.
     """
@@ -89,7 +100,7 @@ def override_all(config: Ablation, overrides: list[str], program: str) -> tuple[
     starts: dict[str | None, str] = {}
     for number, run in enumerate(config.runs):
         try:
-            changed = override_run(run, overrides, program, f"{DESCRIPTION} The defaults shown are those of the first.")
+            changed = override_run(run, overrides, program, f"{description} The defaults shown are those of the first.")
         except SystemExit:  # tyro has said it
             if number == 0:
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.session import load_config, prepare_jax
@@ -46,7 +46,9 @@ def _plan(config_file: str, options: list[str]) -> int:
     utilisation = _utilisation(portion)
     config = load_config(config_file, (Run, Ablation), "plan")
     if overrides:
-        config = _overridden(config, overrides, f"posenc plan {config_file}")
+        from posenc_jax.cli.ablate import overridden
+
+        config = overridden(config, overrides, f"posenc plan {config_file}", DESCRIPTION)
     target = _target(name)
     from posenc_jax.runs.described import training_memory
     from posenc_jax.runs.plan import UTILISATION, plan_of
@@ -88,15 +90,6 @@ def _utilisation(asked: str | None) -> float | None:
     if not 0 < value <= 1:
         raise UsageError(f"--utilisation {short(asked)} must be a part of the peak, above 0 and up to 1, such as 0.3")
     return value
-
-
-def _overridden(config: Any, overrides: list[str], program: str) -> Any:
-    from posenc_jax.cli.ablate import override_all
-    from posenc_jax.cli.overrides import override_run
-
-    if isinstance(config, Ablation):
-        return override_all(config, overrides, program)[0]
-    return override_run(config, overrides, program, DESCRIPTION).run
 
 
 def _target(name: str | None) -> Target:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
@@ -10,16 +12,22 @@ from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
 
 if TYPE_CHECKING:
-    from posenc_jax.runs.tuning import Tuned
+    from posenc_jax.runs.tuning import Timed
 
 DESCRIPTION = "Times how a training step may be cut up on this machine, and prints what to write into the config."
-USAGE = f"""usage: posenc tune CONFIG [--seconds S]
+SECONDS = """Each setting is timed for --seconds S (default 10) beside the fastest so far, and in the end the first
+beside the fastest: with N settings tried, some 3 to 10, the whole takes N + 1 times S, plus compiling each of them
+(as long as `posenc train` compiles), for each table."""
+USAGE = f"""usage: posenc tune CONFIG [--seconds S] [overrides]
 
 {DESCRIPTION}
 Of an ablation the first run of each table is tuned. Nothing is written: microbatches and strata are part of a
-result's identity.
+result's identity. A row is printed as soon as it is timed; an interrupt (Ctrl-C) ends with the fastest so far.
 
-  --seconds S  how long each pair of settings is timed, besides compiling (default 10)"""
+{SECONDS}
+
+Overrides are those of `posenc train` and `posenc ablate`, such as --training.steps 20: `posenc tune CONFIG --help`
+lists them. Those of a place (--directory, --track) say nothing here."""
 
 
 def main(arguments: list[str]) -> int:
@@ -31,59 +39,104 @@ def main(arguments: list[str]) -> int:
 
 
 def _tune(config_file: str, options: list[str]) -> int:
-    seconds = _seconds(options)
+    seconds, overrides = _seconds(options)
     config = load_config(config_file, (Run, Ablation), "tune")
+    if overrides:
+        from posenc_jax.cli.ablate import overridden
+
+        about = f"{DESCRIPTION} {' '.join(SECONDS.split())} Options of the run:"
+        config = overridden(config, overrides, f"posenc tune {config_file}", about)
     runs = [config] if isinstance(config, Run) else list({run.table: run for run in reversed(config.runs)}.values())
     prepare_jax()
-    from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.runs.tuning import tune
+    from posenc_jax.cli.own_files import refuse_misshapen
 
+    refuse_misshapen(config)
     for run in reversed(runs):
-        with TerminalReporter() as reporter:
-            tuned = tune(run, seconds, reporter)
-        print("\n".join([f"{run.table} {run.label}", *_table(tuned), *_advice(tuned)]))
+        _tune_one(run, seconds)
     return 0
 
 
-def _seconds(options: list[str]) -> float:
-    if not options:
-        return 10.0
+def _tune_one(run: Run, seconds: float) -> None:
+    """Prints the settings of a run as they are timed, and what to write; so far when it is interrupted."""
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.runs.tuning import tune
+
+    rows: list[Timed] = []
+    say = _printer()
+
+    def hear(timed: Timed) -> None:
+        head = [] if rows else [f"{run.table} {run.label}", _line(_HEAD)]
+        rows.append(timed)
+        say("\n".join([*head, _row(timed)]))
+
     try:
-        ((name, value),) = [options]
-        seconds = float(value)
-    except ValueError:
-        seconds, name = math.nan, options[0]
-    if name != "--seconds" or not 0 < seconds <= 3600:
-        raise UsageError(f"{' '.join(options)!r} is no option of posenc tune: say --seconds S, with S from 0 to 3600")
-    return seconds
+        with TerminalReporter() as reporter:
+            tuned = tune(run, seconds, reporter, hear)
+    except KeyboardInterrupt:
+        say("\n".join(_so_far(rows)))
+        raise
+    if tuned.best.training != tuned.own.training:
+        say(_row(tuned.best))
+    say("\n".join(_advice(tuned.own, tuned.best, "The last row")))
 
 
-def _table(tuned: Tuned) -> list[str]:
-    head = ("microbatches", "length_strata", "steps_per_call", "compile", "a step", "speed")
-    rows = [
-        (
-            *(str(value) for value in (t.training.microbatches, t.training.length_strata, t.training.steps_at_once)),
-            f"{t.compile_seconds:.1f} s",
-            f"{t.milliseconds:.2f} ms",
-            f"{t.speed:.2f}",
-        )
-        for t in (tuned.own, *tuned.others, tuned.best)
-        if t is tuned.own or t.training != tuned.own.training
-    ]
-    return ["  ".join(f"{word:>{max(9, len(title))}}" for word, title in zip(row, head)) for row in (head, *rows)]
+def _printer() -> Callable[[str], None]:
+    """Prints at once on the standard output of now, for Rich's live display takes what is printed to standard error."""
+    out = sys.stdout
+    return lambda text: print(text, file=sys.stdout if out.isatty() else out, flush=True)
 
 
-def _advice(tuned: Tuned) -> list[str]:
+def _seconds(options: list[str]) -> tuple[float, list[str]]:
+    """What --seconds says, and the options without it."""
+    rest, asked, left = [], ["--seconds", "10"], iter(options)
+    for word in left:
+        if word == "--seconds":
+            asked = [word, *([value] if (value := next(left, None)) is not None else [])]
+        elif word.startswith("--seconds="):
+            asked = word.split("=", 1)
+        else:
+            rest.append(word)
+    try:
+        seconds = float(asked[1])
+    except (IndexError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds <= 3600:
+        raise UsageError(f"{' '.join(asked)!r} is no option of posenc tune: say --seconds S, with S from 0 to 3600")
+    return seconds, rest
+
+
+_HEAD = ("microbatches", "length_strata", "steps_per_call", "compile", "a step", "speed")
+
+
+def _line(words: tuple[str, ...]) -> str:
+    return "  ".join(f"{word:>{max(9, len(title))}}" for word, title in zip(words, _HEAD))
+
+
+def _row(timed: Timed) -> str:
+    training = timed.training
+    settings = (training.microbatches, training.length_strata, training.steps_at_once)
+    measured = (f"{timed.compile_seconds:.1f} s", f"{timed.milliseconds:.2f} ms", f"{timed.speed:.2f}")
+    return _line((*map(str, settings), *measured))
+
+
+def _so_far(rows: list[Timed]) -> list[str]:
+    if not rows:
+        return ["Stopped before a setting was timed."]
+    best = max(rows, key=lambda timed: timed.speed)
+    return ["Stopped before all settings were timed. So far:", *_advice(rows[0], best, "The fastest row")]
+
+
+def _advice(first: Timed, fastest: Timed, which: str) -> list[str]:
     from posenc_jax.runs.tuning import GAIN, SEARCHES
 
-    own, best = tuned.own.training, tuned.best.training
+    own, best = first.training, fastest.training
     changed = {field: getattr(best, field) for field, _ in SEARCHES if getattr(best, field) != getattr(own, field)}
-    if not changed or tuned.best.speed < 1 + GAIN:
+    if not changed or fastest.speed < 1 + GAIN:
         return [f"No setting is more than {100 * GAIN:.0f} % faster than the config's own (the first row): leave it."]
     written = ", ".join(f"{field}={value}" for field, value in changed.items())
     said = " ".join(f"--training.{field.replace('_', '-')} {value}" for field, value in changed.items())
     return [
-        f"The last row is {tuned.best.speed:.2f} times as fast as the first. Write into Training(...) of the config:",
+        f"{which} is {fastest.speed:.2f} times as fast as the first. Write into Training(...) of the config:",
         f"    {written}",
         f"or say {said}. It is another setting, so nothing of finished runs is used.",
     ]

@@ -10,6 +10,7 @@ import itertools
 import math
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -57,7 +58,12 @@ class Tuned:
     best: Timed
 
 
-def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -> Tuned:
+def tune(
+    config: Run,
+    seconds: float = 10.0,
+    reporter: Reporter | None = None,
+    hear: Callable[[Timed], None] = lambda timed: None,
+) -> Tuned:
     """Times the run's own setting and others around it.
 
     One setting after the other is doubled (steps per call: times four), or else halved, for as long as that makes a
@@ -65,6 +71,7 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
 
     Args:
       seconds: how long each pair is timed, besides compiling.
+      hear: is told of each setting when it is timed, the run's own first; not of the last time of first and fastest.
 
     Raises:
       RefusedError: this machine cannot train the run as it is.
@@ -81,14 +88,17 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
         return _Trial(dataclasses.replace(config, training=training), data)
 
     own = best = trial(config.training)
-    others = []
+    others: list[Timed] = []
     for (field, factor), up in itertools.product(SEARCHES, (True, False)):
         if not up and getattr(best.training, field) != getattr(own.training, field):
             continue  # more of it was faster
         while (training := _changed(best.run, data, field, factor, up)) is not None:
             other = trial(training)
             _take_turns(best, other, seconds)
+            if not others:
+                hear(own.timed(1.0))
             others.append(other.timed(best.speed * best.milliseconds / other.milliseconds))
+            hear(others[-1])
             if other.milliseconds > (1 - GAIN) * best.milliseconds:
                 other.close()
                 break
@@ -97,6 +107,8 @@ def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -
             best = other
     reporter.phase(f"{config.table} {config.label}: the first beside the fastest")
     _take_turns(own, best, seconds)
+    if not others:
+        hear(own.timed(1.0))
     fastest = best.timed(own.milliseconds / best.milliseconds)
     own.close()
     best.close()

@@ -51,7 +51,7 @@ def throughput(
         found = take_turns(members, rounds)
         base = found.get("torch eager, all cores")
         yield Table(
-            title=f"Training throughput on {len(every)} cores, {name}",
+            title=f"Training throughput, {name}",
             about=f"Milliseconds per optimizer step of one model, d_model {size.d_model}, "
             f"{size.num_layers}{f' + {size.num_layers}' if size.kind == 'encoder_decoder' else ''} layers, "
             f"{size.tokens} tokens, batch {size.batch}, {size.microbatches} microbatches; speed is over torch's",

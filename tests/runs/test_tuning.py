@@ -150,7 +150,9 @@ def test_the_command(told, tmp_path, monkeypatch, capsys):
         (["--seconds"], "'--seconds' is no option of posenc tune: say --seconds S, with S from 0 to 3600"),
         (["--seconds", "-1"], "'--seconds -1' is no option"),
         (["--seconds", "nan"], "'--seconds nan' is no option"),
-        (["--steps", "3"], "'--steps 3' is no option"),
+        (["--seconds=x", "--training.steps", "20"], "'--seconds x' is no option"),
+        (["--steps", "3"], "Unrecognized options: --steps"),
+        (["--training.steps", "0"], "training.steps = 0 must be at least 1"),
     ],
 )
 def test_other_options_are_refused(tmp_path, monkeypatch, capsys, options, message):
@@ -158,6 +160,64 @@ def test_other_options_are_refused(tmp_path, monkeypatch, capsys, options, messa
     (tmp_path / "two.py").write_text(CONFIG)
     assert main(["tune", "two.py", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("config", ["one.py", "two.py"])
+def test_overrides_are_those_of_train(told, tmp_path, monkeypatch, capsys, config):
+    """20 steps: 4 of them at once, or 10, or 1; --seconds may stand anywhere."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.py").write_text(CONFIG)
+    (tmp_path / "one.py").write_text(CONFIG.replace("config = ", "config = first\nother = "))
+    told.cost = lambda parts, strata, steps: 1.0
+    overrides = [
+        "--training.steps",
+        "20",
+        "--seconds",
+        "1",
+        "--training.steps-per-call",
+        "4",
+        "--training.log-every=20",
+    ]
+    assert main(["tune", config, *overrides]) == 0
+    assert {trial.training.steps for trial in told.made} == {20}
+    assert {trial.training.steps_at_once for trial in told.made} == {1, 4, 10}
+    capsys.readouterr()
+    assert main(["tune", config, "--help"]) == 0
+    help_text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--training.steps" in help_text
+    assert "Each setting is timed for --seconds S (default 10)" in help_text
+
+
+def test_an_interrupt_ends_with_what_was_found(told, tmp_path, monkeypatch, capsys):
+    """Rows are there when they are timed: of 2, 4 and 8 microbatches, then the interrupt."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.py").write_text(CONFIG.replace("config = ", "config = first\nother = "))
+    told.cost = lambda parts, strata, steps: 8 / parts
+    printed, calls = [], []
+
+    def interrupted(a, b, seconds):
+        printed.append(len(capsys.readouterr().out.splitlines()))
+        calls.append(b)
+        if len(calls) == 3:
+            raise KeyboardInterrupt(2)
+
+    monkeypatch.setattr(tuning, "_take_turns", interrupted)
+    capsys.readouterr()
+    assert main(["tune", "one.py"]) == 130
+    out, error = capsys.readouterr()
+    assert printed == [0, 4, 1], "the name, the head and two rows; one more"
+    assert "The fastest row is 4.00 times as fast as the first" in out
+    assert "\n    microbatches=8\n" in out
+    assert error == "posenc: stopped\n"
+    calls.clear()
+    monkeypatch.setattr(tuning, "_take_turns", lambda *_: signal_now())
+    assert main(["tune", "one.py"]) == 130
+    assert "Stopped before a setting was timed." in capsys.readouterr().out
+
+
+def signal_now():
+    """What an interrupt raises."""
+    raise KeyboardInterrupt(2)
 
 
 def test_settings_in_words():
