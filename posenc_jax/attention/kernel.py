@@ -204,6 +204,27 @@ def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
     out["lse"][...] = largest + jnp.log(total)
 
 
+def mean_products(setting: Setting, refs: _Refs, out: _Refs) -> None:
+    """One block of queries: ``delta``, the mean of ``do . v`` by the weights.
+
+    It is ``do . out``, but of weights and outputs that are not rounded to the type of values: with it the gradients of
+    a query's logits add up to nothing, as they must where they are added up along a sequence.
+    """
+    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    q, do, lse = (refs[name][...] for name in ("q", "do", "lse"))
+    q_segments = refs["q_segments"][...] if packed else None
+    phis = [refs[name][...] for name in _names(refs, "phi")]
+
+    def step(j: Any, delta: Array) -> Array:
+        segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
+        factors = _with_rows(refs, phis, j, size)
+        logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments, factors)
+        p = jnp.where(visible, jnp.exp(logits - lse), 0)
+        return delta + (p * _dot(do, _part(refs["v"], j, size), (1, 1))).sum(axis=1, keepdims=True)
+
+    out["delta"][...] = jax.lax.fori_loop(*setting.keys_of(i), step, jnp.zeros((size, 1), jnp.float32))
+
+
 def backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``dq``, and ``dphi`` of each factor."""
     i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs

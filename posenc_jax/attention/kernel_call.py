@@ -109,18 +109,25 @@ def _of_each(name: str, columns: Columns) -> tuple[str, ...]:
 
 def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ...]:
     q, k, v, tiles, segments, columns, result, lse = kept
-    delta = (do.astype(jnp.float32) * result.astype(jnp.float32)).sum(axis=-1, keepdims=True)
-    arrays = _inputs(q, k, v, tiles, segments, columns) | {"do": do, "lse": lse, "delta": delta}
+    arrays = _inputs(q, k, v, tiles, segments, columns) | {"do": do, "lse": lse}
     rows, heads, _, dims = q.shape
     keys, size = k.shape[2], setting.tile
 
     def block(dims: int) -> pl.BlockSpec:
         return pl.BlockSpec((None, None, size, dims), lambda b, h, i: (b, h, i, 0))
 
-    specs = _specs(setting, arrays, _whole("k", "v", "k_segments", "psi", columns=columns))
+    whole = _whole("k", "v", "k_segments", "psi", columns=columns)
+    of_blocks = functools.partial(_call, setting, grid=(rows, heads, setting.queries))
+    if columns:
+        specs, out = _specs(setting, arrays, whole), {"delta": (block(1), _like(lse))}
+        arrays |= of_blocks(kernel.mean_products, arrays=arrays, specs=specs, out=out)
+    else:
+        arrays["delta"] = (do.astype(jnp.float32) * result.astype(jnp.float32)).sum(axis=-1, keepdims=True)
+
+    specs = _specs(setting, arrays, whole)
     out = {"dq": (block(dims), jax.ShapeDtypeStruct(q.shape, q.dtype))}
     out |= {f"d{name}": (block(1), _like(arrays[name])) for name in _of_each("phi", columns)}
-    of_queries = _call(setting, kernel.backward_queries, (rows, heads, setting.queries), arrays, specs, out)
+    of_queries = of_blocks(kernel.backward_queries, arrays=arrays, specs=specs, out=out)
     dq = of_queries["dq"]
 
     specs = _specs(setting, arrays, _whole("q", "do", "lse", "delta", "q_segments", "phi", columns=columns))

@@ -31,7 +31,7 @@ def test_on_a_cpu_it_is_the_reference():
     [
         ("rope", GPU, {}, "cudnn: fused; no bias"),
         ("rope", GPU, {"window": 128}, "cudnn: fused; no bias"),
-        ("fox|rope", GPU, {}, "cudnn: fused; fox in further dimensions"),
+        ("fox|rope", GPU, {}, "kernel: fused; fox in columns of queries and keys"),
         ("rope", GPU, {"dtype": jnp.float32}, "kernel: fused; no bias"),
         ("pope", GPU, {}, "cudnn: fused; no bias"),
         ("pope", GPU, {"head_dim": 128}, "kernel: fused; no bias"),
@@ -47,7 +47,7 @@ def test_on_a_cpu_it_is_the_reference():
         ("alibi", GPU, {}, "cudnn: fused; alibi in further dimensions"),
         ("alibi", GPU, {"causal": False}, "kernel: fused; alibi in a table of distances"),
         ("alibi", GPU, {"head_dim": 128}, "kernel: fused; alibi in a table of distances"),
-        ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in further dimensions"),
+        ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in columns of queries and keys"),
         ("t5", TPU, {"queries": 65536, "keys": 65536}, "blockwise: 262144 MiB of logits, since 65536 tokens are more"),
         ("cope", GPU, {}, "dense: only 64 MiB of logits, since cope acts on logits or weights (content_bias)"),
         ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
