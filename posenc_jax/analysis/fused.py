@@ -41,6 +41,9 @@ def fused(layer: Layer) -> Findings:
             if sizes != (e.num_factors,) * 2:
                 yield np.inf, f"{name}.factors has {sizes} numbers a token, and num_factors = {e.num_factors}"
                 continue
+            if e.fixed_factors:
+                apart = compiled(_factors_moved, static_argnums=0)(e, params, q, k, geometry, own)
+                yield float(apart), f"{name}.fixed_factors: factors change with parameters or tokens"
             apart = compiled(_products_apart, static_argnums=0)(e, params, q, k, geometry, own)
             yield float(apart), f"{name}.factors: their products are not what bias and content_bias add"
 
@@ -76,3 +79,13 @@ def _products_apart(
     seen = geometry.mask
     assert seen is not None
     return jnp.where(seen, jnp.abs(apart - apart[..., :1]), 0).max()
+
+
+def _factors_moved(
+    e: PositionalEncoding, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms
+) -> Array:
+    """How far the factors move when parameters and what is made of tokens do."""
+    given = params, q, k, terms
+    moved = jax.tree.map(lambda leaf: leaf + 1 if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, given)
+    here, there = (e.factors(params, q, k, geometry, terms) for params, q, k, terms in (given, moved))
+    return jnp.stack([jnp.abs(a - b).max() for a, b in zip(here, there, strict=True)]).max()

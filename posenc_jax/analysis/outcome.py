@@ -74,7 +74,7 @@ WAYS_OUT = {
     "shift": "read geometry.relative alone, or say shift_invariant = False",
     "blocks": "compute every entry from its own query and key, so that a block is a part of the whole",
     "fused": "let bias read geometry.relative and nothing else, or leave bias_of_distance out; let factors be of what "
-    "bias and content_bias add, or say num_factors = 0",
+    "bias and content_bias add, or say num_factors = 0, and of positions alone where fixed_factors says so",
     "gradients": "keep sqrt, log and division away from 0, as in jnp.sqrt(jnp.where(d > 0, d, 1))",
 }
 """What to do where a clause fails, see `way_out`; what a method cannot keep by its nature stands in its ``breaks``."""

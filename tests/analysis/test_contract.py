@@ -379,6 +379,14 @@ class TooManyFactors(OtherFactors):
         return ALiBi().factors(params, q, k, geometry, terms)
 
 
+@dataclasses.dataclass(frozen=True)
+class ClaimsFixedFactors(ALiBi):
+    """ALiBi with learned slopes, of which it says that nobody asks for their gradients."""
+
+    learned: bool = True
+    fixed_factors = True
+
+
 FAULTS = [
     (ArrayIndex(), "cached_decoding"),
     (QueriesAreLast(), "jit"),
@@ -408,6 +416,7 @@ FAULTS = [
     (ClaimsDistance(), "fused"),
     (OtherFactors(), "fused"),
     (TooManyFactors(), "fused"),
+    (ClaimsFixedFactors(), "fused"),
 ]
 
 
