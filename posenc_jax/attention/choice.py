@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention.cudnn import LARGEST_HEAD
+from posenc_jax.attention.devices import HEADS, ROWS, mesh_in_use, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
 from posenc_jax.attention.kernel import fits
 from posenc_jax.encodings.attention import UNFUSABLE, Prepared
@@ -63,12 +64,13 @@ class Call:
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
-        """That of prepared arguments, on `backend`."""
+        """That of prepared arguments, on `backend`: of several devices, what one of them has."""
         batch, num_heads, queries, head_dim = call.q.shape
+        mesh = mesh_in_use()
         return cls(
-            batch=batch,
-            num_heads=num_heads,
-            num_kv_heads=call.k.shape[1],
+            batch=part_of(batch, ROWS, mesh),
+            num_heads=part_of(num_heads, HEADS, mesh),
+            num_kv_heads=part_of(call.k.shape[1], HEADS, mesh),
             queries=queries,
             keys=call.k.shape[2],
             head_dim=head_dim,
@@ -88,7 +90,9 @@ def backend() -> str:
     device that is not there: under ``jax.sharding.use_abstract_mesh`` with a mesh of it.
     """
     device = jax.sharding.get_abstract_mesh().abstract_device
-    return jax.default_backend() if device is None else device.platform
+    if device is None:
+        return jax.default_backend()
+    return "gpu" if device.platform in ("cuda", "rocm") else device.platform
 
 
 def facts(geometry: Geometry) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.attention.devices import on_each
 from posenc_jax.attention.kernel import Backend
 from posenc_jax.attention.kernel_call import attention_by_distance
 from posenc_jax.encodings.attention import Prepared
@@ -60,7 +62,7 @@ def by_distance(
     interpret: bool = False,
 ) -> Array:
     """``[B, H, Q, D]`` of a call whose logits are scaled products, the biases of the numbered ``elements``, and the
-    products of ``columns`` of queries and keys.
+    products of ``columns`` of queries and keys; on several devices each computes its own rows and heads.
     """
     geometry = call.geometry
     segments = None
@@ -70,17 +72,30 @@ def by_distance(
             of_queries = np.ones(geometry.q_places.shape, np.int32)
             of_keys = (jnp.asarray(of_keys) != 0).astype(np.int32)
         segments = of_queries, of_keys
-    return attention_by_distance(
+
+    def of_device(q: Array, k: Array, v: Array, table: Any, columns: Any, segments: Any) -> Array:
+        return attention_by_distance(
+            q,
+            k,
+            v,
+            None if table is None else table[0],
+            columns=columns,
+            backend=backend,
+            scale=call.scale,
+            causal=geometry.causal,
+            window=geometry.window,
+            first=int(geometry.q_places[0, 0]) - int(geometry.k_places[0, 0]),
+            segments=None if segments is None else tuple(ids[:, 0] for ids in segments),
+            interpret=interpret,
+        )
+
+    table = distance_table(call, elements)
+    return on_each(
+        of_device,
         call.q_encoded,
         call.k_encoded,
         call.v,
-        distance_table(call, elements),
-        columns=columns,
-        backend=backend,
-        scale=call.scale,
-        causal=geometry.causal,
-        window=geometry.window,
-        first=int(geometry.q_places[0, 0]) - int(geometry.k_places[0, 0]),
-        segments=segments,
-        interpret=interpret,
+        None if table is None else table[None],
+        columns,
+        None if segments is None else tuple(jnp.asarray(ids)[:, None] for ids in segments),
     )

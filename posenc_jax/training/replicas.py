@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -95,7 +96,9 @@ def lowered(
         jax.tree.map(lambda _: whole, shared),
     )
     arguments = jax.tree.map(_abstract, (replicas, fed, shared))
-    traced = jax.jit(over_replicas(fn, execution, mesh)).trace(*arguments)
+    # What XLA cannot divide among devices divides itself by the mesh that it sees.
+    with jax.sharding.use_abstract_mesh(mesh.abstract_mesh) if mesh.size > 1 else contextlib.nullcontext():
+        traced = jax.jit(over_replicas(fn, execution, mesh)).trace(*arguments)
     out = traced.out_info
     out_shardings: Any = None
     if donate:  # the state comes back where it was, so that the next call takes it as it is
