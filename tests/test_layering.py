@@ -71,6 +71,7 @@ ORDER = {
             "files",
             "environment",
             "health",
+            "own_sources",
             "own_code",
             "directory",
             "beginnings",

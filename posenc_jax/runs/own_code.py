@@ -1,32 +1,40 @@
 """The code that a user brings to a run: which of it a result stands on, its digest, and the copy that the run keeps.
 
-A class stands on the top-level statements of its file that it reaches by name (other classes, functions, constants,
-imports, assignments to them), and on those that these reach in other files of the user's. Installed packages, this one
-among them, are recorded by their versions instead.
+What a class stands on says `own_sources`. Installed packages, this one among them, are recorded by their versions
+instead.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.own_sources import (
+    Find,
+    digest_of,
+    file_in,
+    files_of,
+    is_from_elsewhere,
+    located,
+    missing,
+    stands_on,
+    statements,
+    user_file,
+)
 
 Digests = dict[str, str]
 """``"file.py:Class"`` -> SHA-256 of the source that it stands on."""
@@ -47,7 +55,7 @@ def own_classes(config: Any) -> dict[str, type]:
 
 def digests(config: Any) -> Digests:
     """What every own class of a config stands on; RefusedError for one without a source file."""
-    return {name: _digest(_stands_on(cls)) for name, cls in sorted(own_classes(config).items())}
+    return {name: digest_of(stands_on(cls)) for name, cls in sorted(own_classes(config).items())}
 
 
 def changes(before: Digests, now: Digests) -> list[str]:
@@ -60,14 +68,14 @@ def changes(before: Digests, now: Digests) -> list[str]:
 
 
 def save(config: Any, directory: Path) -> None:
-    """Keeps a copy of every file of the user's that the config stands on."""
-    folder = _folder(directory, digests(config))
+    """Keeps a copy of every file of the user's that the config may import."""
+    folder = _whole_folder(directory, digests(config))
     for cls in own_classes(config).values():
-        for part in _stands_on(cls):
-            copy = folder / part.place
+        for module, path in files_of(cls).items():
+            copy = folder / _place(module, path)
             refuse_links(directory, copy.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            write_changed(copy, part.path.read_text())
+            write_changed(copy, path.read_text())
 
 
 def load(directory: Path, wanted: Digests) -> dict[str, type]:
@@ -78,7 +86,7 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
     """
     found = {}
     for name, digest in wanted.items():
-        cls = next((cls for cls in _loaded(name) if _digest(_stands_on(cls)) == digest), None)
+        cls = next((cls for cls in _loaded(name) if digest_of(stands_on(cls)) == digest), None)
         if cls is None:
             raise _not_asked_for(directory, wanted, name)
         found[name] = cls
@@ -112,22 +120,56 @@ def trust(
         files |= {module: path for module, path in now.items() if path.is_file()}
     for module, path in files.items():
         _refuse_another_module(directory, module, path)
+    absent = set() if here else _absent(folder, files)
+    _refuse_present(directory, absent)
+    if absent and kept_by_earlier(directory, wanted):
+        raise RefusedError(
+            f"{folder} is the copy of an earlier version, which left out {', '.join(sorted(absent))}, so it may run as "
+            "another class: train the run again, or say --accept-changed-code too (in Python: here=True) for the files "
+            "of this folder"
+        )
     note(f"running what {directory} brought along: {_listed(files)}")
-    for module, word in copies:
-        if not isinstance(getattr(_imported(module, files), word, None), type):
-            raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
+    finder = _Files({module: path for module, path in files.items() if not is_installed(_top(module))}, absent, here)
+    sys.meta_path[:] = [finder, *(other for other in sys.meta_path if other != finder and not _is_over(other))]
+    try:
+        for module, word in copies:
+            if not isinstance(getattr(_imported(module, files[module]), word, None), type):
+                raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
+    except RefusedError:
+        sys.meta_path.remove(finder)
+        raise
+
+
+def _absent(folder: Path, files: dict[str, Path]) -> set[str]:
+    """What the files of a copy import and was not there to be kept, but for installed packages."""
+    try:
+        return {name for name in missing(files) if not _is_of_others(name)}
+    except (SyntaxError, ValueError, RecursionError) as error:  # also bytes that are no text
+        raise RefusedError(f"{folder} has a file that is no Python ({error}): restore it") from None
 
 
 def _refuse_another_module(directory: Path, module: str, path: Path) -> None:
     """Refuses a file whose module this process has from elsewhere: what holds classes of that one would lose them."""
-    present = getattr(sys.modules.get(module), "__file__", None)
-    if module not in sys.modules or is_installed(module.partition(".")[0]):  # those are never taken from a run
+    if is_installed(_top(module)):  # those are never taken from a run
         return
-    if present is None or not Path(present).is_file() or Path(present).read_bytes() != path.read_bytes():
-        raise RefusedError(
-            f"this process has another module {module}, from {present}, than {path}, which {directory} brought along: "
-            "work with that run in a process of its own, or rename the other file"
-        )
+    present = [getattr(sys.modules[module], "__file__", None)] if module in sys.modules else []
+    present += [finder.files[module] for finder in _finders() if module in finder.files and not _is_over(finder)]
+    for file in present:
+        if file is None or not Path(file).is_file() or Path(file).read_bytes() != path.read_bytes():
+            raise _another_module(directory, module, file, f"{path}, which {directory} brought along")
+
+
+def _refuse_present(directory: Path, absent: set[str]) -> None:
+    for module in sorted(absent):
+        if (file := user_file(sys.modules.get(module))) is not None:
+            raise _another_module(directory, module, file, f"none, as {directory} was made")
+
+
+def _another_module(directory: Path, module: str, file: Any, than: str) -> RefusedError:
+    return RefusedError(
+        f"this process has another module {module}, from {file}, than {than}: work with that run in a process of its "
+        "own, or rename the other file"
+    )
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
@@ -136,13 +178,13 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
     """
     folder, found = _folder(directory, wanted), {}
     for name, digest in wanted.items():
-        here = [_digest(_stands_on(cls)) for cls in _loaded(name)]
+        here = [digest_of(stands_on(cls)) for cls in _loaded(name)]
         file, _, word = name.partition(":")
         for place in (path.relative_to(folder) for path in sorted(folder.rglob("*.py")) if path.name == file):
             if (Path.cwd() / place).is_file():
-                here.append(_digest_in(_module_of(place), Path.cwd() / place, word, Path.cwd()))
+                here.append(_digest_in(_module_of(place), Path.cwd() / place, word, _found_here))
         # A file of that name that has no such class is another one.
-        others = [other for other in here if other not in (digest, _digest([]))]
+        others = [other for other in here if other not in (digest, digest_of([]))]
         if others:
             found[name] = others[0]
     return found
@@ -156,28 +198,37 @@ def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
     return {name: cls for name, cls in found.items() if cls is not None}
 
 
-@dataclasses.dataclass(frozen=True, order=True)
-class _Part:
-    """A statement that a class stands on."""
+def _place(module: str, path: Path) -> Path:
+    """``a.b`` lies at ``a/b.py``, a package ``a`` at ``a/__init__.py``."""
+    if module == "__main__":
+        return Path(path.name)
+    parts = module.split(".")
+    return Path(*parts, path.name) if path.name == "__init__.py" else Path(*parts[:-1], path.name)
 
-    file: str
-    line: int
-    text: str
-    module: str
-    path: Path
 
-    @property
-    def place(self) -> Path:
-        """``a.b`` lies at ``a/b.py``, a package ``a`` at ``a/__init__.py``."""
-        if self.module == "__main__":
-            return Path(self.file)
-        parts = self.module.split(".")
-        return Path(*parts, self.file) if self.file == "__init__.py" else Path(*parts[:-1], self.file)
+def _whole_folder(directory: Path, code: Digests) -> Path:
+    """Of copies, one for each state of the code: results of another one keep theirs."""
+    return directory / "code" / hashlib.sha256(repr(["all imports", *sorted(code.items())]).encode()).hexdigest()[:8]
 
 
 def _folder(directory: Path, code: Digests) -> Path:
-    """One for each state of the code: results of another one keep theirs."""
-    return directory / "code" / hashlib.sha256(repr(sorted(code.items())).encode()).hexdigest()[:8]
+    """The `_whole_folder`, or where an earlier version kept the copies, which lack what is not imported plainly."""
+    whole = _whole_folder(directory, code)
+    earlier = directory / "code" / hashlib.sha256(repr(sorted(code.items())).encode()).hexdigest()[:8]
+    return earlier if earlier.is_dir() and not whole.is_dir() else whole
+
+
+def kept_by_earlier(directory: Path, code: Digests) -> bool:
+    """Whether an earlier version recorded the code of a run, by plain imports only."""
+    return _folder(directory, code) != _whole_folder(directory, code)
+
+
+def _found_here(module: str) -> Path | None:
+    return file_in(Path.cwd(), module) or located(module)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _module_of(place: Path) -> str:
@@ -192,7 +243,7 @@ def _loaded(name: str) -> list[type]:
     for module in list(sys.modules.values()):
         if Path(getattr(module, "__file__", None) or "").name == file:
             cls = getattr(module, word, None)
-            if isinstance(cls, type) and cls.__module__ == module.__name__ and _user_file(module):
+            if isinstance(cls, type) and cls.__module__ == module.__name__ and user_file(module):
                 found.append(cls)
     return found
 
@@ -226,7 +277,7 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     file, _, word = name.partition(":")
     for module, path in _files(folder).items():
         if path.name == file:
-            if _digest_in(module, path, word, folder) == digest:
+            if _digest_in(module, path, word, functools.partial(file_in, folder)) == digest:
                 return module, word
             raise RefusedError(
                 f"{path} is not the code that the run was made with: restore it from where the run was made"
@@ -234,22 +285,46 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
 
 
+@dataclasses.dataclass(frozen=True)
 class _Files(importlib.abc.MetaPathFinder):
-    """Finds modules in given files, and packages that lead to them; of installed packages only what lies there."""
+    """Finds modules in given files, and packages that lead to them, and says of the ``absent`` that there are none.
 
-    def __init__(self, files: dict[str, Path]) -> None:
-        self._files = {module: path for module, path in files.items() if not is_installed(module.partition(".")[0])}
+    It stays on `sys.meta_path`, for functions import when they are called.
+
+    here: whether the packages have what lies in this folder too.
+    """
+
+    files: dict[str, Path]
+    absent: set[str]
+    here: bool
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """What Python asks."""
-        if name in self._files:
-            file = str(self._files[name])
-            inner = [str(self._files[name].parent)] if file.endswith("__init__.py") else None
+        if name in self.files:
+            file = str(self.files[name])
+            inner = [str(self.files[name].parent)] if file.endswith("__init__.py") else None
             loader = SourceLoader(name, file)
             return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=inner)
-        if any(module.startswith(f"{name}.") for module in self._files):
-            return importlib.machinery.ModuleSpec(name, None, is_package=True)
+        if any(module.startswith(f"{name}.") for module in self.files):
+            package = importlib.machinery.ModuleSpec(name, None, is_package=True)
+            package.submodule_search_locations = [str(Path.cwd().joinpath(*name.split(".")))] if self.here else []
+            return package
+        if name in self.absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
+
+
+def _finders() -> list[_Files]:
+    return [finder for finder in sys.meta_path if isinstance(finder, _Files)]
+
+
+def _is_over(finder: Any) -> bool:
+    """Whether no module of a `_Files` is in use any more."""
+    if not isinstance(finder, _Files):
+        return False
+    return not any(
+        getattr(sys.modules.get(module), "__file__", None) == str(path) for module, path in finder.files.items()
+    )
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
@@ -275,143 +350,23 @@ def is_installed(name: str) -> bool:
     return importlib.machinery.PathFinder.find_spec(name, [paths["purelib"], paths["platlib"]]) is not None
 
 
-def _imported(name: str, files: dict[str, Path]) -> ModuleType:
-    """A module from its file, and what it imports of the ``files`` from those."""
-    finder = _Files(files)
-    sys.meta_path.insert(0, finder)
+def _is_of_others(module: str) -> bool:
+    """Whether a module would be imported that is none of the user's."""
+    return is_installed(_top(module)) or is_from_elsewhere(_top(module))
+
+
+def _imported(name: str, path: Path) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
         raise RefusedError(
-            f"{files[name]} does not run here ({type(error).__name__}: {error}): install what it needs"
+            f"{path} does not run here ({type(error).__name__}: {error}): install what it needs"
         ) from None
-    finally:
-        sys.meta_path.remove(finder)
 
 
-def _digest(parts: list[_Part]) -> str:
-    """SHA-256 of statements, in the order of their files and lines."""
-    total = hashlib.sha256()
-    for part in sorted(parts):
-        total.update(f"{part.file}\0{part.text}\0".encode())
-    return total.hexdigest()
-
-
-def _digest_in(module: str, path: Path, word: str, folder: Path) -> str:
+def _digest_in(module: str, path: Path, word: str, find: Find) -> str:
     """Of what ``word`` of a file stands on, which is only read; of a file that is no Python a word of its own."""
     try:
-        return _digest(_statements(module, path, word, folder))
+        return digest_of(statements(module, path, word, find))
     except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
         return "unreadable"
-
-
-def _stands_on(cls: type) -> list[_Part]:
-    """The statements that a class stands on."""
-    path = _user_file(sys.modules.get(cls.__module__))
-    if path is None:
-        raise RefusedError(
-            f"{cls.__qualname__} has no source file, so a run could not say later what it stood on: define it in a "
-            "Python file"
-        )
-    return _statements(cls.__module__, path, cls.__qualname__.partition(".")[0], None)
-
-
-def _statements(module: str, path: Path, word: str, folder: Path | None) -> list[_Part]:
-    """Those that ``word`` of a module stands on; modules are the imported ones or (``folder``) those of a folder."""
-    found: dict[tuple[Path, int], _Part] = {}
-    todo: list[tuple[str, Path, str | None]] = [(module, path, word)]
-    seen = set()
-    while todo:
-        module, path, name = entry = todo.pop()
-        if entry in seen:
-            continue
-        seen.add(entry)
-        source = path.read_text()
-        lines = source.splitlines()
-        for node in _parsed(source).body:
-            if not (name is None or name in _changed(node)):
-                continue
-            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-            text = "\n".join(lines[first - 1 : node.end_lineno])
-            found[path, first] = _Part(path.name, first, text, module, path)
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                todo += _reached(node, module, path, name, folder)
-            else:
-                todo += [(module, path, used) for used in _used(node)]
-    return list(found.values())
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(source: str) -> ast.Module:
-    return ast.parse(source)
-
-
-def _changed(node: ast.stmt) -> set[str]:
-    """The names that a top-level statement binds, assigns into or calls a method of."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    names = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store | ast.Del):
-            names.add(inner.id)
-        elif isinstance(inner, ast.Attribute | ast.Subscript) and isinstance(inner.ctx, ast.Store | ast.Del):
-            names |= _root(inner)
-        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):  # f(name), name.f()
-            call = inner.value
-            names |= _root(call.func) if isinstance(call.func, ast.Attribute) else set()
-            names |= {argument.id for argument in call.args if isinstance(argument, ast.Name)}
-    return names
-
-
-def _root(node: ast.expr) -> set[str]:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
-
-
-def _used(node: ast.stmt) -> set[str]:
-    """The names that a statement reads, those in annotations that are strings too."""
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-
-
-def _reached(
-    node: ast.Import | ast.ImportFrom, module: str, path: Path, name: str | None, folder: Path | None
-) -> Iterator[tuple[str, Path, str | None]]:
-    """What an import takes from other files of the user's: a name of a file, or (None) all of one."""
-    targets: list[tuple[str, str | None]]
-    if isinstance(node, ast.Import):
-        targets = [(alias.name, None) for alias in node.names]
-    else:
-        base = node.module or ""
-        if node.level:
-            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            base = importlib.util.resolve_name("." * node.level + base, package) if package else base
-        wanted = [alias.name for alias in node.names if name in (None, alias.asname or alias.name)]
-        targets = [(base, None if word == "*" else word) for word in wanted]
-        targets += [(f"{base}.{word}", None) for word in wanted]  # a module of a package
-    for target, word in targets:
-        file = _user_file(sys.modules.get(target)) if folder is None else _file_in(folder, target)
-        if file is not None:
-            yield target, file, word
-
-
-def _file_in(folder: Path, module: str) -> Path | None:
-    place = folder.joinpath(*module.split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
-
-
-def _user_file(module: ModuleType | None) -> Path | None:
-    """The file of a module that is the user's: not of this package, the standard library or an installed one."""
-    try:
-        file = inspect.getsourcefile(module) if module is not None else None
-    except TypeError:  # built in
-        return None
-    if file is None or not Path(file).is_file():
-        return None
-    path = Path(file).resolve()
-    elsewhere = {Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib")}
-    elsewhere.add(Path(posenc_jax.__file__).resolve().parent)
-    installed = {"site-packages", "dist-packages"}.intersection(path.parts)
-    return None if installed or any(path.is_relative_to(folder) for folder in elsewhere) else path

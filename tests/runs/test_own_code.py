@@ -91,6 +91,14 @@ class Brought:
     def forget(self):
         for name in [name for name in sys.modules if name.partition(".")[0] == self.package]:
             del sys.modules[name]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, own_code._Files)]
+
+    def reach(self, *lines, scale="SCALE"):
+        """The encoding gets its scale from ``scale_of.py``, by these lines at its top."""
+        (self.folder / self.package / "scale_of.py").write_text("SCALE = -0.5\n")
+        top = "\n".join(lines).format(package=self.package)
+        self.change(self.encoding, "SIGN = -1.0", f"{top}\nSIGN = -1.0")
+        self.change(self.encoding, "return SIGN", f"return {scale} * SIGN")
 
     def change(self, path, old, new):
         text = path.read_text()
@@ -102,6 +110,7 @@ class Brought:
 @pytest.fixture
 def brought(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
     found = Brought(tmp_path, monkeypatch)
     yield found
     found.forget()
@@ -327,6 +336,121 @@ def test_a_digest_is_of_what_the_class_stands_on(brought, file, old, new, same):
     now = own_code.digests(brought.config())
     assert list(before) == ["window.py:Window"]
     assert (before == now) == same
+
+
+REACHED = {
+    "star": (["from {package}.scale_of import *"], "SCALE"),
+    "try": (["try:", "    from {package}.scale_of import SCALE", "except ImportError:", "    SCALE = 1.0"], "SCALE"),
+    "relative": (["try:", "    from .scale_of import SCALE as S", "except ImportError:", "    S = 1.0"], "S"),
+    "if": (["if True:", "    import {package}.scale_of as other"], "other.SCALE"),
+    "with": (["with open(__file__):", "    from {package} import scale_of"], "scale_of.SCALE"),
+    "function": (["def scale():", "    import {package}.scale_of as other", "    return other.SCALE"], "scale()"),
+    "for effect": (["import {package}.scale_of"], "1"),
+    "nested twice": (["from {package}.between import *"], "SCALE"),
+}
+
+
+@pytest.mark.parametrize("form", REACHED)
+def test_every_import_counts(brought, form):
+    """A file that an encoding takes a number from by any import is in its digest and in the run's copy."""
+    lines, scale = REACHED[form]
+    (brought.folder / brought.package / "between.py").write_text("if True:\n    from .scale_of import SCALE\n")
+    brought.reach(*lines, scale=scale)
+    config, directory = brought.config(), brought.folder / "run"
+    before = own_code.digests(config)
+    own_code.save(config, directory)
+    helper = brought.folder / brought.package / "scale_of.py"
+    (copy,) = directory.rglob("scale_of.py")
+    assert copy.read_bytes() == helper.read_bytes()
+    assert own_code.changed_here(directory, before) == {}
+    brought.change(helper, "SCALE", "# a comment\nSCALE")
+    assert own_code.digests(brought.config()) == before
+    brought.change(helper, "-0.5", "-5.0")
+    assert own_code.digests(brought.config()) != before
+    assert own_code.changed_here(directory, before) != {}
+
+
+@pytest.mark.parametrize("form", ["star", "try", "function"])
+def test_what_is_trusted_imports_the_kept_files(brought, form):
+    """Those of the copy, also when a function imports them, and neither those of this folder nor none."""
+    lines, scale = REACHED[form]
+    brought.reach(*lines, scale=f"VALUES.append({scale}) or {scale}")
+    brought.change(brought.encoding, "UNUSED = 3", "VALUES = []")
+    config, directory = brought.config(), brought.folder / "run"
+    wanted = own_code.digests(config)
+    own_code.save(config, directory)
+    brought.forget()
+    brought.change(brought.folder / brought.package / "scale_of.py", "-0.5", "-5.0")
+    own_code.trust(directory, wanted)
+    (cls,) = own_code.load(directory, wanted).values()
+    cls().bias({}, types.SimpleNamespace(relative=[[0]]))
+    module = sys.modules[cls.__module__]
+    assert module.VALUES == [-0.5]
+    scale_of = sys.modules[f"{brought.package}.scale_of"]
+    assert Path(scale_of.__file__).is_relative_to(directory)
+
+
+def test_a_file_that_was_not_there_stays_away(brought):
+    """An import that found nothing when the run was made finds nothing in its copy: an optional file may be missing."""
+    brought.reach(*REACHED["try"][0])
+    helper = brought.folder / brought.package / "scale_of.py"
+    helper.unlink()
+    config, directory = brought.config(), brought.folder / "run"
+    wanted = own_code.digests(config)
+    own_code.save(config, directory)
+    brought.forget()
+    helper.write_text("SCALE = -5.0\n")
+    own_code.trust(directory, wanted)
+    (cls,) = own_code.load(directory, wanted).values()
+    assert sys.modules[cls.__module__].SCALE == 1.0
+    assert own_code.digests(brought.config()) != wanted, "now it is found"
+
+
+def test_a_copy_of_an_earlier_version_that_lacks_a_file_is_refused(brought):
+    """Its digest can be right and the class another one; what it imports plainly was kept, and is read as before."""
+    plain, directory = brought.config(), brought.folder / "run"
+    wanted = own_code.digests(plain)
+    own_code.save(plain, directory)
+    as_earlier(directory, wanted)
+    brought.forget()
+    own_code.trust(directory, wanted)
+    assert list(own_code.load(directory, wanted)) == ["window.py:Window"]
+
+    brought.reach(*REACHED["try"][0])
+    helper = brought.folder / brought.package / "scale_of.py"
+    text = helper.read_text()
+    helper.unlink()
+    config, directory = brought.config(), brought.folder / "other"
+    claim(directory, config)
+    wanted = own_code.digests(config)  # as if no one had seen the file
+    helper.write_text(text)
+    (directory / "metrics.jsonl").write_text("a step\n")
+    as_earlier(directory, wanted)
+    now = brought.config()
+    with pytest.raises(RefusedError, match="an earlier version recorded it, which saw no import within") as e:
+        claim(directory, now)
+    assert "\n" not in str(e.value)
+    assert "accept the change" in str(e.value)
+    brought.forget()
+    with pytest.raises(RefusedError, match=r"the copy of an earlier version, which left out .*scale_of, so"):
+        own_code.trust(directory, wanted)
+    own_code.trust(directory, wanted, here=True)
+    (cls,) = own_code.load_here(directory, wanted).values()
+    assert sys.modules[cls.__module__].SCALE == -0.5
+
+
+def as_earlier(directory, wanted):
+    """Moves the copy to where earlier versions kept theirs."""
+    (copy,) = (directory / "code").iterdir()
+    name = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:8]
+    copy.rename(copy.with_name(name))
+
+
+def test_a_file_that_is_no_python_is_refused(brought):
+    brought.reach("def later():", "    import {package}.scale_of")
+    (brought.folder / brought.package / "scale_of.py").write_text("print 1\n")
+    with pytest.raises(RefusedError, match=r"Window imports a file that is no Python \(.*scale_of.py, line 1\)"):
+        own_code.digests(brought.config())
 
 
 @pytest.mark.slow
