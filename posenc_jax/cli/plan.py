@@ -199,8 +199,8 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         )
     if plan.target.hosts > 1:
         notes.append(
-            f"{plan.target.name} is {plan.target.hosts} machines, and a run is of one process: start one on each, with "
-            "seeds and a directory of its own."
+            f"{plan.target.name} is {plan.target.hosts} machines: the numbers are of one run of a process on each, "
+            "posenc train --distributed, or --coordinator outside of SLURM."
         )
     return tuple(notes)
 

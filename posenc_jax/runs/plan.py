@@ -91,11 +91,14 @@ def plan_of(
     does not fit, and what would, is then told by the formula times what it is wrong by.
 
     Raises:
-      RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target.
+      RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target, or
+        ``model.attention`` names a way that cannot serve the run there.
     """
     devices, training = target.devices, run.training
+    rows = training.batch_size // training.microbatches // run.execution.data
     try:
         check_mesh(run.execution, devices)
+        ways = choices(run, training_batch(run, rows), devices.backend)
     except ValueError as error:
         raise RefusedError(f"{target.name}: {error}") from None
     layout = layout_of(run, len(run.replicas), devices)
@@ -107,13 +110,11 @@ def plan_of(
     saved = sorted({*range(every, training.steps, every), training.steps})
     parameters, encoding = parameters_of(run), encoding_parameters_of(run)
     checkpoint = state_size(run) * layout.size
-    rows = training.batch_size // training.microbatches // run.execution.data
     memory_of_group, found = memory_in_group(run, layout.size, devices), None
     correction = 1.0
     if compiled is not None:
         found = compiled(run, target)
         correction = found / (memory_of_group.state + memory_of_group.step)
-    ways = choices(run, training_batch(run, rows), devices.backend)
     on_cpu, memory = devices.on_cpu, devices.memory
     return Plan(
         run,

@@ -80,7 +80,7 @@ def target(text: str) -> Target:
     chip = chips().get(name)
     if chip is None:
         near = difflib.get_close_matches(name, chips(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise RefusedError(f"there is no target {text[:40]!r}{hint} Known: {', '.join(chips())}")
     if chip.hosts:
         return _of_shape(chip, asked)

@@ -46,7 +46,7 @@ def test_an_ablation_with_overrides_has_a_line_for_each_cell_and_their_sum(capsy
     assert code == 0
     assert out.startswith("3 cells on v6e:4x4: 16 x Google TPU v6e, 33.6 GB each\n")
     assert [line.split("  ")[0] for line in out.splitlines()[4:8]] == ["rsc nope", "rsc alibi", "rsc gaussian", "all"]
-    assert "v6e:4x4 is 4 machines, and a run is of one process: start one on each" in out
+    assert "v6e:4x4 is 4 machines: the numbers are of one run of a process on each" in out
 
 
 def test_what_does_not_fit_ends_with_the_field(capsys):
@@ -64,6 +64,10 @@ def test_what_does_not_fit_ends_with_the_field(capsys):
         (("configs/copy_rope.py", "--target"), "--target needs a value"),
         (("configs/copy_rope.py", "--utilisation", "30"), "--utilisation 30 must be a part of the peak, above 0"),
         (("configs/copy_rope.py", "--utilisation", "x"), "--utilisation x must be a part of the peak"),
+        (
+            ("configs/copy_rope.py", "--target", "h100", "--model.attention", "cudnn"),
+            "h100: attention = 'cudnn' cannot serve this call: it computes in bfloat16 or float16, not in float32; ",
+        ),
         (("configs/copy_rop.py",), "there is no config file configs/copy_rop.py; did you mean configs/copy_rope.py?"),
         (("--target", "h100"), "the config file comes first, before --target"),
         (

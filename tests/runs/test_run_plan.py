@@ -170,7 +170,7 @@ def test_targets_by_name():
     ("text", "line"),
     [
         ("h10", "there is no target 'h10'; did you mean 'h100'? Known: a100, h100, h200, v5e, v5p, v6e"),
-        ("", "there is no target '' Known: a100, h100, h200, v5e, v5p, v6e"),
+        ("", "there is no target ''. Known: a100, h100, h200, v5e, v5p, v6e"),
         ("h100:9", "target 'h100:9': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
         ("h100:2x2", "target 'h100:2x2': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
         ("h100:0", "target 'h100:0': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
@@ -204,3 +204,18 @@ def test_a_mesh_that_the_target_has_not(name, execution, line):
     with pytest.raises(RefusedError) as error:
         plan_of(dataclasses.replace(RUN, execution=execution), target(name))
     assert str(error.value).startswith(line)
+
+
+def test_attention_is_chosen_for_what_one_device_has():
+    """Eight heads of many keys: halves of them are few enough for logits as an array."""
+    run = dataclasses.replace(RUN, posenc=parse("shaw"), task=Copying(kind="cmc", max_length=1022, num_symbols=12))
+    run = dataclasses.replace(run, model=dataclasses.replace(run.model, num_heads=8, d_model=64))
+    training = dataclasses.replace(run.training, batch_size=4, microbatches=1)
+    ways = {}
+    for execution in (Execution(), Execution(model=2), Execution(data=2)):
+        found = dataclasses.replace(run, training=training, execution=execution)
+        (ways[execution],) = plan_of(found, target("h100:4")).attention
+    whole, heads, rows = ways.values()
+    assert whole.startswith("blockwise")
+    assert heads == rows
+    assert heads.startswith("dense")
