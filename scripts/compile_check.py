@@ -110,14 +110,20 @@ def compile_one(target_name: str, case: str) -> int:
     found, (run, programs) = target(target_name), CASES[case]
     layout, split = layout_of(run, len(run.replicas), found.devices), (run.execution.data, run.execution.model)
     for name in programs:
-        with chosen_paths() as paths:
-            program = lowered_for(run, found, name)
-        digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
         key = {"target": target_name, "case": case, "program": name}
-        now = {"lowered": digest, "versions": versions(found.chip.platform)}
-        row = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
-        if row is None:
-            said = dataclasses.asdict(compiled(program))
+        try:
+            with chosen_paths() as paths:
+                program = lowered_for(run, found, name)
+            digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
+            now = {"lowered": digest, "versions": versions(found.chip.platform)}
+            row = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
+            said = None if row else dataclasses.asdict(compiled(program))
+        except Exception as error:  # whatever XLA or Pallas raises: the page is to say it
+            lines = str(error).strip().splitlines() or [""]
+            row, said = {**key, "problem": f"{type(error).__name__}: {lines[0][:200]}"}, None
+            row["versions"] = versions(found.chip.platform)
+            keep_row(key, row)
+        if said is not None:
             estimate = memory_in_group(run, layout.size, found.devices)
             formula = estimate.state + estimate.step if name == "train" else None
             operations = work_of(run, name) * layout.size
@@ -132,10 +138,15 @@ def compile_one(target_name: str, case: str) -> int:
                 **now,
             }
             row["problem"] = problem_of(row)
-            rows = [other for other in kept(RECORD) if not key.items() <= other.items()] + [row]
-            RECORD.write_text(json.dumps(rows, indent=1) + "\n")
+            keep_row(key, row)
         print(json.dumps(row), flush=True)
     return 0
+
+
+def keep_row(key: dict[str, Any], row: dict[str, Any]) -> None:
+    """In the place of the one with that key."""
+    rows = [other for other in kept(RECORD) if not key.items() <= other.items()] + [row]
+    RECORD.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def compile_point(target_name: str, point: str) -> int:

@@ -62,6 +62,27 @@ def test_what_was_compiled_is_well():
     assert {name for name, _ in fused} == {"v5e:2x2", "h100"}
 
 
+def test_a_program_that_does_not_lower_is_kept_and_on_the_page(tmp_path, monkeypatch, capsys):
+    import compile_check
+    from compiling.table import page
+
+    from posenc_jax.runs import described
+
+    def refused(*_):
+        raise NotImplementedError("cannot be automatically partitioned\nat length")
+
+    monkeypatch.setattr(described, "lowered_for", refused)
+    monkeypatch.setattr(compile_check, "RECORD", tmp_path / "compiled.json")
+    monkeypatch.setattr(compile_check, "versions", lambda platform: {"jax": "1"})
+    assert compile_check.compile_one("h100", "bias: t5") == 0
+    rows = json.loads((tmp_path / "compiled.json").read_text())
+    assert [row["program"] for row in rows] == ["train", "evaluate", "decode"]
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["problem"] == (
+        "NotImplementedError: cannot be automatically partitioned"
+    )
+    assert "| - | NotImplementedError: cannot be automatically partitioned |" in page(rows)
+
+
 def curves():
     return json.loads((SCRIPTS / "compiling" / "curves.json").read_text())
 

@@ -11,7 +11,7 @@ known without owning one; times are not. Nothing is tuned without the device, so
 final. The formula is what `posenc plan` says of training; FLOP are those of the matrix products of a step or of an
 evaluation, of all devices. Written by `scripts/compile_check`, which fails where attention that is said to be fused
 calls no such kernel. What a TPU keeps in its memory on the chip is in no column. Cases that are not
-listed have not been compiled yet: the same command goes on with them.
+listed have not been compiled yet (the same command goes on with them); one that fails says why in the last column.
 
 d_model 128, one layer of two heads, 8 sequences of 128 places, unless the name says otherwise.
 """
@@ -38,6 +38,8 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 
 def _entries(row: dict[str, Any]) -> list[str]:
+    if "seconds" not in row:
+        return [row["case"], row["program"], *["-"] * (len(_COLUMNS) - 3), row["problem"]]
     data, model = row["split"]
     layout = f"{row['mode']}, {row['rows']} x {row['on_each']}" + (
         f", data {data}, model {model}" if data * model > 1 else ""
