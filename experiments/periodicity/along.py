@@ -1,7 +1,7 @@
 """The share of the side lobes along training, arm by arm: what the second reading stands on.
 
     python -m experiments.periodicity.along                      # all arms on the reported seeds; goes on where it was
-    python -m experiments.periodicity.along --small              # without the three longest: about half an hour
+    python -m experiments.periodicity.along --small              # without the longest: about half an hour
     python -m experiments.periodicity.along --pilot --arms A B   # on seeds that nothing is reported of
     python -m experiments.periodicity.share                      # the tables and the figure, from what is kept
 
@@ -159,8 +159,14 @@ ARMS = (
 )
 
 
-LONGEST = ("sinusoidal, d 128", "learned, d 64", "low side lobes, d 64")
-"""Arms that take a third of the time."""
+SMALL = tuple(
+    arm.name
+    for arm in ARMS
+    if arm.task != "token_at"
+    and arm.name not in ("sinusoidal, d 128", "learned, d 64", "low side lobes, d 64")
+    and (arm.task != "token_back" or arm.d_model // arm.heads == 8 or arm.name in {f"rope, head {h}" for h in _WIDE})
+)
+"""All but three that take a third of the time, wide heads of other encodings, and `token_at`."""
 
 
 def trained(arm: Arm, seeds: tuple[int, ...], look: Look | None = None) -> Iterator[list[dict[str, Any]]]:
@@ -268,7 +274,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the arms that have no file yet."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.along", description=__doc__)
     parser.add_argument("--arms", nargs="*", help="their names (default: all)")
-    parser.add_argument("--small", action="store_true", help=f"without {'; '.join(LONGEST)}")
+    parser.add_argument(
+        "--small", action="store_true", help="without the longest arms, wide heads of other encodings and token_at"
+    )
     parser.add_argument("--directory", type=Path, default=Path("runs/periodicity-along"))
     parser.add_argument("--pilot", action="store_true", help="on seeds 0 to 3")
     given = parser.parse_args(arguments)
@@ -278,8 +286,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no arm {sorted(unknown)[0]!r}: {', '.join(sorted(names))}")
     directory = given.directory / ("pilot" if given.pilot else "seeds")
     directory.mkdir(parents=True, exist_ok=True)
-    left_out = LONGEST if given.small else ()
-    chosen = [arm for arm in ARMS if (not given.arms or arm.name in given.arms) and arm.name not in left_out]
+    wanted = set(given.arms or names) & (set(SMALL) if given.small else names)
+    chosen = [arm for arm in ARMS if arm.name in wanted]
     for arm in chosen:
         path = file_of(arm, directory)
         if path.exists():

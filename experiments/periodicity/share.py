@@ -86,8 +86,11 @@ def _short(values: Json) -> Json | None:
 def page(found: Json, power: Json) -> str:
     """The tables in Markdown."""
     parts = [HEAD, "## Claims\n", _claims_table(claims(found)), LATER, _claims_table(later_claims(found))]
-    parts += [WIDE, _claims_table(wide_claims(found))]
+    if wide := wide_claims(found):
+        parts += [WIDE, _claims_table(wide)]
     for task, title in TITLES.items():
+        if not any(arm["arm"]["task"] == task for arm in found["arms"].values()):
+            continue
         parts += [f"\n## `{task}`: {title}, at accuracy {MAIN}\n", _arms_table(found, task)]
         measure = "share" if task == "position_of" else "lift"
         parts += [f"\nThe {measure} at every accuracy (seeds that reach it):\n", _levels_table(found, task, measure)]
