@@ -8,7 +8,7 @@ from calls import DIMS, assert_agree, noise, result, shapes
 
 from posenc_jax.attention import Call, paths
 from posenc_jax.attention.choice import in_factors
-from posenc_jax.attention.factors import extra_dimensions, in_parts, with_factors
+from posenc_jax.attention.factors import columns, extra_dimensions, in_parts, with_factors
 from posenc_jax.encodings import ALiBi, Geometry, PositionalEncoding, parse, token_terms
 from posenc_jax.encodings.attention import dense, prepare
 from posenc_jax.encodings.base import Sequence
@@ -62,7 +62,24 @@ def test_parts_add_up_and_products_of_parts_are_exact():
     assert extra_dimensions(2, jnp.float32) == 2
 
 
-@pytest.mark.parametrize("spec", ["alibi", "alibi(learned=True)", "fox"])
+def test_cumulated_gates_are_those_of_float64_to_a_rounding_of_the_largest():
+    """FoX at 65,536 tokens: what the kernel takes as a column, in float32, of queries and keys of bfloat16."""
+    length, (encoding,) = 65536, parse("fox")
+    params = encoding.init(jax.random.key(0), DIMS)
+    side = Sequence(np.arange(length, dtype=np.int32)[None], np.array([length]))
+    geometry = dataclasses.replace(Geometry.between(side, side, num_heads=4, causal=True), contiguous=True)
+    terms = token_terms((encoding,), (params,), noise(1, length, DIMS.d_model).astype(np.float32), side)
+    zeros = np.zeros((1, 4, length, DIMS.head_dim), jnp.bfloat16)
+    call = prepare(zeros, zeros, zeros, (encoding,), (params,), geometry, terms)
+    ((phi, psi),) = jax.jit(lambda: columns(call, (0,)))()
+    assert (phi.dtype, psi.dtype) == (jnp.float32, jnp.float32)
+    assert (np.asarray(phi) == -1).all()
+    want = np.cumsum(np.asarray(terms[0], np.float64), axis=1)[0].T
+    assert np.abs(want).max() > 10_000
+    np.testing.assert_allclose(np.asarray(psi[0]), want, rtol=0, atol=2**-22 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("spec", ["alibi", "alibi(learned=True)"])
 @pytest.mark.parametrize("length", [1024, 65536])
 def test_in_bfloat16_the_bias_is_that_of_float32(spec, length):
     """At the end of 65,536 tokens: differences among the last keys, where bfloat16 counts in steps of 256."""
