@@ -63,7 +63,18 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "tables": ("folder", "ours", "judging", "beside", "running", "__init__"),
     "verdict": ("tables", "otherwise", "measuring", "judging", "card", "figure", "page", "deciding", "evidence"),
-    "attention": ("kernel", "kernel_call", "cudnn", "factors", "choice", "blockwise", "distance", "paths", "__init__"),
+    "attention": (
+        "devices",
+        "kernel",
+        "kernel_call",
+        "cudnn",
+        "factors",
+        "choice",
+        "blockwise",
+        "distance",
+        "paths",
+        "__init__",
+    ),
     "runs": (
         *(
             "errors",
