@@ -54,12 +54,14 @@ def test_what_was_compiled_is_well():
     wanted = {(case, program) for case, (_, programs) in CASES.items() for program in programs}
     keys = [(row["target"], row["case"], row["program"]) for row in rows]
     assert len(set(keys)) == len(keys)
-    assert {key[1:] for key in keys} <= wanted
-    assert {key[0] for key in keys} >= {"v5e:2x2", "h100"}
+    assert set(keys) >= {("v5e:2x2", *key) for key in wanted}
+    on_several = {key for key in wanted if CASES[key[0]][0].execution.split}
+    assert set(keys) >= {("h100", *key) for key in wanted - on_several}
+    assert set(keys) >= {("h100:4", *key) for key in on_several}
     assert [row["problem"] for row in rows if row["problem"]] == []
     assert all(row["arguments"] > 0 and row["versions"]["jax"] for row in rows)
     fused = {(row["target"], path) for row in rows for path in row["paths"] if path != "dense"}
-    assert {name for name, _ in fused} == {"v5e:2x2", "h100"}
+    assert {name for name, _ in fused} == {"v5e:2x2", "h100", "h100:4"}
 
 
 def test_a_program_that_does_not_lower_is_kept_and_on_the_page(tmp_path, monkeypatch, capsys):
