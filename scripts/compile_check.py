@@ -116,14 +116,13 @@ def compile_one(target_name: str, case: str) -> int:
                 program = lowered_for(run, found, name)
             digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
             now = {"lowered": digest, "versions": versions(found.chip.platform)}
-            row = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
-            said = None if row else dataclasses.asdict(compiled(program))
+            before = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
+            said = before or dataclasses.asdict(compiled(program))
         except Exception as error:  # whatever XLA or Pallas raises: the page is to say it
             lines = str(error).strip().splitlines() or [""]
-            row, said = {**key, "problem": f"{type(error).__name__}: {lines[0][:200]}"}, None
+            row = {**key, "problem": f"{type(error).__name__}: {lines[0][:200]}"}
             row["versions"] = versions(found.chip.platform)
-            keep_row(key, row)
-        if said is not None:
+        else:
             estimate = memory_in_group(run, layout.size, found.devices)
             formula = estimate.state + estimate.step if name == "train" else None
             operations = work_of(run, name) * layout.size
@@ -138,14 +137,16 @@ def compile_one(target_name: str, case: str) -> int:
                 **now,
             }
             row["problem"] = problem_of(row)
-            keep_row(key, row)
+        keep_row(key, row)
         print(json.dumps(row), flush=True)
     return 0
 
 
 def keep_row(key: dict[str, Any], row: dict[str, Any]) -> None:
     """In the place of the one with that key."""
-    rows = [other for other in kept(RECORD) if not key.items() <= other.items()] + [row]
+    rows = kept(RECORD)
+    place = next((number for number, other in enumerate(rows) if key.items() <= other.items()), len(rows))
+    rows[place : place + 1] = [row]
     RECORD.write_text(json.dumps(rows, indent=1) + "\n")
 
 

@@ -143,3 +143,18 @@ def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
     )
     assert done.returncode == 2
     assert line in done.stderr.splitlines()[-1]
+
+
+def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a_gpu():
+    """On a TPU much lies on the chip, which no column has."""
+    from compiling.cases import CASES
+
+    from posenc_jax.runs.targets import target
+    from posenc_jax.training.layout import layout_of, memory_in_group
+
+    for row in (row for row in compiled() if row["program"] == "train"):
+        run, devices = CASES[row["case"]][0], target(row["target"]).devices
+        estimate = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
+        assert row["formula"] == estimate.state + estimate.step, row["case"]
+        if row["target"].startswith("h100"):
+            assert 0.6 < row["peak"] / row["formula"] < 1.15, row["case"]

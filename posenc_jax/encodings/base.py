@@ -150,6 +150,12 @@ class PositionalEncoding(Value):
         """Whether `factors` are numbers that depend on no parameter and no token: nobody asks for their gradients."""
         return False
 
+    def more_logit_arrays(self, num_heads: int) -> int:
+        """How many arrays of the size of the logits ``[B, H, Q, K]`` its hooks keep for the gradient, besides one for
+        each hook that takes the logits as an array: `posenc plan` adds them up.
+        """
+        return 0
+
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray | None:
         """``[F]`` float64, radians per position: those of the sines and cosines that this encoding is made of, or of
         the planes that it turns, in a model of ``dims`` and a sequence of real length ``length`` (None: a short one);

@@ -104,6 +104,11 @@ class DAPE(PositionalEncoding):
             params[f"bias_{i}"] = jax.random.uniform(keys[1], shape[2:], jnp.float32, -limit, limit)
         return params
 
+    def more_logit_arrays(self, num_heads: int) -> int:
+        """The hidden layer before and after its activation, and the neighbours side by side."""
+        neighbours = 2 * self.kernel_size if self.kernel_size > 1 else 0
+        return -(-2 * self.width // num_heads) + neighbours
+
     def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
         """``[B, H, Q, K]``: ``logits + bias + f([logits; bias])``.
 

@@ -110,6 +110,10 @@ class PaTH(PositionalEncoding):
         beta = 2 * jax.nn.sigmoid(_einsum("bsm,mh->bsh", x, p["beta_weight"]) + p["beta_bias"][None, None])
         return {"projected": _einsum("bsr,rhd->bshd", inner, p["up"]), "beta": beta}
 
+    def more_logit_arrays(self, num_heads: int) -> int:
+        """Products with w, the solutions of the systems, and the scores in order, as programs for an H100 keep them."""
+        return 3
+
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)

@@ -207,9 +207,10 @@ def _attention(run: Run, batch: Batch, backend: str) -> int:
 
 
 def _more_arrays(run: Run, stack: str) -> list[int]:
-    """In each layer, the hooks of its encodings that need an array of the size of the logits."""
-    slot = getattr(run.slots, stack)
-    return [sum(len(e.acts_on & UNFUSABLE) for e in for_layer(slot, layer)) for layer in range(run.model.depth(stack))]
+    """In each layer, the arrays of the size of the logits that its encodings need."""
+    slot, heads = getattr(run.slots, stack), run.model.num_heads
+    layers = (for_layer(slot, layer) for layer in range(run.model.depth(stack)))
+    return [sum(len(e.acts_on & UNFUSABLE) + e.more_logit_arrays(heads) for e in layer) for layer in layers]
 
 
 def _drawn(run: Run, rows: int) -> int:
