@@ -31,6 +31,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -196,12 +197,20 @@ def filled(text: str) -> str:
 
 
 def hours_of_tables(root: Path) -> str:
-    """What the runs behind all results of published tables took, in a sentence."""
+    """What the runs behind all results of published tables took, in a sentence; open questions apart."""
     found = {name: read_ours(root / name / RESULTS) for name in folders(root)}
-    seconds = sum(ours.seconds for ours in found.values() if ours is not None)
     missing = ", ".join(name for name, ours in found.items() if ours is None)
-    there = sum(ours is not None for ours in found.values())
-    sentence = f"The results of {there} tables took {seconds / 3600:.2f} hours of runs in all, compiling apart"
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for name, ours in found.items():
+        if ours is not None:
+            source = tomllib.loads((root / name / "published.toml").read_text())["source"]
+            seconds[source.startswith("nobody")].append(ours.seconds)
+    parts = [
+        f"the {len(of)} {what} took {sum(of) / 3600:.2f} hours"
+        for of, what in ((seconds[False], "that were published"), (seconds[True], "open questions"))
+        if of
+    ]
+    sentence = f"Of runs, compiling apart, {' and '.join(parts)}"
     return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
 
 

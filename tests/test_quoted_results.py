@@ -181,9 +181,13 @@ def test_a_page_whose_number_was_changed_by_hand_is_found():
 def test_hours_of_tables_are_those_of_the_results():
     page = ROOT / "scripts" / "docs" / "guides" / "tables.md"
     assert page in QUOTE["pages"]()
-    cells = [own for file in ROOT.glob("experiments/tables/*/results.json") for own in _cells(file)]
-    sentence = QUOTE["hours_of_tables"](ROOT / "experiments" / "tables")
-    assert f" tables took {sum(own['seconds'] for own in cells) / 3600:.2f} hours of runs in all, " in sentence
+    root = ROOT / "experiments" / "tables"
+    open_questions = ("coupling_depth", "log_scaling", "nope_layers")
+    seconds = {file.parent.name: sum(own["seconds"] for own in _cells(file)) for file in root.glob("*/results.json")}
+    asked = sum(seconds.pop(name) for name in open_questions)
+    sentence = QUOTE["hours_of_tables"](root)
+    assert f" the {len(seconds)} that were published took {sum(seconds.values()) / 3600:.2f} hours and " in sentence
+    assert f" the 3 open questions took {asked / 3600:.2f} hours" in sentence
     assert f"\n{sentence}\n" in page.read_text()
 
 
