@@ -97,16 +97,19 @@ def test_the_page_is_of_what_was_compiled():
 
 
 def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_the_reference_with_its_square():
-    from compiling.curves import LENGTHS, PATHS, points
+    from compiling.curves import HEADS, LENGTHS, PATHS, points
 
     rows = [row for row in curves() if row["temporaries"] is not None]
     found = {(row["target"], row["point"]): row["temporaries"] for row in rows}
     assert {point for target, point in found if target == "h100"} == set(points())
+    assert {point for target, point in found if target == "v5e:2x2"} == set(points()) - {"dense@16384"}  # too large
     assert LENGTHS[-1] == 16384
     for target, point in found:
         path, _, length = point.partition("@")
         half = found.get((target, f"{path}@{int(length) // 2}"))
-        if half is not None and int(length) > 4096:
+        if path != "dense":  # of a TPU some lies on the chip, so a ratio says nothing
+            assert found[target, point] <= 6 * 1024 * HEADS * int(length), (target, point)
+        if half is not None and int(length) > 4096 and target == "h100":
             ratio = found[target, point] / half
             assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (target, point)
     assert set(PATHS) == {"kernel", "blockwise", "dense"}

@@ -23,7 +23,9 @@ HEAD = f"""\
 One causal call of {HEADS} heads of {HEAD_DIM} in {DTYPE} with the learned bias of T5, one sequence, and the
 gradients of queries, keys, values and bias: what XLA's compiler plans of one device besides the arguments. Written by
 `scripts/compile_check --curves`. "kernel" and "blockwise" grow with the length, "dense" with its square. What lies in
-a TPU's memory on the chip is in no column.
+a TPU's memory on the chip (128 MiB on a v5e) is in no column: the shorter the sequence the more of it does, so there the
+numbers grow faster than what is taken. Largest are the tiles of biases and what they are made from, 2 KiB a token and
+head in float32 each, some of them at a time.
 """
 
 
@@ -64,6 +66,8 @@ def lowered_attention(target: Target, path: Any, length: int) -> Any:
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())
     needed = re.search(r"Used ([\d.]+[KMG]) of ([\d.]+[KMG]) hbm", text)
+    if needed is None and (needed := re.search(r"HLO temporaries \(([\d.]+[KMG])\) exceeds", text)):
+        return f"needs {needed[1]}"
     return f"needs {needed[1]} of {needed[2]}" if needed else text[:120]
 
 
