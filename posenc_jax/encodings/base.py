@@ -226,7 +226,7 @@ class PositionalEncoding(Value):
         times a distance is a slope times the key's position.
 
         For keys that do not come after the query, where positions grow with places (or are not read). Arguments as for
-        `content_bias`. As further dimensions of queries and keys they go through any fused kernel.
+        `content_bias`. Fused kernels take them as numbers of queries and keys, or as further dimensions of both.
         """
         raise NotImplementedError
 
