@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention.cudnn import LARGEST_HEAD
-from posenc_jax.attention.devices import HEADS, ROWS, mesh_in_use, part_of
+from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
 from posenc_jax.attention.kernel import fits
 from posenc_jax.encodings.attention import UNFUSABLE, Prepared
@@ -66,11 +66,10 @@ class Call:
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
         """That of prepared arguments, on `backend`: of several devices, what one of them has."""
         batch, num_heads, queries, head_dim = call.q.shape
-        mesh = mesh_in_use()
         return cls(
-            batch=part_of(batch, ROWS, mesh),
-            num_heads=part_of(num_heads, HEADS, mesh),
-            num_kv_heads=part_of(call.k.shape[1], HEADS, mesh),
+            batch=part_of(batch, devices_along(ROWS)),
+            num_heads=part_of(num_heads, devices_along(HEADS)),
+            num_kv_heads=part_of(call.k.shape[1], devices_along(HEADS)),
             queries=queries,
             keys=call.k.shape[2],
             head_dim=head_dim,
@@ -206,7 +205,7 @@ def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: boo
     words = [f"{encodings[e].name} in a table of distances" for e in of_table]
     of_columns = in_columns(encodings, call) if table else ()
     words += [f"{encodings[e].name} in columns of queries and keys" for e in of_columns]
-    rest = (e for e in in_factors(encodings, call) if e not in of_table and e not in of_columns)
+    rest = in_dimensions(encodings, call) if table else in_factors(encodings, call)
     words += [f"{encodings[e].name} in further dimensions" for e in rest]
     return ", ".join(words) or "no bias"
 
@@ -228,9 +227,18 @@ def in_columns(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[i
     """Of the elements `in_factors` those that the kernel takes as columns, what a table holds left out: all, or none
     where they have many.
     """
-    of_table = in_table(encodings, call)
-    factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
+    factored = _beside_table(encodings, call)
     return factored if sum(encodings[e].num_factors for e in factored) <= MOST_COLUMNS else ()
+
+
+def in_dimensions(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
+    """Of the elements `in_factors` those that the kernel takes as dimensions: what neither a table nor columns hold."""
+    return () if in_columns(encodings, call) else _beside_table(encodings, call)
+
+
+def _beside_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
+    of_table = in_table(encodings, call)
+    return tuple(e for e in in_factors(encodings, call) if e not in of_table)
 
 
 def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
@@ -267,14 +275,14 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
 def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
     """Why the kernel cannot serve the call, if it cannot."""
     of_table, of_columns = in_table(encodings, call), in_columns(encodings, call)
-    factored = tuple(e for e in in_factors(encodings, call) if e not in of_table)
+    factored = in_dimensions(encodings, call)
     added = sum(encodings[e].num_factors for e in of_columns)
-    dims = _dimensions(encodings, call, tuple(e for e in factored if e not in of_columns))
+    dims = _dimensions(encodings, call, factored)
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
-    yield from _unserved(encodings, (*of_table, *factored), table=True)
+    yield from _unserved(encodings, (*of_table, *of_columns, *factored), table=True)
     for e in factored:
-        if e not in of_columns and not encodings[e].fixed_factors and call.dtype != jnp.float32:
+        if not encodings[e].fixed_factors and call.dtype != jnp.float32:
             yield f"the gradients of what {encodings[e].name} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.structured:
         yield "the kernel has no mask from structure"

@@ -24,10 +24,15 @@ def mesh_in_use() -> AbstractMesh | None:
     return mesh if free and mesh.size > 1 else None
 
 
-def part_of(size: int, axis: str, mesh: AbstractMesh | None) -> int:
-    """What one device has of so many rows or heads: all where the devices do not divide them."""
-    count = 1 if mesh is None else dict(mesh.shape).get(axis, 1)
+def part_of(size: int, count: int) -> int:
+    """What one of ``count`` devices has of so many rows or heads: all where the devices do not divide them."""
     return size // count if size % count == 0 else size
+
+
+def devices_along(axis: str) -> int:
+    """How many devices `mesh_in_use` has along an axis: 1 without it."""
+    mesh = mesh_in_use()
+    return 1 if mesh is None else dict(mesh.shape).get(axis, 1)
 
 
 def on_each(call: Callable[..., Array], q: Array, k: Array, v: Array, *others: Any) -> Array:
@@ -40,11 +45,8 @@ def on_each(call: Callable[..., Array], q: Array, k: Array, v: Array, *others: A
     if mesh is None:
         return call(q, k, v, *others)
     sizes = {ROWS: q.shape[0], HEADS: q.shape[1]}
-    split = {
-        axis: axis if axis in mesh.axis_names and part_of(size, axis, mesh) < size else None
-        for axis, size in sizes.items()
-    }
-    if part_of(k.shape[1], HEADS, mesh) == k.shape[1] > 1:  # query heads would lose the keys that they share
+    split = {axis: axis if part_of(size, devices_along(axis)) < size else None for axis, size in sizes.items()}
+    if part_of(k.shape[1], devices_along(HEADS)) == k.shape[1] > 1:  # query heads would lose the keys that they share
         split[HEADS] = None
 
     def spec(x: Array) -> P:

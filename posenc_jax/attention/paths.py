@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc_jax.attention.blockwise import blockwise
-from posenc_jax.attention.choice import Asked, Call, Path, choose, in_columns, in_factors, in_table
+from posenc_jax.attention.choice import Asked, Call, Path, choose, in_columns, in_dimensions, in_factors, in_table
 from posenc_jax.attention.cudnn import cudnn
 from posenc_jax.attention.distance import by_distance
 from posenc_jax.attention.factors import columns, with_factors
@@ -45,9 +45,10 @@ def along(path: Path, call: Prepared, facts: Call) -> Array:
     """``[B, H, Q, D]`` of a call that `choose` found ``path`` to serve."""
     if path == "blockwise":
         return blockwise(call)
-    of_table = in_table(call.encodings, facts) if path == "kernel" else ()
-    of_columns = in_columns(call.encodings, facts) if path == "kernel" else ()
-    factored = tuple(e for e in in_factors(call.encodings, facts) if e not in (*of_table, *of_columns))
+    encodings, is_kernel = call.encodings, path == "kernel"
+    of_table = in_table(encodings, facts) if is_kernel else ()
+    of_columns = in_columns(encodings, facts) if is_kernel else ()
+    factored = in_dimensions(encodings, facts) if is_kernel else in_factors(encodings, facts)
     longer = with_factors(call, factored) if factored else call
     if path == "cudnn":
         return cudnn(longer)

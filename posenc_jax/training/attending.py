@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from posenc_jax.attention import Call, Choice, choose
+from posenc_jax.attention.devices import part_of
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.slots import for_layer
@@ -23,8 +24,8 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
     decoder = batch.decoder_width or batch.width
     call = Call(
         batch=batch.rows,
-        num_heads=_of_device(model.num_heads, run),
-        num_kv_heads=_of_device(model.kv_heads, run),
+        num_heads=part_of(model.num_heads, run.execution.model),
+        num_kv_heads=part_of(model.kv_heads, run.execution.model),
         queries=batch.width if stack == "encoder" else decoder,
         keys=decoder if stack == "decoder" else batch.width,
         head_dim=model.width_of_head,
@@ -39,9 +40,3 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
     )
     slot = getattr(run.slots, stack)
     return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.depth(stack)))
-
-
-def _of_device(heads: int, run: Run) -> int:
-    """How many heads a device has, as `posenc_jax.attention.devices.part_of` says of a program."""
-    count = run.execution.model
-    return heads // count if heads % count == 0 else heads
