@@ -89,9 +89,7 @@ def backend() -> str:
     device that is not there: under ``jax.sharding.use_abstract_mesh`` with a mesh of it.
     """
     device = jax.sharding.get_abstract_mesh().abstract_device
-    if device is None:
-        return jax.default_backend()
-    return "gpu" if device.platform in ("cuda", "rocm") else device.platform
+    return jax.default_backend() if device is None else device.platform
 
 
 def facts(geometry: Geometry) -> dict[str, Any]:
