@@ -110,8 +110,19 @@ def _asking(name: str, posenc: str, d_model: int, steps: int, every: int, rate: 
 _WIDTHS = {8: (600, 30, 1e-2), 16: (300, 15, 1e-2), 32: (200, 10, 1e-2), 64: (200, 10, 3e-3), 128: (120, 6, 3e-3)}
 _LOW = "sinusoidal(frequencies=low_side_lobes(length=128))"
 _HEADS = {8: (300, 10), 16: (200, 10), 32: (160, 8), 64: (160, 8)}
-_WIDE = {16: (400, 10), 32: (320, 8), 64: (320, 8)}
-_ASKING = {8: (2400, 60, 1e-2), 16: (1200, 30, 1e-2), 64: (600, 15, 3e-3)}
+_AS_ROPE = {16: (400, 10), 32: (320, 8), 64: (320, 8)}  # scored as often as the plain RoPE beside them
+_WIDE = {
+    "rope, resonance": _AS_ROPE,
+    "p-RoPE": _AS_ROPE,
+    "xPos": _AS_ROPE,
+    "sinusoidal": {16: (240, 4), 32: (160, 2), 64: (140, 2)},
+    "learned": {16: (320, 4), 32: (260, 4), 64: (240, 4)},
+    "transformer_xl": {16: (160, 4), 32: (120, 2), 64: (100, 2)},
+    "shaw": {16: (160, 4), 32: (140, 2), 64: (120, 2)},
+    "deberta": {16: (120, 2), 32: (100, 2), 64: (80, 1)},
+    "t5": {16: (240, 4), 32: (200, 4), 64: (200, 4)},
+    "fire": {16: (600, 20), 32: (600, 12), 64: (600, 12)},
+}
 _OTHERS = (
     ("p-RoPE", "rope(scaling=p_rope(fraction=0.75))"),
     ("xPos", "xpos"),
@@ -146,16 +157,17 @@ ARMS = (
     ),
     *(_back(f"{name}, head 8", posenc, 8, 1, 600, 20, kernel_of="rope") for name, posenc in (*_OTHERS, *_NO_PLACE)),
     *(
-        _back(f"{name}, head {h}", posenc, h, 1, *_WIDE[h], kernel_of="rope")
-        for h in _WIDE
+        _back(f"{name}, head {h}", posenc, h, 1, *_WIDE[name][h], kernel_of="rope")
+        for h in (16, 32, 64)
         for name, posenc in (("rope, resonance", "rope(scaling=resonance)"), *_OTHERS)
     ),
-    *(_asking(f"sinusoidal by name, d {d}", "sinusoidal", d, *s) for d, s in _ASKING.items()),
-    *(
-        _asking(f"{label} by name, d {d}", posenc, d, *_ASKING[d], kernel_of="sinusoidal")
-        for d in (8, 64)
-        for label, posenc in (("learned", "learned"), ("low side lobes", _LOW))
-    ),
+    _asking("sinusoidal by name, d 8", "sinusoidal", 8, 3000, 30, 1e-2),
+    _asking("learned by name, d 8", "learned", 8, 1800, 30, 1e-2, kernel_of="sinusoidal"),
+    _asking("low side lobes by name, d 8", _LOW, 8, 4800, 60, 1e-2, kernel_of="sinusoidal"),
+    _asking("sinusoidal by name, d 16", "sinusoidal", 16, 2000, 20, 1e-2),
+    _asking("sinusoidal by name, d 64", "sinusoidal", 64, 1200, 10, 3e-3),
+    _asking("learned by name, d 64", "learned", 64, 1200, 10, 3e-3, kernel_of="sinusoidal"),
+    _asking("low side lobes by name, d 64", _LOW, 64, 1200, 10, 3e-3, kernel_of="sinusoidal"),
 )
 
 
@@ -164,7 +176,7 @@ SMALL = tuple(
     for arm in ARMS
     if arm.task != "token_at"
     and arm.name not in ("sinusoidal, d 128", "learned, d 64", "low side lobes, d 64")
-    and (arm.task != "token_back" or arm.d_model // arm.heads == 8 or arm.name in {f"rope, head {h}" for h in _WIDE})
+    and (arm.task != "token_back" or arm.d_model // arm.heads == 8 or arm.name in {f"rope, head {h}" for h in _HEADS})
 )
 """All but three that take a third of the time, wide heads of other encodings, and `token_at`."""
 
