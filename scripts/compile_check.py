@@ -114,8 +114,7 @@ def compile_one(target_name: str, case: str) -> int:
         try:
             with chosen_paths() as paths:
                 program = lowered_for(run, found, name)
-            digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
-            now = {"lowered": digest, "versions": versions(found.chip.platform)}
+            now = state_of(program, found)
             before = next((row for row in kept(RECORD) if (key | now).items() <= row.items()), None)
             said = before or dataclasses.asdict(compiled(program))
         except Exception as error:  # whatever XLA or Pallas raises: the page is to say it
@@ -152,20 +151,26 @@ def keep_row(key: dict[str, Any], row: dict[str, Any]) -> None:
 
 def compile_point(target_name: str, point: str) -> int:
     """One point of the curves, a line of JSON, kept as soon as it is compiled."""
-    from compiling.curves import measured
+    from compiling.curves import lowered_point, measured
 
     from posenc_jax.runs.targets import target
 
     found = target(target_name)
-    key = {"target": target_name, "point": point}
-    now = {"versions": versions(found.chip.platform)}
+    key, program = {"target": target_name, "point": point}, lowered_point(found, point)
+    now = state_of(program, found)
     row = next((row for row in kept(CURVES) if (key | now).items() <= row.items()), None)
     if row is None:
-        row = {**key, **measured(found, point), **now}
+        row = {**key, **measured(program), **now}
         rows = [other for other in kept(CURVES) if not key.items() <= other.items()] + [row]
         CURVES.write_text(json.dumps(rows, indent=1) + "\n")
     print(json.dumps(row), flush=True)
     return 0
+
+
+def state_of(program: Any, target: Any) -> dict[str, Any]:
+    """What a row was compiled from and by: with another of them it is compiled again."""
+    digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
+    return {"lowered": digest, "versions": versions(target.chip.platform)}
 
 
 def work_of(run: Any, program: str) -> int:

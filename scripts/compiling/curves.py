@@ -34,11 +34,16 @@ def points() -> list[str]:
     return [f"{path}@{length}" for length in LENGTHS for path in PATHS]
 
 
-def measured(target: Target, point: str) -> dict[str, Any]:
-    """What XLA says of one point; ``problem`` where it cannot be compiled."""
+def lowered_point(target: Target, point: str) -> Any:
+    """The program of one point: a `jax.stages.Lowered`."""
     path, _, length = point.partition("@")
+    return lowered_attention(target, path, int(length))
+
+
+def measured(program: Any) -> dict[str, Any]:
+    """What XLA says of a point's program; ``problem`` where it cannot be compiled."""
     try:
-        said = compiled(lowered_attention(target, path, int(length)))
+        said = compiled(program)
     except (ValueError, jax.errors.JaxRuntimeError) as error:
         return {"temporaries": None, "problem": _reason(error)}
     return {"seconds": said.seconds, "temporaries": said.temporaries, "calls": said.custom_calls, "problem": ""}
