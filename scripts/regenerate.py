@@ -294,7 +294,7 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
             _row(card, own): own["comparison"]["p"]
             for _, card in cards
             for own in card["findings"]
-            if own["p"] is not None
+            if own["comparison"]["p"] is not None
         }
     )
     rows = []

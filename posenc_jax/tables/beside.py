@@ -62,11 +62,40 @@ def _scores(folder: Folder, ours: Ours | None) -> TextTable:
         notes=(
             f"Theirs: {folder.source}. {folder.setting}",
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
+            *_of_ours(folder.columns, ours),
             *_shares(tuple(column for column in folder.columns if column.name not in left_out)),
             *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
             *_provenance(ours),
         ),
     )
+
+
+def _of_ours(columns: tuple[Column, ...], ours: Ours | None) -> tuple[str, ...]:
+    """Which of our scores stand beside which of theirs, and how large our models are."""
+    names: dict[str, list[str]] = {}
+    for column in columns if ours is not None else ():
+        assert ours is not None
+        if lengths := ours.lengths(column.place):
+            sizes = [cell.num_parameters for cell in ours.cells if cell.table == column.place.table]
+            found = {ours.tasks[column.place.table].ranges[length] for length in lengths}
+            where = _RANGES[found.pop()] if len(found) == 1 else "of both kinds"
+            said = f"{ours.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
+            names.setdefault(said, []).append(column.name)
+    return tuple(f"Ours beside {', '.join(dict.fromkeys(own))}: {said}." for said, own in names.items())
+
+
+_RANGES = {"within": "among those of training", "beyond": "never trained", "mixed": "partly beyond those of training"}
+
+
+def _at(lengths: tuple[int, ...]) -> str:
+    if len(lengths) == 1:
+        return f"length {lengths[0]}"
+    return f"mean over lengths {', '.join(map(str, lengths[:-1]))} and {lengths[-1]}"
+
+
+def _from_to(sizes: list[int]) -> str:
+    first, last = min(sizes), max(sizes)
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
 def _shares(columns: tuple[Column, ...]) -> tuple[str, ...]:

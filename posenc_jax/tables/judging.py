@@ -21,7 +21,8 @@ class Judged:
 
     Attributes:
       comparison: of the two arms, paired by seed; of logarithms where the score is logarithmic. None: not run.
-      p: of the comparison, corrected by Holm's method for all directions of the table; None where nothing is tested.
+      p: of the comparison, corrected by Holm's method for all directions of the table, also those that turn out not to
+        be measurable; None of those and where nothing is tested.
       outcome: by that p, from 0.05 down.
     """
 
@@ -34,11 +35,11 @@ class Judged:
 def judge(folder: Folder, ours: Ours | None) -> tuple[Judged, ...]:
     """Every direction of a table."""
     compared = [None if ours is None else _compare(ours, direction) for direction in folder.directions]
-    tested = {str(i): c.p for i, c in enumerate(compared) if c is not None and c.p is not None and not c.at_bound}
+    tested = {str(i): c.p for i, c in enumerate(compared) if c is not None and c.p is not None}
     corrected = holm(tested)
     found = []
     for number, (direction, comparison) in enumerate(zip(folder.directions, compared, strict=True)):
-        p = corrected.get(str(number))
+        p = corrected.get(str(number)) if comparison is not None and not comparison.at_bound else None
         found.append(Judged(direction, comparison, p, _outcome(ours, direction, comparison, p)))
     return tuple(found)
 

@@ -21,7 +21,8 @@ class Finding:
     Attributes:
       comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` is found
         as often as said after the correction too, whatever the other findings are.
-      p: of the comparison, corrected by Holm's method for all findings of the same way; None where nothing is tested.
+      p: of the comparison, corrected by Holm's method for all findings of the same way, also those that turn out not to
+        be measurable (which of them do is known from the same scores); None of those and where nothing is tested.
       way: how both were scored: after the last step, which decides, or otherwise.
       word: by that p, from 0.05 down (`posenc_jax.statistics.word`).
     """
@@ -43,12 +44,12 @@ def findings(
     """Every baseline on every table that was measured; ``theirs``: baseline -> table -> what it scored."""
     pairs = [(name, baseline) for baseline in theirs for name in tables if name in ours and name in theirs[baseline]]
     compared = {(name, own): _compare(tables[name], ours[name], theirs[own][name], way) for name, own in pairs}
-    tested = {repr(pair): c.p for pair, c in compared.items() if c.p is not None and not c.at_bound}
+    tested = {repr(pair): c.p for pair, c in compared.items() if c.p is not None}
     corrected = holm(tested)
     found = []
     for (name, baseline), own in compared.items():
         comparison = _in_family(own, len(tested))
-        p = corrected.get(repr((name, baseline)))
+        p = None if own.at_bound else corrected.get(repr((name, baseline)))
         found.append(Finding(name, baseline, comparison, p, word(comparison, p, tables[name].kind.better), way))
     return tuple(found)
 

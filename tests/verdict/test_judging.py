@@ -66,6 +66,17 @@ def test_all_tables_are_corrected_together():
     assert {finding.word for finding in many} == {"no difference seen"}
 
 
+def test_a_table_that_turns_out_not_to_be_measurable_counts_in_the_correction():
+    """Which ones do is known from the scores only: to leave them out would find too much."""
+    noisy = (0.00, 0.12, -0.08, 0.03, -0.10, 0.12, -0.06, 0.02)
+    ours = {"a": scored(0.58, noisy), "b": scored(0.995, (0.0, 0.001) * 4)}
+    theirs = {"a": scored(0.5, (0.0,) * 8), "b": scored(0.995, (0.001, 0.0) * 4)}
+    first, second = findings(dict.fromkeys("ab", COPY), ours, {"rope": theirs})
+    assert (second.word, second.p) == ("not measurable here", None)
+    assert second.comparison.p > first.comparison.p
+    assert first.p == pytest.approx(2 * first.comparison.p)
+
+
 def test_the_sentence_names_the_tables():
     found = findings(
         dict.fromkeys("abc", COPY),
