@@ -137,8 +137,8 @@ def test_what_was_not_run_is_said():
     others = {
         arm["d_model"] // arm["heads"] for arm in arms if arm["task"] == "token_back" and "rope" not in arm["posenc"]
     }
-    assert ("other than RoPE at heads above 8" in said) == (others == {8})
-    assert ("`token_at`" in said) == ("token_at" not in {arm["task"] for arm in arms})
+    assert others == {8, 16, 32, 64}
+    assert {arm["task"] for arm in arms} == set(along.TASKS)
     assert max(arm["d_model"] for arm in arms) == 128
     assert "d_model 256 and 512" in said
 
@@ -283,15 +283,69 @@ def test_the_small_reading_leaves_the_longest_arms_out(tmp_path, monkeypatch):
 
 
 def test_the_verdict_stands_at_the_top():
+    from posenc_jax.analysis.kernels import kernel
+    from posenc_jax.analysis.views import frequencies
+    from posenc_jax.encodings import parse
+
     found = json.loads(share.FILE.read_text())
     lines = (share.HERE / "README.md").read_text().splitlines()[:10]
     verdict = " ".join(line for line in lines if line).partition("**In short.**")[2]
-    arms = (f"sinusoidal, d {width}, position_of" for width in (8, 32, 64))
-    narrow, middle, wide = (share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms)
-    assert f"{narrow.mean:.2f} points of probability" in verdict
-    assert f"{middle.mean:.2f} at 32, {wide.mean:.2f} at 64 (not told from 0)" in verdict
-    assert wide.low < 0 < wide.high
-    assert "not seen in learned tables, Shaw, DeBERTa, T5, nor with frequencies of low side lobes" in verdict
+    arms = (f"sinusoidal, d {width}, position_of" for width in (8, 16, 32))
+    excess = [share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms]
+    assert "{:.2f} points of probability more".format(excess[0].mean) in verdict
+    assert "{:.2f} at 16, {:.2f} at 32".format(*(one.mean for one in excess[1:])) in verdict
+    assert all(one.low > 0 for one in excess)
+    for width, lobe in ((8, True), (16, True), (32, True), (64, False), (128, False)):
+        run = along.Arm("x", "position_of", "sinusoidal", width, 1, 4, 2, 1e-2).run((0,))
+        before, at, after = kernel(frequencies(parse("sinusoidal"), run.dims), np.arange(128))[62:65]
+        assert (at > before and at > after) == lobe, width
+    waves = ("rope", "p-RoPE", "xPos", "transformer_xl", "sinusoidal")
+    others = ("learned", "shaw", "deberta", "t5", "fire")
+    lifts = {
+        head: [share.over_seeds(found, f"{name}, head {head}, token_back", 0.5, "lift").mean for name in waves]
+        for head in (8, 16, 32, 64)
+    }
+    said = {head: (min(own), max(own)) for head, own in lifts.items()}
+    assert "{:.0f} to {:.0f} % of the right answer's logit with a head of 8".format(*said[8]) in verdict
+    assert "{:.1f} to {:.1f} % with 16, ".format(*said[16]) in verdict
+    assert "{:.1f} to {:.1f} % with 32 and 0.05 % and less with 64".format(*said[32]) in verdict
+    assert said[64][1] < 0.055
+    for head, bound in ((16, 0.5), (32, 0.2), (64, 0.025)):
+        for name in others:
+            one = share.over_seeds(found, f"{name}, head {head}, token_back", 0.5, "lift")
+            assert -bound < one.low <= one.high < bound, (name, head)
+    assert "less than 0.5 % with a head of 16, 0.2 % with 32 and 0.025 % with 64" in verdict
+
+
+def test_the_wider_heads_and_the_names_are_told_as_they_were_tested():
+    """Every test of directions 8 to 11 is there, the README has their means, and says which are told from 0."""
+    found = json.loads(share.FILE.read_text())
+    wide = claims.wide_claims(found)
+    assert len(wide) == 37
+    assert "Holm over these 37" in (share.HERE / "directions.md").read_text()
+    told = {claim for claim, p in holm({claim: p_value(one) for claim, one in wide.items()}).items() if p <= 0.05}
+    waves = ("sinusoidal", "p-RoPE", "xPos", "transformer_xl")
+    eight = {(name, h): f"8. {name}, head {h}: lift, expected above 0" for name in waves for h in (16, 32, 64)}
+    missed = {("p-RoPE", 16), ("xPos", 16), ("transformer_xl", 16), ("transformer_xl", 64)}
+    assert {key for key, claim in eight.items() if claim not in told} == missed
+    means = {key: wide[claim].mean for key, claim in eight.items()}
+    assert min(means.values()) > 0
+    readme = flat(share.HERE / "README.md")
+    for name in waves:
+        values = [means[name, h] for h in (16, 32, 64)]
+        assert values == sorted(values, reverse=True)
+        assert ", ".join(f"{value:.2f}" for value in values) in readme, name
+    ten = [wide[f"10. rope, resonance, head {h}: lift minus plain RoPE's, expected below 0"] for h in (16, 32, 64)]
+    assert f"below plain RoPE at 32 and 64 (by {-ten[1].mean:.2f} and {-ten[2].mean:.2f}), not told at 16" in readme
+    assert {claim[:2] for claim in told} == {"8.", "10"}
+    t5 = wide["9. t5, head 16: lift, expected 0"]
+    assert f"{t5.mean:.2f} % [{t5.low:.2f}, {t5.high:.2f}]" in readme
+    for d in (8, 16, 64):
+        one = wide[f"11. token_at, sinusoidal, d {d}: lift, expected above 0"]
+        assert f"{one.mean:.2f} % [{one.low:.2f}, {one.high:.2f}] at {'d_model 8' if d == 8 else d}" in readme
+    for d, digits in ((8, 1), (16, 2)):
+        early = share.over_seeds(found, f"sinusoidal by name, d {d}, token_at", 0.3, "lift")
+        assert f"{early.mean:.{digits}f} % [{early.low:.{digits}f}, {early.high:.{digits}f}]" in readme
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def wide_claims(found: Json) -> dict[str, Interval]:
         )
     for d in (8, 16, 64):
         tests[f"11. token_at, sinusoidal, d {d}: lift, expected above 0"] = (
-            f"sinusoidal, d {d}, token_at",
+            f"sinusoidal by name, d {d}, token_at",
             "lift",
             None,
         )
