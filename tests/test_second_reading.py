@@ -292,7 +292,7 @@ def test_the_verdict_stands_at_the_top():
     verdict = " ".join(line for line in lines if line).partition("**In short.**")[2]
     arms = (f"sinusoidal, d {width}, position_of" for width in (8, 16, 32))
     excess = [share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms]
-    assert "{:.2f} points of probability more".format(excess[0].mean) in verdict
+    assert f"{excess[0].mean:.2f} points of probability more" in verdict
     assert "{:.2f} at 16, {:.2f} at 32".format(*(one.mean for one in excess[1:])) in verdict
     assert all(one.low > 0 for one in excess)
     for width, lobe in ((8, True), (16, True), (32, True), (64, False), (128, False)):

@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _ablate(config_file: str, arguments: list[str]) -> int:
+    prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, Ablation, "ablate")
     chosen, spread = None, read_spread(arguments)
     overrides = spread.overrides
@@ -49,7 +50,6 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     accept = chosen is not None and chosen.accept_changed_code
     directory = directory.expanduser().absolute()
     tracked = chosen.track if chosen is not None else ()
-    prepare_jax()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
     from posenc_jax.cli.own_files import refuse_misshapen
@@ -58,9 +58,13 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     from posenc_jax.runs.trackers import Tracked
 
     refuse_misshapen(config)
-    if spread.group is not None:
-        with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
-            run_group(config, directory, spread.group, accept_changed_code=accept, reporter=reporter, stop=stop)
+    if (group := spread.group) is not None:
+        with (
+            TerminalReporter() as terminal,
+            Tracked(terminal, directory, tracked, group) as reporter,
+            stoppable() as stop,
+        ):
+            run_group(config, directory, group, accept_changed_code=accept, reporter=reporter, stop=stop)
         return 0
     failed, report = None, FinalReport(directory, [shlex.join(("posenc", "ablate", config_file, *arguments))])
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:

@@ -69,6 +69,7 @@ def _options(directory: str, arguments: list[str]) -> Options:
 
 def _evaluate(directory: str, arguments: list[str]) -> int:
     options = _options(directory, arguments)
+    prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
@@ -89,7 +90,6 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, metrics=metrics, **other)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    prepare_jax()
     with TerminalReporter() as reporter, stoppable() as stop:
         path, rows = evaluate(
             run_directory,

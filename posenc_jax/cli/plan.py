@@ -44,6 +44,7 @@ def _plan(config_file: str, options: list[str]) -> int:
     compiles = "--compile" in overrides
     overrides = [word for word in overrides if word != "--compile"]
     utilisation = _utilisation(portion)
+    prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, (Run, Ablation), "plan")
     if overrides:
         from posenc_jax.cli.ablate import overridden
@@ -97,7 +98,6 @@ def _target(name: str | None) -> Target:
 
     if name is not None:
         return targets.target(name)
-    prepare_jax()
     return targets.target_here()
 
 

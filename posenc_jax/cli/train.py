@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
 
 def _train(config_file: str, arguments: list[str]) -> int:
     chosen = None
+    prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, Run, "train")
     together, overrides = read_together(arguments)
     if overrides:
@@ -41,7 +42,6 @@ def _train(config_file: str, arguments: list[str]) -> int:
     directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
     accept = chosen is not None and chosen.accept_changed_code
     tracked = chosen.track if chosen is not None else ()
-    prepare_jax()
     if together is not None:
         join(together)
     for source in chosen.trust if chosen is not None else ():

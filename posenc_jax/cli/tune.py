@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
 
 def _tune(config_file: str, options: list[str]) -> int:
     seconds, overrides = _seconds(options)
+    prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, (Run, Ablation), "tune")
     if overrides:
         from posenc_jax.cli.ablate import overridden
@@ -47,7 +48,6 @@ def _tune(config_file: str, options: list[str]) -> int:
         about = f"{DESCRIPTION} {' '.join(SECONDS.split())} Options of the run:"
         config = overridden(config, overrides, f"posenc tune {config_file}", about)
     runs = [config] if isinstance(config, Run) else list({run.table: run for run in reversed(config.runs)}.values())
-    prepare_jax()
     from posenc_jax.cli.own_files import refuse_misshapen
 
     refuse_misshapen(config)

@@ -13,7 +13,12 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.parsing import spec
 from posenc_jax.encodings.value import Value, WrongReturnError
 
-_STANDARD = (*KINDS, "count", "length", "decoded")
+_STANDARD = (
+    *KINDS,
+    *("count", "length", "decoded", "validation", "range", "seed", "learning_rate", "diverged_at", "bit_exact"),
+    *("task_label", "label", "posenc", "config_hash", "mode", "group_size", "device_kind", "device_count", "threads"),
+)
+"""Scores, and the other columns of results."""
 
 
 class Metric(Value):
@@ -46,7 +51,7 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
     names = [spec(metric) for metric in metrics]
     for name in names:
         if name in _STANDARD:
-            raise ValueError(f"metrics: {name!r} is a score that results have already: give the class another name")
+            raise ValueError(f"metrics: {name!r} is a column that results have already: give the class another name")
         if names.count(name) > 1:
             raise ValueError(f"metrics: {name!r} is given twice: leave one out")
 

@@ -7,7 +7,7 @@ from posenc_jax.models.config import STACKS, Transformer
 
 
 def num_parameters(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes: int) -> int:
-    """Parameters of `posenc_jax.models.build`, those of the encodings apart; every one takes four bytes."""
+    """Parameters of `posenc_jax.models.build`, those of the encodings apart."""
     width = config.d_model
     total = (vocab_size + config.token_types + (0 if config.tie_embeddings else num_classes)) * width
     total += 0 if config.tie_output else _linear(width, num_classes, bias=True)

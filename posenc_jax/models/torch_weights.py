@@ -31,7 +31,8 @@ torch has the stacks only. What stands around them is called ``embedding.weight`
             return self.generator(x)
 
 Its settings follow from a `Transformer`: ``nhead=num_heads, num_encoder_layers, num_decoder_layers`` (or num_layers for
-both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre"``. A table of the target's own is
+both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre"``. With ``scale_embeddings = False``
+``embed`` leaves out the factor ``d_model**0.5``. A table of the target's own is
 ``target_embedding.weight``. The other kinds of model are one `torch.nn.TransformerEncoder` called ``encoder``, a
 decoder-only one called with a causal mask.
 """
@@ -202,6 +203,7 @@ def _linear(ours: list[Path], theirs: str, inputs: int, outputs: int, *, bias: b
 def _check(config: Transformer) -> None:
     refused = {
         f"norm_type = {config.norm_type!r}": (config.norm_type != "layer", "which has LayerNorm only"),
+        f"divide_logits = {config.divide_logits}": (not config.divide_logits, "which divides logits by sqrt(D)"),
         f"num_kv_heads = {config.num_kv_heads}": (
             config.kv_heads != config.num_heads,
             f"whose num_heads = {config.num_heads} query heads have as many key heads",

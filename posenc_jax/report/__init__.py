@@ -17,6 +17,7 @@ __all__ = ["build", "missing", "text_report", "up_to_date"]
 
 _WRITERS = {"plotly": "report.html", "matplotlib": "figures", "pyarrow": "results.parquet"}
 _MARKER = ".reported"
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def build(directory: Path | str) -> list[Path]:
@@ -74,11 +75,15 @@ def up_to_date(directory: Path | str) -> bool:
 
 
 def _fingerprint(directory: Path) -> str:
-    """Of the files that a report is made from, as far as they are there, and of what it would leave out."""
+    """Of the files that a report is made from, as far as they are there, of the code that makes it, and of what it
+    would leave out.
+    """
     names = ("results.jsonl", "ablation.json", "timing.jsonl")
     files = [path for name in names if (path := directory / name).is_file()]
     for name in ("timing.jsonl", "metrics.jsonl"):
         files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
+    for room in ("drawing", "report", "results", "statistics"):
+        files += sorted(path for path in (_PACKAGE / room).rglob("*") if path.suffix in (".py", ".js", ".css", ".html"))
     contents = [path.read_bytes() for path in files]
     return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 

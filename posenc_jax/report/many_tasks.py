@@ -75,8 +75,8 @@ def _scores(task: TaskSummary, label: str) -> list[float]:
     found = next((cell.scores for cell in task.cells if cell.label == label), {})
     best = task.kind.highest
     assert best is not None
-    worst = task.chance if task.chance is not None else 0.0 if task.kind.better == "higher" else best
-    end = best if task.kind.better == "higher" else 0.0
+    of_errors = task.kind.better == "lower"
+    worst, end = (task.chance or best, 0.0) if of_errors else (task.chance or 0.0, best)
     return [(score - worst) / (end - worst) for score in found.values()]
 
 

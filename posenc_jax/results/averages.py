@@ -55,7 +55,7 @@ def comparison_of(
         return paired_comparison(ours, theirs, lower=lower, upper=upper, chance=chance)
     # Of errors the floor is above: compared is what is left to the largest.
     ours, theirs = ([None if value is None else upper - value for value in side] for side in (ours, theirs))
-    left = None if chance is None else upper - chance
+    left = upper - chance if chance else None  # without any error is no guess
     found = paired_comparison(ours, theirs, lower=lower, upper=upper, chance=left)
     return found._replace(difference=_minus(found.difference), low=_minus(found.high), high=_minus(found.low))
 

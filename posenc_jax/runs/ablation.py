@@ -33,7 +33,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.starts import refuse_other_start
-from posenc_jax.runs.supply import refuse_other_tokenizers
+from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
 
@@ -133,6 +133,7 @@ def cells_to_run(
             refuse_other_start(cell, places[cell])
     for cell in to_run:
         check_run(cell, on)
+    refuse_other_corpora(places, to_run)
     return to_run
 
 

@@ -39,6 +39,11 @@ Replica = tuple[int, float]
 _GROUP = re.compile(r"group-(\d{3,})")
 
 
+def is_group(directory: Path) -> bool:
+    """Whether a directory is that of a group, by its name."""
+    return _GROUP.fullmatch(directory.name) is not None
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     """Replicas that train together, and where. ``size`` counts the spares that fill it.

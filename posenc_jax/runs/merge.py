@@ -30,7 +30,10 @@ from posenc_jax.runs.directory import (
     results_by_group,
 )
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import read_json, sealed_line
+from posenc_jax.runs.files import read_json, sealed_line, write_json
+from posenc_jax.runs.starts import FILE as START
+from posenc_jax.runs.starts import joined_starts
+from posenc_jax.runs.supply import refuse_other_corpora
 from posenc_jax.shapes import Json
 
 Member = TypeVar("Member")
@@ -73,6 +76,7 @@ def merge(
     _refuse_other_code(places)
     config = joined(configs)
     chosen = {cell: _chosen(cell, configs, note) for cell in config.runs}
+    refuse_other_corpora({cell: groups[0][0].parent for cell, groups in chosen.items() if groups})
     make_directory(directory.parent)
     unfinished = directory.with_name(f"{directory.name}.{secrets.token_hex(4)}.unfinished")
     try:
@@ -209,6 +213,8 @@ def _write_cell(home: Path, cell: Run, groups: list[tuple[Path, Json]], note: Ca
         source = next((path.parent / name for path, _ in groups if (path.parent / name).exists()), None)
         if source is not None:
             shutil.copyfile(source, home / name)
+    if began := joined_starts(dict.fromkeys(path.parent for path, _ in groups)):
+        write_json(home / START, began)
     for number, (path, result) in enumerate(groups):
         copy = home / f"group-{number:03d}"
         _copy(path, copy)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run
-from posenc_jax.runs.directory import finished, group_directories
+from posenc_jax.runs.directory import finished, group_directories, is_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json
@@ -27,11 +28,12 @@ def start_of(config: Run, directory: Path | None) -> Path | None:
 
 def home_of(directory: Path) -> Path:
     """The directory of the run that a group is of, or itself."""
-    return directory.parent if directory.name.startswith("group-") else directory
+    return directory.parent if is_group(directory) else directory
 
 
 def keep_start(config: Run, directory: Path) -> None:
-    """Keeps the digests of the parameters that the run in a directory starts from; what is kept already stays.
+    """Keeps the digests of the parameters that the run in a directory starts from, for seeds that have no result yet;
+    what is kept already stays.
 
     Raises:
       RefusedError: as `refuse_other_start`.
@@ -42,8 +44,28 @@ def keep_start(config: Run, directory: Path) -> None:
     refuse_other_start(config, directory)
     path = directory / FILE
     kept = read_json(path) if path.exists() else {}
-    own = {seed: digests for seed, digests in _digests(source).items() if not seed or int(seed) in config.seeds}
+    groups = [group for group in group_directories(directory) if (group / "result.json").exists()]
+    trained = {replica["seed"] for group in groups for replica in _replicas(group)}
+    wanted = set(config.seeds) - trained
+    own = {
+        seed: digests for seed, digests in _digests(source).items() if (int(seed) in wanted if seed else not trained)
+    }
     write_json(path, {**own, **kept})
+
+
+def joined_starts(homes: Iterable[Path]) -> Json:
+    """What several directories of one run began with, seed by seed; RefusedError where these differ."""
+    found: Json = {}
+    first: dict[str, Path] = {}
+    for home in homes:
+        kept = read_json(home / FILE) if (home / FILE).exists() else {}
+        for seed, digests in kept.items():
+            if found.setdefault(seed, digests) != digests:
+                raise RefusedError(
+                    f"{home} began with other parameters than {first[seed]} ({_words(seed)}): run one of them anew"
+                )
+            first.setdefault(seed, home)
+    return found
 
 
 def refuse_other_start(config: Run, directory: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from posenc_jax.config import Run, difference
 from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
 from posenc_jax.data.plan import Buckets
 from posenc_jax.data.text.base import Data, Plan, TextData, TextTask
-from posenc_jax.data.text.loading import load
+from posenc_jax.data.text.loading import identity_of, load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files import write_atomically
@@ -23,6 +23,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.starts import home_of, start_of
 from posenc_jax.runs.weights import metadata_of, read_shapes
+from posenc_jax.shapes import Json
 from posenc_jax.training.processes import put, rows_here, stacked
 
 # Of all seeds together, where training text is read in turn.
@@ -78,6 +79,36 @@ def refuse_other_tokenizers(config: Run, directory: Path) -> None:
         given = [data for data in (config.task.data, config.task.target_data) if data is not None]
         if any(data.tokenizer_file is not None for data in given):
             _refuse_other_files(config.task, read_tokenizer(directory))
+
+
+_OF_A_CORPUS = ("name", "sha256", "version", "held_out", "packages")
+
+
+def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()) -> None:
+    """Refuses cells of one table that read one corpus at two states of it, whose seeds would be paired all the same.
+
+    cells: with their directories. to_run: those that will read the corpus as it is now, if they have not begun.
+    """
+    begun = [(cell, place) for cell, place in cells.items() if (place / "data.json").exists()]
+    coming = [(cell, place) for cell, place in cells.items() if cell in to_run and (cell, place) not in begun]
+    now: dict[str, Json] = {}
+    seen: dict[tuple[str, str], tuple[str, Json]] = {}
+    for cell, place in (*begun, *coming):
+        if not isinstance(cell.task, TextTask):
+            continue
+        name = cell.task.data.name
+        if (cell, place) in begun:
+            where, record = str(place), read_json(place / "data.json")
+        else:
+            record = now[name] if name in now else now.setdefault(name, identity_of(name))
+            where = f"{cell.table} {cell.label}, which is still to run,"
+        own = {key: record[key] for key in _OF_A_CORPUS if key in record}
+        first, before = seen.setdefault((cell.table, name), (where, own))
+        if lines := difference(before, own):
+            raise RefusedError(
+                f"{where} reads {name} at another state than {first}, and cells of a table are compared on the same "
+                "data: prepare that data again, or choose another directory. Differences:\n  " + "\n  ".join(lines)
+            )
 
 
 def _refuse_other_files(task: TextTask, tokenizer: Tokenizer) -> None:

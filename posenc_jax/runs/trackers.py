@@ -41,17 +41,21 @@ class Tracked(Reporter):
 
     Args:
       directory: of the run or the ablation; trackers write in its folder ``tracking``.
+      part: which of its groups, where each is run by a process of its own: W&B has one writer for each of its runs.
 
     Raises:
       MissingExtraError: a tracker's package is missing.
     """
 
-    def __init__(self, reporter: Reporter, directory: Path, names: Sequence[TrackerName]) -> None:
+    def __init__(
+        self, reporter: Reporter, directory: Path, names: Sequence[TrackerName], part: str | None = None
+    ) -> None:
         for name in names:
             package = _PACKAGES.get(name)
             if package is not None:
                 extras.check("tracking", package, f"--track {name}")
         self._reporter, self._folder = reporter, directory.expanduser().absolute() / FOLDER
+        self._part = part
         self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Tracker]()
 
     def __enter__(self) -> Tracked:
@@ -100,7 +104,7 @@ class Tracked(Reporter):
         if name in self._waiting:
             self._waiting.remove(name)
             make_directory(self._folder / name)
-            self._open[name] = _KINDS[name](self._folder / name)
+            self._open[name] = _KINDS[name](self._folder / name, self._part)
         return self._open[name]
 
     def _guarded(self, name: TrackerName, work: Any) -> None:
@@ -115,7 +119,7 @@ class Tracked(Reporter):
 class _TensorBoard:
     """Event files, a folder for each replica; ``tensorboard --logdir`` shows them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, part: str | None) -> None:
         self._folder, self._writers = folder, dict[str, Any]()
 
     def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
@@ -134,14 +138,20 @@ class _TensorBoard:
 
 
 class _WeightsAndBiases:
-    """One run for the directory, a metric for each replica and score; ``WANDB_MODE=offline`` keeps it on this disk."""
+    """One run for the directory (or its part), a metric for each replica and score; ``WANDB_MODE=offline`` keeps it on
+    this disk.
+    """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, part: str | None) -> None:
         import wandb
 
-        name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+        of = [str(folder), *([part] if part else [])]
         self._run: Any = wandb.init(
-            project="posenc_jax", name=folder.parent.parent.name, id=name, resume="allow", dir=str(folder)
+            project="posenc_jax",
+            name=" ".join([folder.parent.parent.name, *of[1:]]),
+            id=hashlib.sha256("\n".join(of).encode()).hexdigest()[:16],
+            resume="allow",
+            dir=str(folder),
         )
         for axis in ("step", "length"):
             self._run.define_metric(axis, hidden=True)
@@ -157,7 +167,7 @@ class _WeightsAndBiases:
 class _Lines:
     """``metrics.jsonl``: all replicas of all cells in one file, a line for each row, for scripts that follow it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, part: str | None) -> None:
         self._file = folder / "metrics.jsonl"
 
     def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:

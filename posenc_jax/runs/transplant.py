@@ -49,7 +49,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
         name = "/".join(names(path))
         found = old.get(name)
         if found is not None and found.shape == np.shape(leaf):
-            return found
+            return found.astype(leaf.dtype)  # of this model, whatever the other one was kept in
         if name.startswith("posenc/"):
             kept.append(name)
             return leaf

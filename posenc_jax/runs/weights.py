@@ -125,8 +125,8 @@ def save_weights(
         has torch's names. own: the classes of the user's own encodings in the model, if it has any.
 
     Raises:
-      ValueError: the parameters are not float32, are not those of the model in ``metadata``, or torch has no place for
-        them.
+      ValueError: the parameters are not those of the model in ``metadata``, dtypes among them, or torch has no place
+        for them.
     """
     with needed("text", "a safetensors file"):
         from safetensors.numpy import save

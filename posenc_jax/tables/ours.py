@@ -55,7 +55,9 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class Ours:
-    """The results of a table. ``code``: every code that computed a part of them; ``machine``: the last one."""
+    """The results of a table. ``code``: every code that computed a part of them; ``machine``: that of the first
+    group.
+    """
 
     tasks: Mapping[str, Task]
     cells: tuple[Cell, ...]

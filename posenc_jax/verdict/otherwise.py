@@ -16,7 +16,7 @@ from posenc_jax.encodings import Temperature, is_pattern
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import group_directories, read_group
+from posenc_jax.runs.directory import finished, group_directories, read_group
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.reporter import Reporter
@@ -44,7 +44,8 @@ def otherwise(
 
     Args:
       cell: the run of the compared seeds at all learning rates. place: its directory, finished; what is measured is
-        kept there, and only seeds that are new, or have another learning rate by now, are measured again.
+        kept there, and only seeds that are new, have another learning rate by now, or were trained anew are measured
+        again.
       chosen: seed -> its learning rate. final: seed -> score of the last step. clock: in seconds.
     """
     path = place / "evaluations" / "verdict.json"
@@ -57,15 +58,21 @@ def otherwise(
     seconds = 0.0
     if path.exists() and (known := read_json(path, sealed=True))["question"] == question:
         seeds, seconds = known["seeds"], known["seconds"]
-    missing = {seed: chosen[seed] for seed in final if seeds.get(str(seed), {}).get("learning_rate") != chosen[seed]}
+    trained = _digests(place)
+    wanted: dict[int, Json] = {
+        seed: {"learning_rate": chosen[seed], "parameters": trained.get((seed, chosen[seed]))} for seed in final
+    }
+    missing = {
+        seed: chosen[seed] for seed, model in wanted.items() if not model.items() <= seeds.get(str(seed), {}).items()
+    }
     if missing:
         begun = clock()
         measured = {way: dict(_measured(table, cell, place, missing, way, reporter, stop)) for way in WAYS}
-        for seed, rate in missing.items():
+        for seed in missing:
             by_way: Json = {
                 way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
             }
-            seeds[str(seed)] = {"learning_rate": rate} | by_way
+            seeds[str(seed)] = wanted[seed] | by_way
         seconds += clock() - begun
         make_directory(path.parent)
         write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})
@@ -78,6 +85,15 @@ def otherwise(
         for way in WAYS
     }
     return found, seconds
+
+
+def _digests(place: Path) -> dict[tuple[int, float], str | None]:
+    """Of the final parameters of every replica."""
+    return {
+        (replica["seed"], replica["learning_rate"]): replica.get("parameters_sha256")
+        for group in group_directories(place)
+        for replica in finished(group)["replicas"]
+    }
 
 
 def _measured(

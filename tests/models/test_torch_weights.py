@@ -101,6 +101,7 @@ def test_the_stacks_alone():
     ("changes", "message"),
     [
         ({"norm_type": "rms"}, "norm_type = 'rms' has no place in torch.nn.Transformer, which has LayerNorm only"),
+        ({"divide_logits": False}, r"divide_logits = False has no place .* which divides logits by sqrt\(D\)"),
         ({"num_kv_heads": 2}, "num_kv_heads = 2 has no place .* num_heads = 4 query heads have as many key heads"),
         ({"head_dim": 8}, "head_dim = 8 has no place .* d_model / num_heads = 16 / 4 wide"),
     ],

@@ -240,6 +240,12 @@ def test_a_report_is_up_to_date_until_results_or_packages_change(ablation, monke
     monkeypatch.setattr(report, "_absent", lambda: [("plotly", "report.html")])
     assert not report.up_to_date(ablation)
     monkeypatch.undo()
+    assert report.up_to_date(ablation)
+    (ablation / "package" / "statistics").mkdir(parents=True)
+    (ablation / "package" / "statistics" / "intervals.py").write_text("corrected = True")
+    monkeypatch.setattr(report, "_PACKAGE", ablation / "package")
+    assert not report.up_to_date(ablation), "other code draws other tables"
+    monkeypatch.undo()
     page = (ablation / "report.html").read_bytes()
     (ablation / "report.html").write_bytes(page.replace(b"a", b"e", 1))
     assert not report.up_to_date(ablation), "a page that was changed is no page of these results"

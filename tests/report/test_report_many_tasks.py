@@ -78,3 +78,11 @@ def test_it_stands_in_the_documents(summary):
     assert "## Score of every task" in tables.markdown(found)
     assert r"\label{tab:every-task}" in tex
     assert "graphicx" in tex
+
+
+def test_of_errors_no_guess_is_without_any(summary):
+    """A task of one's own may leave chance at 0, which of errors is the best."""
+    errors = {"a": [0.4, 0.6, 0.5, 0.5], "b": [0.0, 0.0, 0.1, 0.0]}
+    label = summary.tasks[0].task_label
+    own = with_scores(summary, (errors, EVEN), **{label: {"kind": KINDS["read_error"], "chance": 0.0}})
+    assert [line[0] for line in across_tasks(own).entries] == ["a", "b"]

@@ -20,7 +20,9 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import cell_directory
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
+from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.spread import ablate_in_tasks
+from posenc_jax.runs.starts import home_of, joined_starts, keep_start
 from posenc_jax.runs.state import replica_params
 from posenc_jax.training.layout import Devices
 
@@ -83,6 +85,32 @@ def test_a_start_that_an_ablation_trains_anew_is_noticed_at_once(finished, tmp_p
     sealed_files.rewrite(later / "start.json", lambda kept: kept.update({"0": ["1" * 64]}))
     with pytest.raises(FailedCellsError, match=r"1 of 2 cells failed(.|\n)*t later: .* \(seed 0: they were 11111111\)"):
         ablate(BOTH, directory, reporter=Notes())
+
+
+def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, tmp_path):
+    """Of those that have results nobody knows any more what they began with."""
+    directory = shutil.copytree(finished[0], tmp_path / "run")
+    later = cell_directory(directory, LATER)
+    (later / "start.json").unlink()
+    keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later)
+    assert read_json(later / "start.json") == {}
+
+
+def test_starts_are_joined_where_they_agree(tmp_path):
+    homes = [tmp_path / name for name in "abc"]
+    for home, kept in zip(homes, ({"0": ["1" * 8]}, {"0": ["1" * 8], "1": ["2" * 8]}, {"1": ["3" * 8]})):
+        home.mkdir()
+        write_json(home / "start.json", kept)
+    assert joined_starts(homes[:2]) == {"0": ["1" * 8], "1": ["2" * 8]}
+    with pytest.raises(RefusedError, match=r"c began with other parameters than .*b \(seed 1\): run one of them anew"):
+        joined_starts(homes)
+
+
+def test_only_groups_are_taken_for_groups(tmp_path):
+    """No table or run that is called nearly so."""
+    for name in ("group-s3-rope-1a2b", "group-study", "groups"):
+        assert home_of(tmp_path / name) == tmp_path / name
+    assert home_of(tmp_path / "group-000") == tmp_path
 
 
 def test_another_start_is_another_cell():

@@ -6,6 +6,8 @@ import dataclasses
 import importlib.util
 import json
 import struct
+import sys
+import types
 
 import pytest
 from trained_runs import CONFIG, contents
@@ -113,6 +115,25 @@ def test_a_missing_package_is_one_line_and_nothing_is_written(tmp_path, monkeypa
             f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_each_part_of_a_directory_is_a_run_of_its_own_for_weights_and_biases(tmp_path, monkeypatch):
+    begun = []
+
+    def init(**settings):
+        begun.append(settings)
+        return types.SimpleNamespace(define_metric=lambda *_, **__: None, log=lambda *_: None, finish=lambda: None)
+
+    monkeypatch.setitem(sys.modules, "wandb", types.SimpleNamespace(init=init))
+    monkeypatch.setattr("posenc_jax.extras.check", lambda *_: None)
+    row = {"seed": 0, "learning_rate": 0.1, "step": 1, "loss": 2.0}
+    for part in (None, "cell/group-000", "cell/group-001", "cell/group-000"):
+        with Tracked(Reporter(), tmp_path / "run", ("wandb",), part) as tracked:
+            tracked.rows("cell", [row])
+    first, second, third, again = (settings["id"] for settings in begun)
+    assert len({first, second, third}) == 3
+    assert again == second
+    assert [settings["name"] for settings in begun[:2]] == ["run", "run cell/group-000"]
 
 
 def events(file) -> list:

@@ -149,6 +149,18 @@ def test_another_model_is_refused_by_parameter(source):
         transplant(init_params(deeper, 0), deeper, source, 0, print)
 
 
+def test_parameters_have_the_dtypes_of_the_new_model(source):
+    """Whatever the source was kept in: else the run could not be read again."""
+    model = dataclasses.replace(CONFIG.model, dtype="bfloat16", param_dtype="bfloat16")
+    half = dataclasses.replace(CONFIG, model=model)
+    fresh = init_params(half, 0)
+    taken = transplant(fresh, half, source, 0, print)
+    assert jax.tree.map(lambda leaf: leaf.dtype, taken) == jax.tree.map(lambda leaf: leaf.dtype, fresh)
+    kept = without_posenc(transplant(init_params(CONFIG, 0), CONFIG, source, 0, print))
+    rounded = jax.tree.map(lambda leaf, new: np.asarray(leaf).astype(new.dtype), kept, without_posenc(fresh))
+    assert equal(without_posenc(taken), rounded)
+
+
 @pytest.mark.slow
 def test_a_resumed_run_does_not_start_over_from_its_source(started, tmp_path, monkeypatch):
     """Parameters are taken once; later the run's own checkpoint counts."""

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+import sealed_files
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import EvenPairs
@@ -79,6 +80,16 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
     assert otherwise(TABLE, cell, place, chosen, only, reporter=Reporter()) == (of_one, seconds)
     with pytest.raises(AssertionError, match="not measured again"):  # another rate is another model
         otherwise(TABLE, cell, place, {1: 1e-3}, only, reporter=Reporter())
+    (result,) = (
+        file
+        for file in place.glob("group-*/result.json")
+        if 1 in [own["seed"] for own in sealed_files.read(file)["replicas"]]
+    )
+    before = result.read_bytes()
+    sealed_files.rewrite(result, lambda found: [own.update(parameters_sha256="0" * 64) for own in found["replicas"]])
+    with pytest.raises(AssertionError, match="not measured again"):  # trained anew, it is another model too
+        otherwise(TABLE, cell, place, chosen, only, reporter=Reporter())
+    result.write_bytes(before)
     kept = place / "evaluations" / "verdict.json"
     assert json.loads(kept.read_text())["question"]["lengths"] == [4, 5]
     with pytest.raises(AssertionError, match="not measured again"):

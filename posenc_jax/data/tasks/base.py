@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value
 from posenc_jax.model_kind import ModelKind
@@ -147,8 +148,8 @@ class Task(Value):
 
     @property
     def validation_metric(self) -> str:
-        """The score, the larger the better, that learning rates are chosen by."""
-        return self.metric
+        """The score, the larger the better, that learning rates are chosen by: of a task of errors the accuracy."""
+        return self.metric if kind_of(self.metric).better == "higher" else "accuracy"
 
     @property
     def note(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -106,6 +107,11 @@ def load(
 
 def _count(part: Encoded | OnDemand) -> int:
     return len(part.records) if isinstance(part, Encoded) else len(part)
+
+
+def identity_of(name: str) -> dict[str, Any]:
+    """What tells the corpus as it is now from another state of it, without its tokenizer; DataError without it."""
+    return json.loads(json.dumps(_identity(name, load_split(name, "train"))))
 
 
 def _identity(name: str, source: Source) -> dict[str, Any]:

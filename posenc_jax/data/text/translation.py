@@ -14,6 +14,9 @@ from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, named_as_tar
 from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
 from posenc_jax.model_kind import ModelKind
 
+_WITHOUT_WORDS = ("ja", "ko")
+"""Languages whose words sacrebleu finds by packages of their own only."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Translation(TextTask):
@@ -87,7 +90,7 @@ class Translation(TextTask):
     def signatures(self) -> dict[str, str]:
         """Those of sacrebleu."""
         found = {"chrf": chrf(["a"], ["a"]).signature}
-        if self.target != "ja":
+        if self.target not in _WITHOUT_WORDS:
             found["bleu"] = bleu(["a"], ["a"], self.target).signature
         return found
 
@@ -105,10 +108,10 @@ class Translation(TextTask):
         return math.ceil(self.target_ratio * max_length) + 8
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
-        """chrF and BLEU, from 0 to 100 (Japanese: chrF only, which needs no words)."""
+        """chrF and BLEU, from 0 to 100 (Japanese and Korean: chrF only, which needs no words)."""
         references = [row[self.target] for row in examples]
         scores = {"chrf": chrf(outputs, references).value}
-        if self.target != "ja":
+        if self.target not in _WITHOUT_WORDS:
             scores["bleu"] = bleu(outputs, references, self.target).value
         return scores
 

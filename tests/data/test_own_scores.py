@@ -1,0 +1,66 @@
+"""Scores of tasks and metrics of one's own: which way is better, which names are taken."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from posenc_jax.data.metric import Metric, check_metrics
+from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.data.tasks import Copying, FlipFlop
+from posenc_jax.data.text import Data, Translation
+from posenc_jax.results.averages import comparison_of
+from posenc_jax.runs import ablation
+from posenc_jax.statistics import word
+
+
+@pytest.mark.parametrize(("metric", "by"), [("loss", "accuracy"), ("read_error", "accuracy"), ("exact_match", None)])
+def test_learning_rates_are_chosen_by_a_score_that_is_better_when_larger(metric, by):
+    task = type("Own", (Copying,), {"metric": metric})(kind="cmc", max_length=3, num_symbols=4)
+    assert task.validation_metric == (by or metric)
+    assert kind_of(task.validation_metric).better == "higher"
+    assert kind_of(FlipFlop(length=8).validation_metric).better == "higher"
+
+
+@pytest.mark.parametrize("chance", [0.0, None, 0.5])
+def test_of_errors_none_at_all_is_not_what_guessing_gives(chance):
+    """Where a task of one's own says nothing of chance, which is 0 then."""
+    ours, theirs = ({seed: mean + 0.01 * (seed % kinds) for seed in range(8)} for mean, kinds in ((0.1, 2), (0.4, 3)))
+    found = comparison_of(ours, theirs, kind_of("read_error"), chance)
+    assert word(found, None, "lower") == "better"
+
+
+@pytest.mark.parametrize("name", ["range", "seed", "validation", "mode", "task_label", "loss", "length"])
+def test_a_metric_may_not_take_the_name_of_a_column(name):
+    own = dataclasses.dataclass(frozen=True)(type("Own", (Metric,), {"name": name}))
+    with pytest.raises(ValueError, match=f"{name!r} is a column that results have already"):
+        check_metrics([own()])
+
+
+def test_every_column_of_results_is_a_taken_name():
+    from trained_runs import CONFIG
+
+    scores = {"length": 3, "accuracy": 0.5, "loss": 1.0, "count": 4}
+    replica = {
+        "seed": 0,
+        "learning_rate": 0.1,
+        "validation": {"accuracy": 1.0, "exact_match": 1.0},
+        "diverged_at": None,
+    }
+    result = dict.fromkeys(("posenc", "bit_exact", "mode", "group_size", "device_kind", "device_count", "threads"), 1)
+    config = dataclasses.replace(CONFIG, seeds=(0,), learning_rates=(0.1,))
+    (row,) = ablation._rows(config, result | {"replicas": [replica | {"evaluation": [scores]}]}, {})
+    for name in row:
+        own = dataclasses.dataclass(frozen=True)(type("Own", (Metric,), {"name": name}))
+        with pytest.raises(ValueError, match="is a column that results have already"):
+            check_metrics([own()])
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_languages_whose_words_need_a_package_of_their_own_have_no_bleu(language):
+    """Which would be missed after the training only."""
+    pytest.importorskip("sacrebleu")
+    task = Translation(data=Data(name="own/x"), target=language)
+    assert set(task.text_scores(["a b"], [{"en": "x", language: "a b"}])) == {"chrf"} == set(task.signatures)
+    assert "bleu" in Translation(data=Data(name="own/x"), target="zh").text_scores(["a b"], [{"en": "x", "zh": "a b"}])
