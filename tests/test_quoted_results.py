@@ -199,3 +199,25 @@ def test_an_unfinished_ablation_is_refused(tmp_path):
     directory = write_ablation(tmp_path / "ablation")
     with pytest.raises(ValueError, match=r"is not finished: .*; run its ablation to the end"):
         QUOTE["quoted"](directory)
+
+
+def test_how_perplexities_grow_with_the_window():
+    found = json.loads((ROOT / "experiments" / "language_model" / "results.json").read_text())
+    means = {(row["label"], row["length"]): row["mean"] for row in found["means"] if row["score"] == "perplexity"}
+    said = {"sinusoidal": "sinusoid", "rope": "RoPE", "t5": "T5", "nope": "NoPE", "alibi": "ALiBi"}
+    growth = {label: means[label, 1024] / means[label, 128] for label in said}
+    readme = (ROOT / "experiments" / "language_model" / "README.md").read_text()
+    guide = (ROOT / "scripts" / "docs" / "guides" / "real-text.md").read_text()
+    assert f"the sinusoid gets worse ({growth['sinusoidal']:.2f} times its own" in readme
+    assert f"the sinusoid has {growth['sinusoidal']:.2f} times its perplexity" in guide
+    for label, name in said.items():
+        if label != "sinusoidal":
+            assert re.search(rf"{name}( \w+)? \({growth[label]:.2f}\)", readme), name
+            assert f"{name} {growth[label]:.2f}" in guide
+    for length in (128, 256, 512, 1024):
+        others = [means[label, length] for label in said if label != "sinusoidal"]
+        assert max(others) < means["sinusoidal", length]
+    assert min((means[label, 1024] / means["sinusoidal", 1024], label) for label in said)[1] == "alibi"
+    docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "language_model" / "small.py").read_text()))
+    low, high = min(means[label, 1024] for label in said), max(means[label, 1024] for label in said)
+    assert f"from {low:.1f} (ALiBi) to {high:.0f} (sinusoidal)" in docstring
