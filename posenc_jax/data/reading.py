@@ -33,25 +33,6 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Any: ...
 
 
-def rows_of_process(ids: np.ndarray, process_index: int, process_count: int) -> np.ndarray:
-    """``[..., B / process_count, G]``: the rows of batches ``[..., B, G]`` that one process reads and holds.
-
-    Equal contiguous parts in the order of the processes, as the batch axis is laid out over their devices.
-
-    ValueError: a batch that cannot be shared out equally, or a process that does not exist.
-    """
-    if not 0 <= process_index < process_count:
-        raise ValueError(f"process {process_index} of {process_count} does not exist: they are numbered from 0")
-    batch_size = ids.shape[-2]
-    if batch_size % process_count:
-        raise ValueError(
-            f"{batch_size} rows of a batch cannot be shared by {process_count} processes equally: "
-            f"take a batch_size that is a multiple of {process_count}"
-        )
-    size = batch_size // process_count
-    return ids[..., process_index * size : (process_index + 1) * size, :]
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call:
     """The examples of ``count`` steps, of fixed shapes for a width.
@@ -80,7 +61,6 @@ class Reader:
       capacities: tokens of a row, one for all sides or one a side. None: those of `Packing`, the width of `Buckets`.
       extra: tokens that an example has beyond those that the plan counts (1 where inputs and targets are one
         sequence, shifted), one for all sides or one a side.
-      process_index, process_count: which part of every batch is read here.
 
     ValueError: `Plain` without capacities.
     """
@@ -91,8 +71,6 @@ class Reader:
     steps_per_call: int
     capacities: int | Sequence[int] | None = None
     extra: int | Sequence[int] = 0
-    process_index: int = 0
-    process_count: int = 1
 
     def __post_init__(self) -> None:
         if self.capacities is None and isinstance(self.plan, Plain):
@@ -110,7 +88,6 @@ class Reader:
             width, ids = self.plan.batches(step, self.steps_per_call)
         else:
             width, ids = None, self.plan.batches(step, self.steps_per_call)
-        ids = rows_of_process(ids, self.process_index, self.process_count)
         real = ids >= 0
         sequences = [self.encode(row) for row in _rows(self.source, ids[real].tolist())]
         num_sides = len(sequences[0])

@@ -30,7 +30,7 @@ from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
-from posenc_jax.training.paths import names
+from posenc_jax.training.paths import flat
 from posenc_jax.training.processes import agreed, count, everyone, first, host, lost
 
 KEPT = 2
@@ -99,7 +99,7 @@ class Checkpoints:
           before: called before the step gets its name, while training goes on: waits for what belongs to the step.
         """
         self.wait()
-        leaves = _named(state) if count() > 1 else _copied(_named(state))
+        leaves = flat(state) if count() > 1 else _copied(flat(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
         metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
         if count() > 1:  # what Orbax's processes tell each other must not overtake what training's do
@@ -251,10 +251,10 @@ class Checkpoints:
         from orbax.checkpoint import v1 as ocp
 
         path, record = self.at(step), self._record(step)["leaves"]
-        if also is not None and set(_named(also[0])) == set(record):
+        if also is not None and set(flat(also[0])) == set(record):
             other, arranged = also
             return arranged(self._read(step, other, None))
-        expected = {name: _kind(leaf) for name, leaf in _named(like).items()}
+        expected = {name: _kind(leaf) for name, leaf in flat(like).items()}
         stored = {name: tuple(kind) for name, (*kind, _) in record.items()}
         for name in sorted(set(expected) | set(stored)):
             if expected.get(name) != stored.get(name):
@@ -271,7 +271,7 @@ class Checkpoints:
         for name, array in arrays.items():
             if _digest(array) != record[name][-1]:
                 raise DamagedError(f"checksum of {name} does not match")
-        leaves = [arrays[name] for name in _named(like)]
+        leaves = [arrays[name] for name in flat(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
@@ -348,10 +348,6 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return links
 
 
-def _named(tree: Any) -> dict[str, Any]:
-    return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
-
-
 def _copied(leaves: dict[str, Any]) -> dict[str, Any]:
     """Copies of arrays, each where it lies; returns before devices have made theirs."""
     on_devices = {name: leaf for name, leaf in leaves.items() if isinstance(leaf, jax.Array)}
@@ -392,7 +388,7 @@ def _digest(array: np.ndarray) -> str:
 def digest(tree: Any) -> str:
     """One SHA-256 over all leaves and their names: equal exactly when the trees are equal to the bit."""
     total = hashlib.sha256()
-    for name, leaf in _named(tree).items():
+    for name, leaf in flat(tree).items():
         total.update(f"{name}:{_digest(np.asarray(leaf))};".encode())
     return total.hexdigest()
 

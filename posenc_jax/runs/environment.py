@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -28,7 +29,7 @@ MOST_THREADS = 1024
 DECIDING = (
     *("version", "source", "jax", "jaxlib", "flax", "optax", "numpy", "platform", "device_kind", "device_count"),
     *("processes", "cpu", "cpu_features", "threads", "xla_flags", "matmul_precision", "x64"),
-    *("threefry_partitionable", "prng", "mode", "model_precision", "sharding"),
+    *("threefry_partitionable", "prng", "mode", "model_precision", "sharding", "device_software"),
 )
 
 # Rooms that no result is computed in: what changes there changes no bits.
@@ -47,6 +48,7 @@ def environment() -> dict[str, Any]:
         "platform": devices[0].platform,
         "device_kind": devices[0].device_kind,
         "device_count": len(devices),
+        "device_software": _device_software(devices[0]),
         "processes": jax.process_count(),
         "cpu": _cpuinfo("model name") or platform.processor() or platform.machine(),
         "cpu_features": _cpu_features(),
@@ -106,6 +108,24 @@ def _version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
         return None
+
+
+# What compiles for accelerators and what their kernels are from.
+_DEVICE_PACKAGES = (
+    *(f"{name}-cu{cuda}" for cuda in (12, 13) for name in ("nvidia-cublas", "nvidia-cudnn")),
+    *("jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu"),
+)
+
+
+def _device_software(device: jax.Device) -> dict[str, str] | None:
+    """Versions of an accelerator's runtime and libraries; None of a CPU, for which jaxlib has all."""
+    if device.platform == "cpu":
+        return None
+    found = {"runtime": " ".join(device.client.platform_version.split())}
+    for name in _DEVICE_PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 @functools.cache

@@ -37,7 +37,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
 from posenc_jax.shapes import loads
-from posenc_jax.training.paths import names
+from posenc_jax.training.paths import flat, names
 from posenc_jax.training.step import init_encodings, init_model
 
 Metadata = dict[str, Any]
@@ -262,11 +262,6 @@ def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
             "of a torch model use posenc_jax.runs.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
         ) from None
     return metadata
-
-
-def flat(tree: Any) -> dict[str, Any]:
-    """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
-    return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _filled(tree: Any, values: Mapping[str, Any]) -> Any:

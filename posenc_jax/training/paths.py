@@ -17,3 +17,8 @@ def names(path: tuple[Any, ...]) -> tuple[str, ...]:
         for entry in path
         if not (isinstance(entry, jax.tree_util.GetAttrKey) and entry.name in ("value", "raw_value"))
     )
+
+
+def flat(tree: Any) -> dict[str, Any]:
+    """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
+    return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}

@@ -9,7 +9,7 @@ import pytest
 
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.reading import Reader, rows_of_process
+from posenc_jax.data.reading import Reader
 from posenc_jax.data.tokenizer import ByteTokenizer
 
 N = 200
@@ -93,37 +93,6 @@ def test_only_what_a_call_needs_is_read_and_a_call_is_the_same_each_time():
     for a, b in ((first.ids, again.ids), (first.sides[0].tokens, again.sides[0].tokens)):
         np.testing.assert_array_equal(a, b)
     assert len(first.sides) == 1
-
-
-@pytest.mark.parametrize("name", ["packing", "buckets", "plain"])
-def test_the_parts_of_the_processes_are_disjoint_and_together_whole(name):
-    source = Rows()
-    plan = plan_named(name, lengths_of(source, both))
-    capacities = 16 if name == "plain" else None
-    whole = Reader(source, both, plan, 2, capacities).read(4)
-    parts, asked = [], []
-    for process in range(2):
-        source.asked = []
-        reader = Reader(source, both, plan, 2, capacities, process_index=process, process_count=2)
-        parts.append(reader.read(4))
-        asked.append(source.asked)
-    assert not set(asked[0]) & set(asked[1])
-    rows = [composed(part.sides, part.ids) for part in parts]
-    assert [first + second for first, second in zip(*rows)] == composed(whole.sides, whole.ids)
-    for part in parts:
-        assert len(part.sides[0].tokens) * 2 == len(whole.sides[0].tokens)
-
-
-def test_rows_are_shared_out_in_order_and_only_equally():
-    ids = np.arange(2 * 6 * 3).reshape(2, 6, 3)
-    parts = [rows_of_process(ids, process, 3) for process in range(3)]
-    assert parts[1].tolist() == ids[:, 2:4].tolist()
-    np.testing.assert_array_equal(np.concatenate(parts, axis=1), ids)
-    with pytest.raises(ValueError, match=r"6 rows of a batch .* by 4 processes equally: take a .* multiple of 4"):
-        rows_of_process(ids, 0, 4)
-    for process in (-1, 3):
-        with pytest.raises(ValueError, match=f"process {process} of 3 does not exist: they are numbered from 0"):
-            rows_of_process(ids, process, 3)
 
 
 def test_tokens_beyond_those_that_the_plan_counts_have_room():

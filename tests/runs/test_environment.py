@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,24 @@ def test_new_seeds_under_other_code_are_noted_and_not_called_exact(tmp_path, mon
     assert note.startswith("group-000, beside group-001, began elsewhere, its result will be marked bit_exact=false")
     assert "source: " in note
     assert (directory / "group-000" / "result.json").read_bytes() == before
+
+
+def test_the_libraries_of_an_accelerator_decide_bits_and_a_cpu_has_none(monkeypatch):
+    """Another cuDNN has other kernels. Records of CPUs stay equal to those of before."""
+    assert environment()["device_software"] is None
+    versions = {"nvidia-cudnn-cu12": "9.1", "jax-cuda12-plugin": "0.10.2"}
+
+    def version(name):
+        if name not in versions:
+            raise environment_module.importlib.metadata.PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(environment_module.importlib.metadata, "version", version)
+    client = types.SimpleNamespace(platform_version="PJRT C API\ncuda 12090")
+    device = types.SimpleNamespace(platform="gpu", client=client)
+    before = environment_module._device_software(device)
+    assert before == {"runtime": "PJRT C API cuda 12090", **versions}
+    versions["nvidia-cudnn-cu12"] = "9.2"
+    after = environment_module._device_software(device)
+    assert differences({"device_software": before}, {"device_software": after})
+    assert not differences({"device_software": None}, {})
