@@ -121,7 +121,7 @@ def _machine(run: Json) -> str:
 
 HEAD = f"""# Side lobes: the second reading
 
-    python -m experiments.periodicity.along    # one and a half hours on 2 cores, arm by arm; the same command again goes on
+    python -m experiments.periodicity.along    # one and a half hours on 2 cores, arm by arm, resumable
     python -m experiments.periodicity.share --from runs/periodicity-along/seeds
 
 What is measured, what was expected and how it is tested was written down before the run:

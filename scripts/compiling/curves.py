@@ -23,9 +23,9 @@ HEAD = f"""\
 One causal call of {HEADS} heads of {HEAD_DIM} in {DTYPE} with the learned bias of T5, one sequence, and the
 gradients of queries, keys, values and bias: what XLA's compiler plans of one device besides the arguments. Written by
 `scripts/compile_check --curves`. "kernel" and "blockwise" grow with the length, "dense" with its square. What lies in
-a TPU's memory on the chip (128 MiB on a v5e) is in no column: the shorter the sequence the more of it does, so blockwise
-grows faster there than what is taken. Largest are the tiles of biases and what they are made from, 2 KiB a token
-and head in float32 each, some of them at a time.
+a TPU's memory on the chip (128 MiB on a v5e) is in no column: the shorter the sequence the more of it does, so
+blockwise grows faster there than what is taken. Largest are the tiles of biases and what they are made from, 2 KiB a
+token and head in float32 each, some of them at a time.
 """
 
 
