@@ -157,10 +157,6 @@ class Packing:
         """Share of all places of all rows, both sides together, that hold no token."""
         return 1 - float(np.sum(self.lengths)) / (len(self.rows) * sum(_tuple(self.capacities)))
 
-    def examples_per_row(self) -> float:
-        """Mean number of examples in a row."""
-        return len(self.lengths) / len(self.rows)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plain:

@@ -208,7 +208,6 @@ def test_statistics_by_hand():
     packing = Packing(np.array([6, 5, 4, 5, 1, 9]), 10, 4, 1, 3)
     rows = len(packing.rows)
     assert packing.padding_fraction() == pytest.approx(1 - 30 / (10 * rows))
-    assert packing.examples_per_row() == 6 / rows
     two = Packing(np.array([[3, 4], [2, 1]]), (8, 5), 2, 1, 0)
     assert two.padding_fraction() == pytest.approx(1 - 10 / 13)
     # Widths 4 and 8, a batch of one row of 8 or two of 4: 2 + 4 + 3 + 1 and 7 + 8 tokens in 16 places each.
