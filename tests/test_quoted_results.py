@@ -221,3 +221,36 @@ def test_how_perplexities_grow_with_the_window():
     docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "language_model" / "small.py").read_text()))
     low, high = min(means[label, 1024] for label in said), max(means[label, 1024] for label in said)
     assert f"from {low:.1f} (ALiBi) to {high:.0f} (sinusoidal)" in docstring
+
+
+def test_what_is_said_of_translation():
+    found = json.loads((ROOT / "experiments" / "translation" / "results.json").read_text())
+    means = {(row["score"], row["label"], row["range"]): row["mean"] for row in found["means"] if row["length"] is None}
+    names = {
+        "sinusoidal": "sinusoidal",
+        "alibi, symmetric": "ALiBi",
+        "rope": "RoPE",
+        "shaw": "Shaw",
+        "learned": "learned",
+        "nope": "NoPE",
+        "t5": "T5",
+    }
+    guide = (ROOT / "scripts" / "docs" / "guides" / "real-text.md").read_text()
+    within = ", ".join(f"{means['chrf', label, 'within']:.1f} {name}" for label, name in names.items())
+    assert f"chrF within the training lengths {within}." in guide
+    beyond = {label: means["perplexity", label, "beyond"] for label in names}
+    assert sorted(beyond, key=beyond.get)[:2] == ["alibi, symmetric", "shaw"]
+    assert f"lowest perplexity ({beyond['shaw']:.1f}), the sinusoid the highest ({max(beyond.values()):.1f})" in guide
+    assert f"{beyond['alibi, symmetric']:.1f}" == f"{beyond['shaw']:.1f}"
+    assert max(beyond, key=beyond.get) == "sinusoidal"
+    minus = {(row["label"], row["range"]): row for row in found["differences"] if row["length"] is None}
+    assert all(row["high"] < 0 for (_, where), row in minus.items() if where == "within")
+    readme = (ROOT / "experiments" / "translation" / "README.md").read_text()
+    better = [minus[label, "beyond"] for label in ("alibi, symmetric", "shaw")]
+    assert all(row["low"] > 0 for row in better)
+    assert "by {:.1f} and {:.1f} (each interval is its own".format(*(row["mean"] for row in better)) in readme
+    docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "translation" / "small.py").read_text()))
+    for where in ("within", "beyond"):
+        scores = sorted((means["chrf", label, where], names[label]) for label in names)
+        words = " ".join(docstring.split())
+        assert f"from {scores[0][0]:.1f} ({scores[0][1]}) to {scores[-1][0]:.1f} ({scores[-1][1]})" in words
