@@ -1,57 +1,93 @@
 """The score lost on real text when the words of the input are shuffled, from finished ablations.
 
-    python experiments/word_order/shuffled.py runs/translation runs/summarization runs/classification
+    python -m experiments.word_order.shuffled runs/translation runs/summarization runs/classification
 
-Every cell is measured again by `posenc_jax.evaluate` with shuffled words; parameters stay as they are.
+Every cell is measured again by `posenc_jax.evaluate` with shuffled words; parameters stay as they are. Writes each
+ablation's part of shuffled.json beside this file, and from the JSON its part of the README.
 """
 
+from __future__ import annotations
+
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from posenc_jax import evaluate
+from posenc_jax.checksums import unseal
+from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
-from posenc_jax.config import Run
-from posenc_jax.runs.directory import load_config
+from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.drawing.markdown import grid, refilled
+from posenc_jax.files import write_atomically
+from posenc_jax.runs.directory import finished, group_directories, load_config
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import mean_interval
 
+HERE = Path(__file__).parent
+README, RECORD = HERE / "README.md", HERE / "shuffled.json"
+BEGIN, END = "<!-- Shuffled: written by shuffled.py -->", "<!-- end of shuffled -->"
 
-def row(directory: Path) -> tuple[Run, np.ndarray, np.ndarray]:
-    """A cell's config, and the score of every seed with the words in order and shuffled (mean over the lengths within
-    the training range).
-    """
-    config = load_config(directory)
-    lengths = tuple(n for n in config.evaluation.lengths if n <= max(config.task.train_lengths))
-    metric = config.task.metric
-    _, rows = evaluate(directory, shuffle_words=True, reporter=Reporter())
-    rows = [row for row in rows if row["length"] in lengths]
-    seeds = sorted({row["seed"] for row in rows})
-    shuffled = [np.mean([row[metric] for row in rows if row["seed"] == seed]) for seed in seeds]
-    replicas = [r for path in sorted(directory.glob("group-*/result.json")) for r in read_json(path)["replicas"]]
-    found = {
-        r["seed"]: np.mean([part[metric] for part in r["evaluation"] if part["length"] in lengths]) for r in replicas
-    }
-    return config, np.array([found[seed] for seed in seeds]), np.array(shuffled)
+Json = dict[str, Any]
 
 
-def main(ablations: list[str]) -> None:
-    """Prints one Markdown table for all ablations."""
+def measured(ablation: Path) -> Json:
+    """Scores of every seed of every cell, in order and shuffled: means over the lengths within the training range."""
+    cells = {}
+    for cell in read_json(ablation / "ablation.json")["cells"]:
+        directory = ablation / cell["directory"]
+        config, groups = load_config(directory), group_directories(directory)
+        lengths = [n for n in config.evaluation.lengths if config.task.range_of(n) == "within"]
+        metric = config.task.metric
+
+        def mean(rows: list[Json], lengths: list[int] = lengths, metric: str = metric) -> float:
+            return round(float(np.mean([row[metric] for row in rows if row["length"] in lengths])), 6)
+
+        _, rows = evaluate(directory, shuffle_words=True, reporter=Reporter())
+        seeds = sorted({row["seed"] for row in rows})
+        replicas = {replica["seed"]: replica for group in groups for replica in finished(group)["replicas"]}
+        cells[config.label] = {
+            "ordered": {str(seed): mean(replicas[seed]["evaluation"]) for seed in seeds},
+            "shuffled": {str(seed): mean([row for row in rows if row["seed"] == seed]) for seed in seeds},
+            "trained by": unseal((groups[0] / "environment.json").read_bytes())[0]["began"]["commit"],
+        }
+    lengths_of = [config.task.length_name(n) for n in lengths]
+    return {"metric": metric, "lengths": lengths_of, "environment": environment(), "cells": cells}
+
+
+def page(found: Json) -> str:
+    """The part of the README: a table of all corpora."""
+    rows = []
+    for corpus, part in found.items():
+        kind = kind_of(part["metric"])
+        for label, cell in part["cells"].items():
+            lost = mean_interval([cell["ordered"][seed] - cell["shuffled"][seed] for seed in cell["ordered"]])
+            assert lost.mean is not None
+            around = " (all seeds equal)"
+            if lost.low is not None and lost.high is not None:
+                around = f" [{kind.show_difference(lost.low)}, {kind.show_difference(lost.high)}]"
+            means = [kind.show(float(np.mean(list(cell[name].values())))) for name in ("ordered", "shuffled")]
+            rows.append([corpus, label, kind.title, *means, kind.show_difference(lost.mean) + around, str(lost.n)])
+    head = ["corpus", "encoding", "score", "words in order", "shuffled", "lost [95 %]", "seeds"]
+    return grid(head, "lllrrrr", rows)
+
+
+def main(ablations: list[str] | None = None) -> int:
+    """Measures, and writes both files."""
+    given = [Path(name).absolute() for name in (sys.argv[1:] if ablations is None else ablations)]
     prepare_jax()
-    print("| corpus | encoding | metric | words in order | shuffled | lost [95 % interval] |")
-    print("|---|---|---|---|---|---|")
-    for ablation in map(Path, ablations):
-        for cell in read_json(ablation / "ablation.json")["cells"]:
-            config, ordered, shuffled = row(ablation / cell["directory"])
-            lost = mean_interval((ordered - shuffled).tolist())
-            around = "all equal" if lost.low is None else f"{lost.low:.3g}, {lost.high:.3g}"
-            print(
-                f"| {config.table} | {config.label} | {config.task.metric.replace('_', ' ')} | {ordered.mean():.3g} "
-                f"| {shuffled.mean():.3g} | {lost.mean:.3g} [{around}] |"
-            )
+    found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    for ablation in given:
+        first = read_json(ablation / "ablation.json")["cells"][0]
+        found[load_config(ablation / first["directory"]).table] = measured(ablation)
+    write_atomically(RECORD, json.dumps(found, indent=1) + "\n")
+    write_atomically(README, refilled(README.read_text(), BEGIN, page(found), END))
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(guarded(main))
