@@ -60,6 +60,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()  # before files of the user's: one that computes would fix the devices
     rows = [row_of(text) for text in options.encodings] or catalogue_rows()
     check_file("--json", options.json)
     check_file("--markdown", options.markdown)
@@ -126,9 +129,6 @@ def row_of(text: str) -> Row:
 def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """Number and record of every row, as they are done: in a process for each core, or here when they are few."""
     if len(rows) <= FEW:
-        from posenc_jax.cli.session import prepare_jax
-
-        prepare_jax()
         for i, row in enumerate(rows):
             yield i, _measure(row.spec, timing=timing)
         return

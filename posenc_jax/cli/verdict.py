@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _verdict(arguments: Any) -> int:
+    prepare_jax()  # before files of the user's: one that computes would fix the devices
     label, slot = _named(arguments.encoding)
     baselines = dict(map(_named, arguments.against))
     if label in baselines:
@@ -55,7 +56,6 @@ def _verdict(arguments: Any) -> int:
     for own, its_slot in {label: slot, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
     directory = arguments.directory.expanduser().absolute()
-    prepare_jax()
     _check(arguments.encoding, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.card import text_card

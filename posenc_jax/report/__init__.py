@@ -82,8 +82,8 @@ def _fingerprint(directory: Path) -> str:
     files = [path for name in names if (path := directory / name).is_file()]
     for name in ("timing.jsonl", "metrics.jsonl"):
         files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
-    for room in ("drawing", "report", "results", "statistics"):
-        files += sorted(path for path in (_PACKAGE / room).rglob("*") if path.suffix in (".py", ".js", ".css", ".html"))
+    for code in (*(f"{room}/**/*.*" for room in ("drawing", "report", "results", "statistics")), "data/score_kinds.py"):
+        files += sorted(path for path in _PACKAGE.glob(code) if path.suffix != ".pyc")
     contents = [path.read_bytes() for path in files]
     return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 

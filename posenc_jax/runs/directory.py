@@ -77,7 +77,7 @@ def group_directories(directory: Path) -> list[Path]:
 
     Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
-    found = [path for path in directory.glob("group-*") if _GROUP.fullmatch(path.name) and any(path.glob("*.json"))]
+    found = [path for path in directory.glob("group-*") if is_group(path) and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
 
 

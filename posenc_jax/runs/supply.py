@@ -89,25 +89,27 @@ def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()
 
     cells: with their directories. to_run: those that will read the corpus as it is now, if they have not begun.
     """
-    begun = [(cell, place) for cell, place in cells.items() if (place / "data.json").exists()]
-    coming = [(cell, place) for cell, place in cells.items() if cell in to_run and (cell, place) not in begun]
     now: dict[str, Json] = {}
     seen: dict[tuple[str, str], tuple[str, Json]] = {}
-    for cell, place in (*begun, *coming):
+    for cell, place in sorted(cells.items(), key=lambda own: not (own[1] / "data.json").exists()):
         if not isinstance(cell.task, TextTask):
             continue
-        name = cell.task.data.name
-        if (cell, place) in begun:
-            where, record = str(place), read_json(place / "data.json")
+        name, kept = cell.task.data.name, place / "data.json"
+        if kept.exists():
+            where, record = str(place), read_json(kept)
+        elif cell in to_run:
+            if name not in now:
+                now[name] = identity_of(name)
+            where, record = f"{cell.table} {cell.label}, which is still to run,", now[name]
         else:
-            record = now[name] if name in now else now.setdefault(name, identity_of(name))
-            where = f"{cell.table} {cell.label}, which is still to run,"
+            continue
         own = {key: record[key] for key in _OF_A_CORPUS if key in record}
         first, before = seen.setdefault((cell.table, name), (where, own))
         if lines := difference(before, own):
             raise RefusedError(
                 f"{where} reads {name} at another state than {first}, and cells of a table are compared on the same "
-                "data: prepare that data again, or choose another directory. Differences:\n  " + "\n  ".join(lines)
+                "data: prepare that state again, or run all of them anew in another directory. Differences:\n  "
+                + "\n  ".join(lines)
             )
 
 

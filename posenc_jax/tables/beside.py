@@ -73,12 +73,10 @@ def _scores(folder: Folder, ours: Ours | None) -> TextTable:
 def _of_ours(columns: tuple[Column, ...], ours: Ours | None) -> tuple[str, ...]:
     """Which of our scores stand beside which of theirs, and how large our models are."""
     names: dict[str, list[str]] = {}
-    for column in columns if ours is not None else ():
-        assert ours is not None
-        if lengths := ours.lengths(column.place):
+    for column in columns:
+        if ours is not None and (lengths := ours.lengths(column.place)):
             sizes = [cell.num_parameters for cell in ours.cells if cell.table == column.place.table]
-            found = {ours.tasks[column.place.table].ranges[length] for length in lengths}
-            where = _RANGES[found.pop()] if len(found) == 1 else "of both kinds"
+            where = _RANGES[ours.tasks[column.place.table].ranges[lengths[0]]]  # all of one kind
             said = f"{ours.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
             names.setdefault(said, []).append(column.name)
     return tuple(f"Ours beside {', '.join(dict.fromkeys(own))}: {said}." for said, own in names.items())

@@ -39,7 +39,7 @@ def test_two_encodings_by_name_and_by_spec(tmp_path):
     ]
     assert (second["family"], second["name"]) == ("given", "alibi(past_offset=0.5)")
     for record in (first, second):
-        assert len(record["clauses"]) == 14
+        assert len(record["clauses"]) == 15
         assert all(set(clause) == {"status", "detail"} for clause in record["clauses"].values())
         assert all(isinstance(record[name], float) for name in NUMBERS)
         assert set(record["shift"]) == {"float32", "bfloat16"}

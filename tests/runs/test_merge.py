@@ -211,3 +211,25 @@ def test_fields_of_a_merged_ablation(tmp_path):
     config = joined({tmp_path / "a": first, tmp_path / "b": second})
     assert (config.name, config.title, config.baseline) == ("tiny", "Tiny", "rope|learned")
     assert config.runs[0].learning_rates == (0.01, 1.0)
+
+
+def test_what_cells_began_with_is_kept_and_must_agree(tmp_path):
+    first, second = made(tmp_path / "a"), made(tmp_path / "b", seeds=(2, 3))
+    for source, kept in ((first, {"0": ["1" * 8]}), (second, {"2": ["2" * 8]})):
+        (home,) = (path.parent.parent for path in source.glob("*/group-000/result.json"))
+        write_json(home / "start.json", kept)
+    merge([first, second], tmp_path / "whole")
+    (kept,) = (tmp_path / "whole").glob("*/start.json")
+    assert read_json(kept) == {"0": ["1" * 8], "2": ["2" * 8]}
+    write_json(home / "start.json", {"0": ["3" * 8]})
+    said = refusal(first, second, output=tmp_path / "other")
+    assert "began with other parameters than" in said
+
+
+def test_the_states_of_corpora_are_compared_over_cells(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("posenc_jax.runs.merge.refuse_other_corpora", asked.append)
+    first, second = made(tmp_path / "a"), made(tmp_path / "b", seeds=(2, 3))
+    merge([first, second], tmp_path / "whole")
+    ((cell, home),) = asked[0].items()
+    assert (cell.seeds, home.parent) == ((0, 1, 2, 3), first)
