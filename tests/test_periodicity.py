@@ -17,9 +17,9 @@ from posenc_jax.data.tasks.by_offset import curves
 from posenc_jax.encodings import vaswani_frequencies
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-excess, figures, full, grid, measures, small = (
+excess, figures, full, grid, measures, outcome, small = (
     importlib.import_module(f"experiments.periodicity.{name}")
-    for name in ("excess", "figures", "full", "grid", "measures", "small")
+    for name in ("excess", "figures", "full", "grid", "measures", "outcome", "small")
 )
 
 N = 96
@@ -126,7 +126,7 @@ def test_the_reduced_version_runs_in_miniature(miniature):
     assert [cell.run.label for cell in cells] == ["sinusoidal", "4 steps", "sinusoidal"]
     for cell in cells:
         assert set(cell.seeds) == {0, 1}
-        assert excess.excess_of(cell, 63).n == 2
+        assert outcome.excess_of(cell, 63).n == 2
     plain = cells[0]
     np.testing.assert_allclose(plain.predicted(), kernel(vaswani_frequencies(8), np.arange(80)))
     confusion = np.array(plain.seeds[0]["confusion"])

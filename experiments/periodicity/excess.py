@@ -1,55 +1,123 @@
-"""The alias-excess tables of a finished ablation, and their figures.
+"""The alias-excess tables of finished ablations: of the first reading, or of any other of these tasks.
 
-    python -m experiments.periodicity.excess runs/periodicity-small
-    python -m experiments.periodicity.excess runs/periodicity-small --figures experiments/periodicity
+    python -m experiments.periodicity.excess runs/periodicity-full                            # prints Markdown
+    python -m experiments.periodicity.excess runs/periodicity-small runs/periodicity-more --write
+    python -m experiments.periodicity.excess --write                                          # the tables alone
 
-The first prints Markdown, the second also writes PNGs.
+The second writes first-reading.json, the figures and the tables of first-reading.md, the third the tables from what is
+kept. Every number of a table is computed from the scores of each seed that the JSON has.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from experiments.periodicity import figures
-from experiments.periodicity.measures import pair_excess
-from experiments.periodicity.outcome import (
-    ALIAS,
-    CONTROL,
-    FAST,
-    HOME,
-    OFFSET,
-    Arm,
-    agreement,
-    confusion_at,
-    excess_of,
-    read,
-)
+from experiments.periodicity.measures import alias_excess, both_signs, pair_excess
+from experiments.periodicity.outcome import ALIAS, CONTROL, FAST, HOME, OFFSET, Arm, rank_of, read
 from posenc_jax.analysis.kernels import lobes
+from posenc_jax.checksums import unseal
+from posenc_jax.config import config_hash
 from posenc_jax.drawing.markdown import grid
+from posenc_jax.files import write_atomically
+from posenc_jax.runs.directory import load_stored
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.statistics import Interval
+from posenc_jax.statistics import Interval, mean_interval
+
+HERE = Path(__file__).parent
+FILE, PAGE = HERE / "first-reading.json", HERE / "first-reading.md"
+_BLOCK = re.compile(r"(<!-- (first|lobes|pairs): ([\w-]+) / ([^>]+) -->\n)(.*?)(<!-- end of first -->)", re.DOTALL)
+_NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
+NEAR = (OFFSET - 1, OFFSET, OFFSET + 1)
+Json = dict[str, Any]
 
 
-def tables(arms: Iterable[Arm]) -> str:
-    """Markdown, one block for each table of the ablation."""
+def numbers(arm: Arm) -> Json:
+    """What is kept of an arm: its kernel where tables look, and the scores of every seed; confusion and excess in %
+    and points, None for a seed that diverged.
+    """
+    predicted = arm.predicted()
+    found = None if predicted is None else lobes(predicted[: arm.positions - 1])
+    lobe = None if found is None or found.offset is None or found.offset < 2 else found.offset
+
+    def of_seed(scores: Json) -> Json:
+        asked = scores["asked_by_offset"]
+        own = {
+            "accuracy": scores["accuracy"],
+            "confusion": {k: 100 * both_signs(scores["given_by_offset"], asked, k) for k in (1, *NEAR)},
+            "excess": {k: 100 * alias_excess(scores["given_contrast"], asked, k) for k in (FAST, CONTROL, OFFSET)},
+            "of the argmax": 100 * alias_excess(scores["said_contrast"], asked, OFFSET),
+        }
+        if predicted is not None:
+            own["rank"] = rank_of(predicted, scores)
+        if lobe is not None:
+            own["lobe"] = [
+                100 * both_signs(scores["given_by_offset"], asked, lobe),
+                100 * alias_excess(scores["given_contrast"], asked, lobe),
+            ]
+        if "confusion_given" in scores:
+            own["pair"] = [100 * part for part in pair_excess(scores["confusion_given"], HOME, ALIAS)]
+        return own
+
+    return {
+        "table": arm.run.table,
+        "label": arm.run.label,
+        "config": config_hash(arm.run),
+        "kernel": None if predicted is None else {k: float(predicted[k]) for k in NEAR},
+        "lobe": None if found is None or lobe is None else [lobe, float(found.level)],
+        "seeds": {seed: of_seed(arm.seeds[seed]) if seed in arm.seeds else None for seed in arm.run.seeds},
+    }
+
+
+def collected(directory: Path) -> tuple[str, Json]:
+    """The name of an ablation, and what is kept of it."""
+    began = [unseal(path.read_bytes())[0]["began"] for path in sorted(directory.glob("*/*/environment.json"))]
+    same = {name: began[0][name] for name in _NAMED if all(one.get(name) == began[0].get(name) for one in began)}
+    arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
+    return load_stored(directory).config.name, {"environment": same, "arms": arms}
+
+
+def as_text(kept: Json) -> str:
+    """The file: an arm a line, numbers to five significant digits."""
+
+    def short(value: Any) -> Any:
+        if isinstance(value, float):
+            return None if value != value else float(f"{value:.5g}")
+        if isinstance(value, dict):
+            return {str(key): short(item) for key, item in value.items()}
+        return [short(item) for item in value] if isinstance(value, list) else value
+
+    parts = []
+    for name, one in kept.items():
+        arms = ",\n".join(f"  {json.dumps(short(arm))}" for arm in one["arms"])
+        parts.append(f'{json.dumps(name)}: {{"environment": {json.dumps(one["environment"])}, "arms": [\n{arms}\n]}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def over_seeds(arm: Json, measure: Callable[[Json], float | None], **bounds: float) -> Interval:
+    """The mean of a measure over the seeds of an arm."""
+    return mean_interval((None if one is None else measure(one) for one in arm["seeds"].values()), **bounds)
+
+
+def tables(arms: Iterable[Json]) -> str:
+    """Markdown, one block for each table of an ablation."""
     arms, lines = list(arms), []
-    for name in dict.fromkeys(arm.run.table for arm in arms):
-        members = [arm for arm in arms if arm.run.table == name and arm.positions - 1 > OFFSET]
-        if not members:
-            continue
-        lines += [f"### {name}", "", _excess_table(members), "", _lobe_table(members), ""]
-        paired = [arm for arm in members if "confusion_given" in next(iter(arm.seeds.values()))]
-        if paired:
-            lines += [_pair_table(paired), ""]
+    for name in dict.fromkeys(arm["table"] for arm in arms):
+        members = [arm for arm in arms if arm["table"] == name]
+        lines += [f"### {name}", "", excess_table(members), "", lobe_table(members), ""]
+        if any(_has(arm, "pair") for arm in members):
+            lines += [pair_table(members), ""]
     return "\n".join(lines)
 
 
-def _excess_table(arms: list[Arm]) -> str:
+def excess_table(arms: list[Json]) -> str:
+    """Alias excess at 63, what is beside it, and how far the kernel says all of it."""
     head = (
         "arm",
         "accuracy",
@@ -64,87 +132,93 @@ def _excess_table(arms: list[Arm]) -> str:
     )
     rows = []
     for arm in arms:
-        predicted, near = arm.predicted(), (OFFSET - 1, OFFSET, OFFSET + 1)
-        rank = agreement(arm)
+        confusion = [over_seeds(arm, lambda s, k=k: s["confusion"][str(k)]) for k in (1, *NEAR)]
         rows.append(
             (
-                arm.run.label,
-                _number(arm.interval(lambda s: s["accuracy"]).mean, 3),
-                "" if predicted is None else ", ".join(f"{predicted[k]:.3f}" for k in near),
-                _number(confusion_at(arm, 1), 2, 100),
-                ", ".join(_number(confusion_at(arm, k), 2, 100) for k in near),
-                _interval(excess_of(arm, OFFSET), 2, 100),
-                _interval(excess_of(arm, OFFSET, "said"), 2, 100),
-                *(_interval(excess_of(arm, offset), 2, 100) for offset in (FAST, CONTROL)),
-                "" if rank is None else _interval(rank, 2),
+                arm["label"],
+                f"{over_seeds(arm, lambda s: s['accuracy']).mean:.3f}",
+                ", ".join(f"{value:.3f}" for value in (arm["kernel"] or {}).values()),
+                f"{confusion[0].mean:.2f}",
+                ", ".join(f"{one.mean:.2f}" for one in confusion[1:]),
+                _shown(over_seeds(arm, lambda s: s["excess"][str(OFFSET)])),
+                _shown(over_seeds(arm, lambda s: s["of the argmax"])),
+                *(_shown(over_seeds(arm, lambda s, k=k: s["excess"][str(k)])) for k in (FAST, CONTROL)),
+                _shown(over_seeds(arm, lambda s: s["rank"], lower=-1, upper=1)) if _has(arm, "rank") else "",
             )
         )
     return grid(head, "l" * len(head), rows)
 
 
-def _lobe_table(arms: list[Arm]) -> str:
+def lobe_table(arms: list[Json]) -> str:
     """Alias excess where theory says it should be largest: at the highest side lobe of each arm's own kernel."""
     rows = []
     for arm in arms:
-        predicted = arm.predicted()
-        found = None if predicted is None else lobes(predicted[: arm.positions - 1])
-        if found is None or found.offset is None or found.offset < 2:
-            continue
-        rows.append(
-            (
-                arm.run.label,
-                str(found.offset),
-                f"{found.level:.3f}",
-                _number(confusion_at(arm, found.offset), 2, 100),
-                _interval(excess_of(arm, found.offset), 2, 100),
-            )
-        )
+        if arm["lobe"] is not None:
+            offset, level = arm["lobe"]
+            there, more = (over_seeds(arm, lambda s, i=i: s["lobe"][i]) for i in (0, 1))
+            rows.append((arm["label"], str(offset), f"{level:.3f}", f"{there.mean:.2f}", _shown(more)))
     head = ("arm", "highest side lobe at", "kernel", "confusion there, %", "alias excess there, points")
     return grid(head, "l" * len(head), rows)
 
 
-def _pair_table(arms: list[Arm]) -> str:
-    """Positions 5 and 68 themselves."""
+def pair_table(arms: list[Json]) -> str:
+    """Positions 5 and 68 themselves, of the arms that were asked about them."""
     rows = []
     for arm in arms:
-        here, beside, excess = (
-            arm.interval(lambda s, i=i: pair_excess(s["confusion_given"], HOME, ALIAS)[i]) for i in range(3)
-        )
-        rows.append(
-            (arm.run.label, _number(here.mean, 2, 100), _number(beside.mean, 2, 100), _interval(excess, 2, 100))
-        )
+        if _has(arm, "pair"):
+            here, beside, more = (over_seeds(arm, lambda s, i=i: s["pair"][i]) for i in range(3))
+            rows.append((arm["label"], f"{here.mean:.2f}", f"{beside.mean:.2f}", _shown(more)))
     head = ("arm", f"{HOME} taken for {ALIAS} or back, %", "the places beside, %", "excess, points")
     return grid(head, "l" * len(head), rows)
 
 
-def _number(value: float | None, decimals: int, factor: float = 1.0) -> str:
-    return "" if value is None or np.isnan(value) else f"{value * factor:.{decimals}f}"
+def _has(arm: Json, name: str) -> bool:
+    return any(one is not None and one.get(name) is not None for one in arm["seeds"].values())
 
 
-def _interval(interval: Interval, decimals: int, factor: float = 1.0) -> str:
-    """``+1.23 [0.45, 2.01]``."""
-    if interval.mean is None:
+def _shown(one: Interval) -> str:
+    """``+1.23 [0.45, 2.01]``; without a sign where the mean rounds to nothing."""
+    if one.mean is None:
         return ""
-    mean = f"{interval.mean * factor:+.{decimals}f}"
-    if interval.low is None or interval.high is None:
-        return mean
-    return f"{mean} [{interval.low * factor:.{decimals}f}, {interval.high * factor:.{decimals}f}]"
+    mean = f"{one.mean:+.2f}".replace("-0.00", "+0.00")
+    return mean if one.low is None else f"{mean} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def filled(text: str, kept: Json) -> str:
+    """A page with its tables as they are now: ``<!-- first: ABLATION / TABLE -->`` and so ``lobes`` and ``pairs``."""
+    makers = {"first": excess_table, "lobes": lobe_table, "pairs": pair_table}
+
+    def table(match: re.Match[str]) -> str:
+        begin, which, ablation, name, _, end = match.groups()
+        arms = [arm for arm in kept[ablation]["arms"] if arm["table"] == name]
+        return f"{begin}{makers[which](arms)}\n{end}"
+
+    return _BLOCK.sub(table, text)
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Prints the tables, or writes them."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.excess", description=__doc__)
-    parser.add_argument("directory", type=Path, help="of a finished ablation of full.py or small.py")
-    parser.add_argument("--figures", type=Path, help="folder to write PNGs in")
+    parser.add_argument("directories", type=Path, nargs="*", help="finished ablations of full.py, small.py or more.py")
+    parser.add_argument("--write", action="store_true", help="write first-reading.json, its page and figures")
     given = parser.parse_args(arguments)
+    if not (given.directories or given.write):
+        parser.error("name the directory of a finished ablation, or --write the page from what is kept")
     try:
-        arms = read(given.directory)
+        found = dict(collected(directory) for directory in given.directories)
+        if not given.write:
+            print("\n".join(tables(one["arms"]) for one in json.loads(as_text(found)).values()))
+            return 0
+        if found:
+            before = json.loads(FILE.read_text()) if FILE.exists() else {}
+            write_atomically(FILE, as_text({**before, **found}))
+        for directory in given.directories:
+            for path in figures.write(read(directory), HERE):
+                print(f"wrote {path}", file=sys.stderr)
     except RefusedError as error:
         print(f"excess: {error}", file=sys.stderr)
         return 2
-    print(tables(arms))
-    if given.figures is not None:
-        for path in figures.write(arms, given.figures):
-            print(f"wrote {path}", file=sys.stderr)
+    PAGE.write_text(filled(PAGE.read_text(), json.loads(FILE.read_text())))
     return 0
 
 

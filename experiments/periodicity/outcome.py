@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.periodicity.measures import alias_excess, both_signs, by_distance, rank_correlation
+from experiments.periodicity.measures import alias_excess, by_distance, rank_correlation
 from experiments.periodicity.trained_frequencies import TrainedFrequencies
 from posenc_jax import Ablation, Run
 from posenc_jax.analysis.kernels import kernel
@@ -85,14 +85,6 @@ def excess_of(arm: Arm, offset: int, which: str = "given") -> Interval:
     return arm.interval(lambda s: alias_excess(s[f"{which}_contrast"], s["asked_by_offset"], offset))
 
 
-def confusion_at(arm: Arm, offset: int) -> float | None:
-    """Mean probability at an offset, both signs, over seeds."""
-    return arm.interval(lambda s: both_signs(s["given_by_offset"], s["asked_by_offset"], offset)).mean
-
-
-def agreement(arm: Arm) -> Interval | None:
-    """Rank correlation of the predicted kernel with the confusion, over all offsets."""
-    predicted = arm.predicted()
-    if predicted is None:
-        return None
-    return arm.interval(lambda s: rank_correlation(predicted, by_distance(s["given_by_offset"], s["asked_by_offset"])))
+def rank_of(predicted: np.ndarray, scores: dict[str, Any]) -> float:
+    """Rank correlation of a kernel with the confusion of one seed, over all offsets."""
+    return rank_correlation(predicted, by_distance(scores["given_by_offset"], scores["asked_by_offset"]))

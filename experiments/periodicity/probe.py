@@ -1,6 +1,7 @@
 """Can a linear probe tell position 5 from position 68 by the activations of a trained model, at every layer?
 
-    python -m experiments.periodicity.probe runs/periodicity
+    python -m experiments.periodicity.probe runs/periodicity-small
+    python -m experiments.periodicity.probe runs/periodicity-small --write    # probe.json and the tables of probe.md
 
 Give an ablation or a single run, finished, of a generated task whose inputs reach position 69. Every cell and seed
 reads new random contents; the probe is fitted on some of them and asked about the others.
@@ -9,6 +10,7 @@ reads new random contents; the probe is fitted on some of them and asked about t
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,15 +27,18 @@ from posenc_jax.analysis.probes import (
     layer_activations,
     name_positions,
     separate,
+    wilson,
 )
 from posenc_jax.cli.session import prepare_jax
-from posenc_jax.config import Run
+from posenc_jax.config import Run, config_hash
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
-from posenc_jax.drawing.markdown import grid
+from posenc_jax.drawing.markdown import grid, refilled
+from posenc_jax.files import write_atomically
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import replica_params, surviving_seeds
@@ -44,6 +49,21 @@ HOME, ALIAS = 5, 68
 PAIRS = (ALIAS, 67, 69, 6, 40)
 OFFSETS = (1, 6, 62, 63, 64)
 BATCH, MOST = 64, 4096
+HERE = Path(__file__).parent
+FILE, PAGE = HERE / "probe.json", HERE / "probe.md"
+BEGIN, END = "<!-- probe: {} -->", "<!-- end of probe -->"
+SHOWN = {
+    **{
+        f"position_of, d_model 8: {label}": label
+        for label in ("sinusoidal", "tensor2tensor", "low_side_lobes", "learned", "nope")
+    },
+    "position_of, d_model 8: 2 layers": "sinusoidal, 2 layers",
+    "position_of, d_model 8: 1200 steps": "sinusoidal, 1200 steps",
+    "position_of, d_model 64: sinusoidal": "sinusoidal, d_model 64",
+}
+"""The cells of small.py that the page shows, and what it calls them."""
+
+Json = dict[str, Any]
 
 
 def cells(directory: Path) -> list[tuple[str, Path]]:
@@ -142,43 +162,53 @@ def separations(found: dict[str, np.ndarray]) -> dict[str, list[Separation]]:
     return {name: [separate(x[:, 0], x[:, 1 + i]) for i in range(len(PAIRS))] for name, x in found.items()}
 
 
-def over_seeds(values: list[float], digits: int = 3) -> str:
-    """The mean over the seeds with its interval; unclipped."""
-    found = mean_interval(values)
-    shown = f"{found.mean:.{digits}f}"
-    return shown if found.low is None else f"{shown} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+def layer_record(pairs: list[Separation], named: Naming) -> Json:
+    """What is kept of one layer and seed: accuracy and margin of every pair, and what a probe that names positions
+    names.
+    """
+    return {
+        "pairs": {other: [one.accuracy, one.margin] for other, one in zip(PAIRS, pairs, strict=True)},
+        "named": named.accuracy,
+        "off": {k: (named.at_offset(k) + named.at_offset(-k)) / 2 for k in OFFSETS},
+    }
 
 
-def excess(pairs: list[Separation]) -> float:
+def over_seeds(values: list[float], trials: int = 0, lower: float = 0.0, digits: int = 3, factor: int = 1) -> str:
+    """The mean over the seeds with its interval, between ``lower`` and 1; of one seed Wilson's over its trials."""
+    found = mean_interval(values, lower=lower, upper=1.0)
+    around = wilson(values[0] * trials, trials) if len(values) == 1 and trials else (found.low, found.high)
+    shown, *ends = (None if x is None else f"{factor * x:.{digits}f}" for x in (found.mean, *around))
+    return f"{shown}" if None in ends else f"{shown} [{ends[0]}, {ends[1]}]"
+
+
+def excess(pairs: Json) -> float:
     """The error at the alias minus the mean error at its two neighbours."""
-    wrong = {other: 1 - one.accuracy for other, one in zip(PAIRS, pairs, strict=True)}
-    return wrong[ALIAS] - (wrong[ALIAS - 1] + wrong[ALIAS + 1]) / 2
+    wrong = {other: 1 - accuracy for other, (accuracy, _) in pairs.items()}
+    return wrong[str(ALIAS)] - (wrong[str(ALIAS - 1)] + wrong[str(ALIAS + 1)]) / 2
 
 
-def rows(label: str, by_seed: list[dict[str, list[Separation]]]) -> list[list[str]]:
-    """A row for each layer: accuracy and margin of every pair, over the seeds (one seed: the Wilson interval)."""
-    table = []
-    for layer in by_seed[0]:
-        row = [label, layer]
-        for i in range(len(PAIRS)):
-            seeds = [separated[layer][i] for separated in by_seed]
-            shown = over_seeds([one.accuracy for one in seeds])
-            if len(seeds) == 1:
-                shown += f" [{seeds[0].low:.3f}, {seeds[0].high:.3f}]"
-            row.append(f"{shown}; {np.mean([one.margin for one in seeds]):.2f}")
-        table.append([*row, over_seeds([excess(separated[layer]) for separated in by_seed])])
-    return table
+def pairs_table(record: Json) -> str:
+    """A row for each layer of each model: the accuracy of every pair, and the alias excess of the error."""
+    rows = []
+    for label, kept in record.items():
+        for layer in next(iter(kept["seeds"].values())):
+            seeds = [own[layer]["pairs"] for own in kept["seeds"].values()]
+            each = [over_seeds([own[str(other)][0] for own in seeds], kept["trials"]) for other in PAIRS]
+            rows.append((label, layer, *each, over_seeds([excess(own) for own in seeds], lower=-1.0)))
+    head = ("model", "layer", *(f"{HOME} or {other}" for other in PAIRS), "alias excess of the error")
+    return grid(head, "l" * len(head), rows)
 
 
-def naming_rows(label: str, by_seed: list[dict[str, Naming]]) -> list[list[str]]:
-    """A row for each layer: how often the position is named, and how often another one so far off is."""
-    table = []
-    for layer in by_seed[0]:
-        named = [found[layer] for found in by_seed]
-        row = [label, layer, over_seeds([one.accuracy for one in named])]
-        row += [over_seeds([(one.at_offset(k) + one.at_offset(-k)) / 2 for one in named], 4) for k in OFFSETS]
-        table.append(row)
-    return table
+def naming_table(record: Json) -> str:
+    """A row for each layer of each model, in %: how often the position is named, and how often one so far off."""
+    rows = []
+    for label, kept in record.items():
+        for layer in next(iter(kept["seeds"].values())):
+            seeds = [own[layer] for own in kept["seeds"].values()]
+            shown = [[own["named"] for own in seeds], *([own["off"][str(k)] for own in seeds] for k in OFFSETS)]
+            rows.append((label, layer, *(over_seeds(values, digits=1, factor=100) for values in shown)))
+    head = ("model", "layer", "right position named", *(f"{k} off" for k in OFFSETS))
+    return grid(head, "l" * len(head), rows)
 
 
 def counts(width: int) -> tuple[int, int]:
@@ -187,50 +217,99 @@ def counts(width: int) -> tuple[int, int]:
     return count, min(count, 1024)
 
 
-def probed(label: str, directory: Path) -> tuple[str, list[list[str]], list[list[str]]]:
-    """What was read of a finished cell, and its rows of both tables."""
+def probed(directory: Path) -> Json:
+    """All seeds of a finished cell."""
     config = load_config(directory)
-    width = config.model.d_model
-    count, fewer = counts(width)
-    pairs, names = [], []
+    count, fewer = counts(config.model.d_model)
+    seeds: Json = {}
     for seed in sorted(surviving_seeds(directory)):
         params = replica_params(directory, seed, lambda text: None)
         read = contents(config, count, seed)
-        pairs.append(separations(activations(config, params, read, (HOME, *PAIRS))))
+        pairs = separations(activations(config, params, read, (HOME, *PAIRS)))
         everywhere = tuple(range(1, getattr(config.task, "length", int(read.length.min()))))
         found = activations(config, params, jax.tree.map(lambda leaf: leaf[:fewer], read), everywhere)
-        names.append({layer: name_positions(x) for layer, x in found.items()})
-    if not pairs:
+        seeds[str(seed)] = {layer: layer_record(pairs[layer], name_positions(x)) for layer, x in found.items()}
+    if not seeds:
         raise RefusedError(f"{directory}: every replica diverged: nothing to probe")
-    line = (
-        f"{label}: {len(pairs)} seeds; {count} contents each for pairs, {fewer} for naming 1 of {len(everywhere)} "
-        f"positions, 3/4 of them to fit (95 % of d' = 1 in {width} dimensions need {examples_needed(width)} to fit)"
+    return {
+        "environment": environment(),
+        "config": config_hash(config),
+        "contents": [count, fewer],
+        "positions": len(everywhere),
+        "trials": next(iter(pairs.values()))[0].trials,
+        "needed": examples_needed(config.model.d_model),
+        "seeds": seeds,
+    }
+
+
+def described(label: str, kept: Json) -> str:
+    """How a cell was probed, in a line."""
+    count, fewer = kept["contents"]
+    return (
+        f"{label}: {len(kept['seeds'])} seeds; {count} contents each for pairs, {fewer} for naming 1 of "
+        f"{kept['positions']} positions, 3/4 of them to fit (95 % of d' = 1 need {kept['needed']} to fit)"
     )
-    return line, rows(label, pairs), naming_rows(label, names)
+
+
+def as_text(record: Json) -> str:
+    """The file: a cell a line, numbers to five significant digits."""
+
+    def short(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(name): short(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [short(item) for item in value]
+        return float(f"{value:.5g}") if isinstance(value, float) else value
+
+    lines = ",\n".join(f"{json.dumps(label)}: {json.dumps(short(kept))}" for label, kept in record.items())
+    return f"{{\n{lines}\n}}\n"
+
+
+def filled(page: str, record: Json) -> str:
+    """The page with its tables, less the row of the tokens, as they are now."""
+    without = {
+        label: {**kept, "seeds": {seed: _less(own, "token") for seed, own in kept["seeds"].items()}}
+        for label, kept in record.items()
+    }
+    page = refilled(page, BEGIN.format("pairs"), pairs_table(without), END)
+    before, mark, after = page.partition(BEGIN.format("naming"))
+    return before + refilled(mark + after, mark, naming_table(without), END)
+
+
+def _less(record: Json, name: str) -> Json:
+    return {key: value for key, value in record.items() if key != name}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Prints two Markdown tables; cells of an ablation that cannot be probed are named and left out."""
     parser = argparse.ArgumentParser(prog="python -m experiments.periodicity.probe", description=__doc__)
     parser.add_argument("directory", type=Path, help="a finished ablation or run of a generated task")
+    parser.add_argument(
+        "--write", action="store_true", help="write probe.json and the tables of probe.md, of the cells shown there"
+    )
     given = parser.parse_args(arguments)
     prepare_jax()
-    separated, named = [], []
-    every = cells(given.directory)
+    record: Json = {}
+    every = [cell for cell in cells(given.directory) if not given.write or cell[0] in SHOWN]
     for label, directory in every:
         try:
-            line, *tables = probed(label, directory)
+            kept = probed(directory)
         except RefusedError as error:
             if len(every) == 1:
                 raise
             print(f"posenc: left out: {error}", file=sys.stderr)
             continue
-        print(f"- {line}", flush=True)
-        separated += tables[0]
-        named += tables[1]
-    pairs_head = [f"{HOME} or {other}: accuracy [95 %]; d'" for other in PAIRS]
-    print("\n" + markdown(["encoding", "layer", *pairs_head, "alias excess"], separated))
-    print("\n" + markdown(["encoding", "layer", "position named", *(f"{k} off" for k in OFFSETS)], named))
+        label = SHOWN.get(label, label)
+        record |= json.loads(as_text({label: kept}))
+        print(f"- {described(label, kept)}", flush=True)
+    if not given.write:
+        print(f"\n{pairs_table(record)}\n\n{naming_table(record)}")
+        return
+    if missing := set(SHOWN.values()) - set(record):
+        names = ", ".join(sorted(missing))
+        raise RefusedError(f"{given.directory} lacks {names}: finish experiments/periodicity/small.py")
+    write_atomically(FILE, as_text(record))
+    PAGE.write_text(filled(PAGE.read_text(), record))
 
 
 if __name__ == "__main__":
