@@ -107,7 +107,15 @@ def _asking(name: str, posenc: str, d_model: int, steps: int, every: int, rate: 
     return Arm(name, "token_at", posenc, d_model, 1, steps, every, rate, **other)
 
 
-_WIDTHS = {8: (600, 30, 1e-2), 16: (300, 15, 1e-2), 32: (200, 10, 1e-2), 64: (200, 10, 3e-3), 128: (120, 6, 3e-3)}
+_WIDTHS = {
+    8: (600, 30, 1e-2),
+    16: (300, 15, 1e-2),
+    32: (200, 10, 1e-2),
+    64: (200, 10, 3e-3),
+    128: (120, 6, 3e-3),
+    256: (180, 12, 1e-3),
+    512: (240, 20, 4e-4),
+}
 _LOW = "sinusoidal(frequencies=low_side_lobes(length=128))"
 _HEADS = {8: (300, 10), 16: (200, 10), 32: (160, 8), 64: (160, 8)}
 _AS_ROPE = {16: (400, 10), 32: (320, 8), 64: (320, 8)}  # scored as often as the plain RoPE beside them
@@ -175,10 +183,11 @@ SMALL = tuple(
     arm.name
     for arm in ARMS
     if arm.task != "token_at"
-    and arm.name not in ("sinusoidal, d 128", "learned, d 64", "low side lobes, d 64")
+    and arm.d_model < 128
+    and arm.name not in ("learned, d 64", "low side lobes, d 64")
     and (arm.task != "token_back" or arm.d_model // arm.heads == 8 or arm.name in {f"rope, head {h}" for h in _HEADS})
 )
-"""All but three that take a third of the time, wide heads of other encodings, and `token_at`."""
+"""All but those that take longest, wide heads of other encodings, and `token_at`."""
 
 
 def trained(arm: Arm, seeds: tuple[int, ...], look: Look | None = None) -> Iterator[list[dict[str, Any]]]:

@@ -117,6 +117,15 @@ def wide_claims(found: Json) -> dict[str, Interval]:
     return _tested(found, tests)
 
 
+def widest_claims(found: Json) -> dict[str, Interval]:
+    """Direction 12: the plain sinusoid at d_model 256 and 512. A family of its own."""
+    tests: Tests = {
+        f"12. sinusoidal, d {d}: share, expected above 0": (f"sinusoidal, d {d}, position_of", "share", None)
+        for d in (256, 512)
+    }
+    return _tested(found, tests)
+
+
 def _tested(found: Json, tests: Tests) -> dict[str, Interval]:
     """Of the claims whose arms are there."""
     there = found["arms"]

@@ -20,7 +20,16 @@ from typing import Any
 import numpy as np
 
 from experiments.periodicity.along import ARMS, LEVELS, SEEDS, Arm, at_accuracy, file_of
-from experiments.periodicity.claims import MAIN, MEASURES, claims, later_claims, over_seeds, through, wide_claims
+from experiments.periodicity.claims import (
+    MAIN,
+    MEASURES,
+    claims,
+    later_claims,
+    over_seeds,
+    through,
+    wide_claims,
+    widest_claims,
+)
 from experiments.periodicity.power import FILE as POWER
 from experiments.periodicity.share_figures import along_training, by_width, rope_heads
 from posenc_jax.analysis.side_lobes import side_lobes
@@ -88,6 +97,8 @@ def page(found: Json, power: Json) -> str:
     parts = [HEAD, "## Claims\n", _claims_table(claims(found)), LATER, _claims_table(later_claims(found))]
     if wide := wide_claims(found):
         parts += [WIDE, _claims_table(wide)]
+    if widest := widest_claims(found):
+        parts += [WIDEST, _claims_table(widest)]
     for task, title in TITLES.items():
         if not any(arm["arm"]["task"] == task for arm in found["arms"].values()):
             continue
@@ -174,8 +185,12 @@ WIDE = """
 Wide heads of other encodings, and `token_at`: directions 8 to 11, a family of 37.
 """
 
+WIDEST = """
+The plain sinusoid at d_model 256 and 512: direction 12, a family of two.
+"""
+
 ANSWER = (
-    *(f"sinusoidal, d {d}" for d in (8, 16, 32, 64, 128)),
+    *(f"sinusoidal, d {d}" for d in (8, 16, 32, 64, 128, 256, 512)),
     *(f"{label}, d {d}" for label in ("low side lobes", "learned") for d in (8, 64)),
 )
 """The arms of `position_of` that pages show; of `token_back` they show all."""

@@ -22,7 +22,7 @@ base = Run(
     optimizer=Optimizer(schedule="cosine", warmup_steps=50),
     training=Training(steps=600, batch_size=16, microbatches=4, steps_per_call=25, log_every=50),
     evaluation=Evaluation(lengths=(128,), num_examples=64),
-    seeds=(0, 1),
+    seeds=(0, 1, 2, 3),
     learning_rates=(1e-2,),
 )
 
