@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import json
 import math
 import sys
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 from posenc_jax import ablate
 from posenc_jax.analysis import check_contract
 from posenc_jax.analysis.kernels import kernel
+from posenc_jax.config import config_hash
 from posenc_jax.data.tasks import PositionOf
 from posenc_jax.data.tasks.by_offset import curves
 from posenc_jax.encodings import vaswani_frequencies
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-excess, figures, full, grid, measures, outcome, small = (
+excess, figures, full, grid, measures, more, outcome, probe, small = (
     importlib.import_module(f"experiments.periodicity.{name}")
-    for name in ("excess", "figures", "full", "grid", "measures", "outcome", "small")
+    for name in ("excess", "figures", "full", "grid", "measures", "more", "outcome", "probe", "small")
 )
 
 N = 96
@@ -135,18 +137,30 @@ def test_the_reduced_version_runs_in_miniature(miniature):
 
 
 @pytest.mark.slow
-def test_its_tables_and_figures(miniature, tmp_path, capsys):
+def test_its_tables_and_figures(miniature, tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
-    assert excess.main([str(miniature), "--figures", str(tmp_path / "a")]) == 0
+    assert excess.main([str(miniature)]) == 0
     printed = capsys.readouterr().out
     assert printed.count("### ") == 2
     assert printed.count("| sinusoidal | ") == 5
     assert "0.871, 0.948, 0.796" in printed
-    names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names == {"position-of-d-model-8.png", "position-of-d-model-8-budget.png", "token-back-d-model-8.png"}
-    figures.write(excess.read(miniature), tmp_path / "b")
+    monkeypatch.setattr(excess, "HERE", tmp_path)
+    for name in ("FILE", "PAGE"):
+        monkeypatch.setattr(excess, name, tmp_path / getattr(excess, name).name)
+    excess.PAGE.write_text(
+        "before\n<!-- first: periodicity-small / token_back, d_model 8 -->\nold\n<!-- end of first -->\nafter\n"
+    )
+    assert excess.main([str(miniature), "--write"]) == 0
+    page = excess.PAGE.read_text()
+    assert page.startswith("before\n")
+    assert page.endswith("\nafter\n")
+    assert page.count("| sinusoidal | ") == 1
+    assert "old" not in page
+    names = {"position-of-d-model-8.png", "position-of-d-model-8-budget.png", "token-back-d-model-8.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == names
+    figures.write(excess.read(miniature), tmp_path / "again")
     for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
 def test_theory_predicts_for_what_has_frequencies_and_keeps_its_positions():
@@ -161,6 +175,9 @@ def test_theory_predicts_for_what_has_frequencies_and_keeps_its_positions():
 def test_a_directory_without_an_ablation_is_refused(tmp_path, capsys):
     assert excess.main([str(tmp_path)]) == 2
     assert "is no ablation directory" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        excess.main([])
+    assert "name the directory" in capsys.readouterr().err
 
 
 def test_the_plain_encoding_is_the_arm_that_others_are_compared_with():
@@ -168,3 +185,49 @@ def test_the_plain_encoding_is_the_arm_that_others_are_compared_with():
     for arm in (*grid.encoding_arms(run), *grid.noise_arms(run), *grid.base_arms(run)):
         assert (arm.task, arm.training, arm.seeds) == (run.task, run.training, run.seeds)
         assert (arm.posenc, arm.model) != (run.posenc, run.model)
+
+
+def test_the_first_reading_is_of_its_record():
+    kept = json.loads(excess.FILE.read_text())
+    for config in (small.config, more.config):
+        arms = kept[config.name]["arms"]
+        assert [(arm["table"], arm["label"]) for arm in arms] == [(run.table, run.label) for run in config.runs]
+        assert [arm["config"] for arm in arms] == [config_hash(run) for run in config.runs]
+        assert [list(arm["seeds"]) for arm in arms] == [[str(seed) for seed in run.seeds] for run in config.runs]
+        assert {"commit", "cpu", "jax", "numpy", "python"} <= set(kept[config.name]["environment"])
+    page = excess.PAGE.read_text()
+    assert page.count("<!-- end of first -->") == 12
+    assert excess.filled(page, kept) == page, "run python -m experiments.periodicity.excess --write"
+
+
+def test_a_table_is_of_the_scores_that_were_kept():
+    run = dataclasses.replace(small.naming, seeds=(0, 1, 2))
+    curve = confusing(0.2, 63)
+    scores = {"accuracy": 0.5, **curve, "confusion_given": np.eye(N).tolist()}
+    arm = outcome.Arm(run, {0: scores, 1: {**scores, "accuracy": 0.7}})
+    kept = json.loads(excess.as_text({"t": {"environment": {}, "arms": [excess.numbers(arm)]}}))["t"]["arms"]
+    assert kept[0]["seeds"]["2"] is None  # it diverged
+    text = excess.tables(kept)
+    assert "| sinusoidal | 0.600 | 0.871, 0.948, 0.796 | 0.00 | 0.00, 10.00, 0.00 | +10.00 |" in text
+    assert "| sinusoidal | 63 | 0.948 | 10.00 |" in text
+    assert excess.over_seeds(kept[0], lambda s: s["accuracy"]).missing == 1
+
+
+def test_the_probes_are_of_their_record():
+    record = json.loads(probe.FILE.read_text())
+    runs = {f"{run.table}: {run.label}": run for run in small.config.runs}
+    assert {label: kept["config"] for label, kept in record.items()} == {
+        shown: config_hash(runs[cell]) for cell, shown in probe.SHOWN.items()
+    }
+    page = probe.PAGE.read_text()
+    assert probe.filled(page, record) == page, "run python -m experiments.periodicity.probe RUN --write"
+    assert "| token |" not in page
+    for kept in record.values():
+        token = [own["token"]["pairs"][str(other)][0] for own in kept["seeds"].values() for other in probe.PAIRS]
+        assert max(abs(value - 0.5) for value in token) < 0.06
+
+
+def test_an_interval_of_one_seed_is_of_its_trials():
+    assert probe.over_seeds([0.5], 100) == "0.500 [0.404, 0.596]"
+    assert probe.over_seeds([1.0, 1.0]) == "1.000 [0.158, 1.000]"
+    assert probe.over_seeds([0.9, 1.0, 0.95, 0.9]).endswith("]")

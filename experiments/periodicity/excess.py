@@ -77,9 +77,9 @@ def numbers(arm: Arm) -> Json:
 
 def collected(directory: Path) -> tuple[str, Json]:
     """The name of an ablation, and what is kept of it."""
+    arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
     began = [unseal(path.read_bytes())[0]["began"] for path in sorted(directory.glob("*/*/environment.json"))]
     same = {name: began[0][name] for name in _NAMED if all(one.get(name) == began[0].get(name) for one in began)}
-    arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
     return load_stored(directory).config.name, {"environment": same, "arms": arms}
 
 
@@ -136,10 +136,10 @@ def excess_table(arms: list[Json]) -> str:
         rows.append(
             (
                 arm["label"],
-                f"{over_seeds(arm, lambda s: s['accuracy']).mean:.3f}",
+                _mean(over_seeds(arm, lambda s: s["accuracy"]), 3),
                 ", ".join(f"{value:.3f}" for value in (arm["kernel"] or {}).values()),
-                f"{confusion[0].mean:.2f}",
-                ", ".join(f"{one.mean:.2f}" for one in confusion[1:]),
+                _mean(confusion[0]),
+                ", ".join(map(_mean, confusion[1:])),
                 _shown(over_seeds(arm, lambda s: s["excess"][str(OFFSET)])),
                 _shown(over_seeds(arm, lambda s: s["of the argmax"])),
                 *(_shown(over_seeds(arm, lambda s, k=k: s["excess"][str(k)])) for k in (FAST, CONTROL)),
@@ -156,7 +156,7 @@ def lobe_table(arms: list[Json]) -> str:
         if arm["lobe"] is not None:
             offset, level = arm["lobe"]
             there, more = (over_seeds(arm, lambda s, i=i: s["lobe"][i]) for i in (0, 1))
-            rows.append((arm["label"], str(offset), f"{level:.3f}", f"{there.mean:.2f}", _shown(more)))
+            rows.append((arm["label"], str(offset), f"{level:.3f}", _mean(there), _shown(more)))
     head = ("arm", "highest side lobe at", "kernel", "confusion there, %", "alias excess there, points")
     return grid(head, "l" * len(head), rows)
 
@@ -167,7 +167,7 @@ def pair_table(arms: list[Json]) -> str:
     for arm in arms:
         if _has(arm, "pair"):
             here, beside, more = (over_seeds(arm, lambda s, i=i: s["pair"][i]) for i in range(3))
-            rows.append((arm["label"], f"{here.mean:.2f}", f"{beside.mean:.2f}", _shown(more)))
+            rows.append((arm["label"], _mean(here), _mean(beside), _shown(more)))
     head = ("arm", f"{HOME} taken for {ALIAS} or back, %", "the places beside, %", "excess, points")
     return grid(head, "l" * len(head), rows)
 
@@ -176,8 +176,12 @@ def _has(arm: Json, name: str) -> bool:
     return any(one is not None and one.get(name) is not None for one in arm["seeds"].values())
 
 
+def _mean(one: Interval, digits: int = 2) -> str:
+    return "" if one.mean is None else f"{one.mean:.{digits}f}"
+
+
 def _shown(one: Interval) -> str:
-    """``+1.23 [0.45, 2.01]``; without a sign where the mean rounds to nothing."""
+    """``+1.23 [0.45, 2.01]``."""
     if one.mean is None:
         return ""
     mean = f"{one.mean:+.2f}".replace("-0.00", "+0.00")
