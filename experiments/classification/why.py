@@ -33,7 +33,8 @@ def cell(label: str, posenc: str, *, words: str = "never", steps: int = 400) -> 
 
 
 STRUCTURED = "sinusoidal|within_section|sinusoidal|section_index|learned"
-SMALL = "learned|within_section|learned|section_index|learned"
+# Tables of different sizes: equal encodings of a slot are one.
+SMALL = "learned|within_section|learned(max_len=512)|section_index|learned(max_len=4, beyond='nan')"
 
 config = Ablation(
     name="classification-why",

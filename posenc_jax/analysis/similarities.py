@@ -21,7 +21,7 @@ class Similarity:
 
     Attributes:
       kind: "vectors" (cosines of the vectors added to embeddings), "content_logits" (products of equal contents as
-        query and key, the mean over heads, 1 without positions) or "bias" (of one head).
+        query and key, the mean over heads, over that at offset 0) or "bias" (of one head).
       head: of a bias, else None.
       values: ``[L]`` by offset, a position against an earlier one; the mean over positions.
       most: ``[L]`` the largest over positions.
@@ -89,7 +89,9 @@ def similarities(slot: Slot, dims: Dims, length: int, dtype: str = "float64") ->
     if "vectors" in kinds:
         add("vectors", None, cosines(views.position_vectors(slot, dims, np.arange(length), dtype=dtype, length=length)))
     if "content_logits" in kinds:
-        add("content_logits", None, np.asarray(views.content_logits(slot, dims, length, dtype=dtype).mean(axis=0)))
+        products = views.content_logits(slot, dims, length, dtype=dtype).mean(axis=0)
+        at_zero = float(np.mean(np.diagonal(products)))
+        add("content_logits", None, np.asarray(products / at_zero if at_zero > 0 else products))
     if "bias" in kinds:
         for head, pairs in enumerate(views.bias(slot, dims, length, dtype=dtype)):
             add("bias", head, pairs)

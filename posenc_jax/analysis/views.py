@@ -107,10 +107,12 @@ def content_logits(
     dtype: str = "float32",
     causal: bool | None = None,
 ) -> np.ndarray:
-    """``[H, Q, K]``: the product of a query and a key of the same unit content at positions ``0 .. length-1``, the mean
-    over the D unit vectors of a head, not divided by sqrt(D), so that without positions it is 1::
+    """``[H, Q, K]``: the product of a query and a key of the same content at positions ``0 .. length-1``, over D, so
+    that without positions it is 1; the mean over contents of norm sqrt(D) along each of the D axes of a head::
 
-        mean_b q'_i(e_b) . k'_j(e_b),   for RoPE  mean_k cos((j - i) w_k)
+        mean_b q'_i(sqrt(D) e_b) . k'_j(sqrt(D) e_b) / D,   for RoPE  mean_k cos((j - i) w_k)
+
+    The norm, which is that of normalised activations, counts where products do not grow with it squared (PoPE).
 
     Not masked. Args as in `position_vectors`; ``causal`` is what the encodings are told of the mask (default: as they
     need). ValueError for a slot that does not act on queries and keys by their positions alone.
@@ -121,9 +123,9 @@ def content_logits(
     with _precision(dtype):
         seen = _geometries(encodings, dims, length, causal)
         total = np.zeros((dims.num_heads, length, length), np.float64)
-        for row in np.eye(dims.head_dim, dtype=_dtype(dtype)):
+        for row in (np.eye(dims.head_dim) * dims.head_dim**0.5).astype(_dtype(dtype)):
             total += _numpy(_logits(encodings, own, seen, dims, jnp.asarray(row), length)).astype(np.float64)
-    return (total / dims.head_dim).astype(np.float64 if dtype == "float64" else np.float32)
+    return (total / dims.head_dim**2).astype(np.float64 if dtype == "float64" else np.float32)
 
 
 def _logits(

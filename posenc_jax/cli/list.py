@@ -196,7 +196,7 @@ def _encoding_facts(cls: Any) -> str:
         facts = ["Acts on what its fields say"]
     facts += ["shift invariant"] * cls.shift_invariant
     facts += ["parameters per layer"] * cls.per_layer
-    facts += ["causal only"] * cls.causal_only
+    facts += ["causal only"] * (cls.causal_only is True)
     facts += ["does not extrapolate"] * (not cls.extrapolates)
     return "; ".join(facts)
 

@@ -58,6 +58,8 @@ class PositionalEncoding(Value):
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
       bias_of_distance: `bias` reads `Geometry.relative` (and ``causal``, ``num_heads``) and nothing else of a geometry,
         so that a fused kernel can take it from a table of distances.
+      linear_in_queries: the product of its queries and keys grows in proportion to the queries it is given. One of
+        which that is not true reads them before any other element of the slot changes them.
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
       frozen: names of top-level parameters that are not trained.
@@ -78,6 +80,7 @@ class PositionalEncoding(Value):
     needs_token_types: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = True
     bias_of_distance: ClassVar[bool] = False
+    linear_in_queries: ClassVar[bool] = True
     breaks: ClassVar[frozenset[str]] = frozenset()
     per_layer: ClassVar[bool] = False
     frozen: ClassVar[frozenset[str]] = frozenset()

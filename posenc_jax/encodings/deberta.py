@@ -169,7 +169,7 @@ class DeBERTa(PositionalEncoding):
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``: q over the root of the number of products."""
-        return q * self.scale
+        return (q.astype(at_least_float32(q)) * self.scale).astype(q.dtype)
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: the position terms over ``sqrt(D)`` and the root of the number of products."""

@@ -116,7 +116,7 @@ class CosineDensity(FrequencyDesign):
 
     whose side lobes lie between -0.071 and 0.025 and fall with the square of the offset; a sum of few frequencies has
     others too. W is such that K(1) is that of Vaswani's frequencies with the same base, or up to 2e-4 lower (from 8
-    dimensions on), from two terms of the cosine::
+    dimensions and a base of 100 on), from two terms of the cosine::
 
         m_2 W^2 / 2 - m_4 W^4 / 24 = 1 - K(1),   m_n the mean of x_j^n
 

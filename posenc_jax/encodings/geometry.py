@@ -78,6 +78,11 @@ class Sequence:
         return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
 
 
+def _signed(positions: Array) -> Array:
+    """Unsigned positions as int32: differences of less than 2**31 are then right, even where these wrap."""
+    return positions.astype(np.int32) if jnp.issubdtype(positions.dtype, jnp.unsignedinteger) else positions
+
+
 def by_token(length: Array) -> Array:
     """``[#B, 1]`` of lengths ``[#B]``, ``[#B, S]`` as they are: either stands beside positions ``[#B, S]``."""
     return length[:, None] if len(length.shape) == 1 else length
@@ -199,9 +204,10 @@ class Geometry:
     @property
     def relative(self) -> Array:
         """Key position minus query position, ``[#B, Q, K]`` (or ``[#B, Q, K, A]``): the one sign convention. NumPy if
-        both sides are.
+        both sides are. Signed also where positions are not.
         """
-        return self.k_positions[:, None, :] - self.q_positions[:, :, None]
+        q, k = _signed(self.q_positions), _signed(self.k_positions)
+        return k[:, None, :] - q[:, :, None]
 
     @property
     def mask(self) -> Array | None:

@@ -42,9 +42,12 @@ class GRAPEMPlanes(PositionalEncoding):
     per_layer = True
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive, and no planes."""
-        if not self.base > 0:
-            raise ValueError(f"GRAPEMPlanes.base = {self.base} must be positive: RoPE has 10000.0")
+        """Refuses a base whose frequencies are equal or grow, and no planes."""
+        if not self.base > 1:
+            raise ValueError(
+                f"GRAPEMPlanes.base = {self.base} must be above 1, as gradients need planes of different frequencies: "
+                "RoPE has 10000.0"
+            )
         if self.planes is not None and self.planes < 1:
             raise ValueError(f"GRAPEMPlanes.planes = {self.planes} must be at least 1, or None for head_dim / 2")
 

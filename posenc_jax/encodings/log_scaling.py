@@ -14,7 +14,7 @@ from posenc_jax.encodings.method import Method
 
 @dataclasses.dataclass(frozen=True)
 class LogScaling(PositionalEncoding):
-    """Multiplies queries by log n / log L, so that attention over n keys is as sharp as over L::
+    """Multiplies queries by log n / log L, so that attention over n keys by their content is as sharp as over L::
 
         q'_i = q_i max(1, log(n_i) / log(L)),   n_i = p_i + 1, the keys that a causal query at p_i sees
 
@@ -31,7 +31,8 @@ class LogScaling(PositionalEncoding):
       ``LogScaling(512, count="length", clip=False)`` is Su's log_512(n), ``training_length=math.e`` the plain log(n) of
       Chiang and Cholak.
 
-    Positions count from 0; before 0 a query counts one key.
+    Positions count from 0; before 0 a query counts one key. They are those that elements before this one leave: put it
+    first. What others add to the logits (`bias`, `content_bias`) is not scaled, as in Su's code.
 
     >>> q, positions = np.ones((1, 1, 3, 1), np.float32), np.array([[0, 3, 15]])
     >>> LogScaling(training_length=4).encode_queries({}, q, positions, None).ravel().tolist()
@@ -57,6 +58,11 @@ class LogScaling(PositionalEncoding):
             paper,
         ),
     )
+
+    @property
+    def causal_only(self) -> bool:  # type: ignore[override]
+        """Without a causal mask a query sees all keys, wherever it stands."""
+        return self.count == "position"
 
     @property
     def position_axes(self) -> int | Literal["any"] | None:

@@ -62,6 +62,7 @@ class PoPE(PositionalEncoding):
     methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
+    linear_in_queries = False
 
     def check_fields(self) -> None:
         """Refuses a base that is not positive."""

@@ -57,6 +57,11 @@ def check_slot(slot: Slot, dims: Dims) -> None:
     """
     if not isinstance(slot, tuple):
         raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
+    if is_pattern(slot) and len(slot) > dims.num_layers:
+        raise ValueError(
+            f"the slot has {len(slot)} tuples, one for each layer, and the stack {dims.num_layers} layers: the last "
+            "ones would stand nowhere; take them away, or add layers"
+        )
     for group in _groups(slot):
         if not isinstance(group, tuple):
             raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")
@@ -68,8 +73,24 @@ def check_slot(slot: Slot, dims: Dims) -> None:
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
         for index, element in enumerate(group):
             element.check_beside(group[:index] + group[index + 1 :])
+            _check_before(element, group[:index], dims)
         for hook in PositionalEncoding.EXCLUSIVE:
             only(group, hook)
+
+
+def _check_before(element: PositionalEncoding, before: tuple[PositionalEncoding, ...], dims: Dims) -> None:
+    """Refuses what stands before an element of the same layer and would not do what is written."""
+    if element in before and jax.eval_shape(lambda: element.init(jax.random.key(0), dims)):
+        raise ValueError(
+            f"{element!r} stands twice in one layer, and equal encodings are one: both would read the same parameters; "
+            "make them differ in a field, such as the size of a table, or keep one of them"
+        )
+    first = next((other for other in before if "encode_queries" in other.acts_on), None)
+    if not element.linear_in_queries and first is not None:
+        raise ValueError(
+            f"{element!r} is not linear in its queries, and {first!r} before it changes them: write {element.name} "
+            "first"
+        )
 
 
 def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 
@@ -85,8 +85,10 @@ class T5Bias(PositionalEncoding):
     Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
     from which on all distances share the last bucket. ``scaled`` False leaves q . k undivided, as T5 does, which has
     the 1/sqrt(D) in the initial values of its query projection instead; the models here have not, so they scale by
-    default. Parameters: ``table [H, num_buckets]``, uniform within
-    sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal with std d_model^-0.5).
+    default. (With ``Transformer.divide_logits`` False they have; then ``scaled`` stays True.)
+
+    Parameters: ``table [H, num_buckets]``, uniform within sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal
+    with std d_model^-0.5).
 
     Positions that are not contiguous read the table for every pair. Value and gradient for 512 by 512 pairs, 8 heads
     and 32 buckets take 9 ms and 19 MB on 2 CPU cores; by one-hot products, the same values, 36 ms and 42 MB.
@@ -127,6 +129,14 @@ class T5Bias(PositionalEncoding):
                 "the number of distances that have a bucket of their own: raise max_distance or lower num_buckets"
             )
 
+    def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:
+        """Refuses encodings that widen queries where they are to stay undivided: by sqrt of which D is not settled."""
+        wider = next((other for other in others if other.encoded_dim(8) != 8), None)
+        if not self.scaled and wider is not None:
+            raise ValueError(
+                f"T5Bias(scaled=False) multiplies queries by sqrt(D), and {wider!r} makes them wider: leave scaled=True"
+            )
+
     @property
     def acts_on(self) -> frozenset[str]:
         """Queries only where ``scaled`` is False."""
@@ -143,7 +153,7 @@ class T5Bias(PositionalEncoding):
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``: as they are, or times sqrt(D), which takes the scaling of `attend` away."""
-        return q if self.scaled else q * q.shape[-1] ** 0.5
+        return q if self.scaled else (q.astype(at_least_float32(q)) * q.shape[-1] ** 0.5).astype(q.dtype)
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``; for contiguous positions from the Q+K-1 distances that occur."""

@@ -35,6 +35,7 @@ class TAPA(PositionalEncoding):
     phase: Literal["quadratic", "linear"] = "quadratic"
 
     name = "tapa"
+    linear_in_queries = False
     paper = "arXiv:2509.12635"
     citation = (
         "Wang, Y., Shen, S., Munos, R., Zhan, H., Tian, Y. (2025). Positional Encoding via Token-Aware Phase "

@@ -102,7 +102,7 @@ class TUPE(PositionalEncoding):
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``: q / sqrt(2)."""
-        return q * 2**-0.5
+        return (q.astype(at_least_float32(q)) * 2**-0.5).astype(q.dtype)
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``: the position terms."""

@@ -36,7 +36,7 @@ class MeasuredEncoding:
 
     Attributes:
       label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
-        keys of equal unit contents. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
+        keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
       causal: whether keys are never after their queries. attention: maps. note: what should be known of all this.
     """
 

@@ -67,3 +67,12 @@ def test_biases_are_one_curve_a_head():
 def test_what_cannot_be_compared(spec, length, message):
     with pytest.raises(ValueError, match=message):
         similarities(parse(spec), DIMS, length)
+
+
+@pytest.mark.parametrize(
+    "text", ["pope", "t5(scaled=False)|rope", "rope(scaling=yarn(factor=8, original_length=16))", "tupe|rope"]
+)
+def test_logits_of_equal_contents_are_over_that_at_offset_0(text):
+    found = next(one for one in similarities(parse(text), DIMS, 40) if one.kind == "content_logits")
+    assert found.values[0] == pytest.approx(1)
+    assert found.values.max() == pytest.approx(1)

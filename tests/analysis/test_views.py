@@ -10,6 +10,7 @@ import pytest
 from posenc_jax.analysis import views
 from posenc_jax.analysis.similarities import similarities
 from posenc_jax.encodings import Dims, Learned, PositionalEncoding, Sinusoidal, init_slot, parse, sinusoidal
+from posenc_jax.show.measure import measure, with_equal_contents
 
 
 def dims(width: int, heads: int = 1, length: int = 32, kv: int | None = None) -> Dims:
@@ -157,6 +158,17 @@ def test_weights_of_equal_contents():
     np.testing.assert_allclose(found, [[[1.0, 0.0], [low, 1 - low]]])
     both = views.equal_content_weights(None, biases, causal=False)
     np.testing.assert_allclose(both[0, 0], [1 / (1 + math.exp(9)), math.exp(9) / (1 + math.exp(9))])
+
+
+def test_the_map_of_an_encoding_that_is_not_linear():
+    """PoPE, D = 4: contents of norm 2 along each axis, the softplus of each, by hand in float64."""
+    sizes, distance, phase = dims(4), np.arange(5)[None] - 4, 10000.0 ** (-np.arange(4) / 4)
+    magnitudes = np.log1p(np.exp(2 * np.eye(4)))
+    by_hand = sum((m**2 * np.cos(distance[0][:, None] * phase)).sum(1) for m in magnitudes) / 4
+    found = views.content_logits(parse("pope"), sizes, 5, dtype="float64")[0, -1]
+    np.testing.assert_allclose(found, by_hand / 4, rtol=1e-12)
+    weights = with_equal_contents(measure("pope", parse("pope"), sizes, 5), 4).attention[0].weights[0, 0, -1]
+    np.testing.assert_allclose(weights, np.exp(by_hand / 2) / np.exp(by_hand / 2).sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

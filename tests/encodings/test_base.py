@@ -156,6 +156,15 @@ def test_relative_is_key_minus_query():
     assert Geometry.between(axes, axes, num_heads=1).relative[0, 0].tolist() == [[0, 0], [2, 4]]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+def test_unsigned_positions_have_signed_distances(dtype, array):
+    positions = array(np.array([[3, 5, 200]], dtype))
+    sequence = Sequence(positions, np.array([3]))
+    relative = Geometry.between(sequence, sequence, num_heads=1).relative
+    assert np.asarray(relative).tolist() == [[[0, 2, 197], [-2, 0, 195], [-197, -195, 0]]]
+
+
 def test_no_field_hides_a_hook():
     with pytest.raises(TypeError, match=r"Hidden\.normalize is a field, but also the name of a hook"):
 

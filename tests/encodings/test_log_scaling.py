@@ -38,6 +38,8 @@ def test_values():
     assert LogScaling(8).encode_queries({}, one, np.array([[-5]]), None) == 1
     assert LogScaling(8).position_axes is None
     assert LogScaling(8, "length").position_axes == "any"
+    assert LogScaling(8).causal_only
+    assert not LogScaling(8, "length").causal_only
 
 
 def test_refuses_a_length_without_a_logarithm():

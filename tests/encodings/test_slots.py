@@ -22,6 +22,7 @@ from posenc_jax.encodings import (
     is_pattern,
     layer_params,
     map_slot,
+    parse,
 )
 
 DIMS = Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=4, max_len=8)
@@ -134,3 +135,36 @@ def test_embed_folds_left_to_right_through_the_mappings():
     want = Sinusoidal().embed({}, x, Sequence.of_length(5)) + params[2]["table"][None, 3:8]
     np.testing.assert_allclose(got, want, atol=1e-6)
     np.testing.assert_array_equal(embed((), (), x, Sequence.of_length(5)), x)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("learned|within_section|learned", "stands twice in one layer, and equal encodings are one"),
+        ("rope/rope/alibi/rope/alibi", "the slot has 5 tuples, one for each layer, and the stack 4 layers"),
+        ("log_scaling(4)|pope", "PoPE.*is not linear in its queries, and LogScaling.* before it changes them"),
+        ("log_scaling(4)|tapa", "TAPA.*is not linear in its queries"),
+        ("t5(scaled=False)|pope", "leave scaled=True"),
+        ("pope|t5(scaled=False)", "leave scaled=True"),
+    ],
+)
+def test_a_slot_that_would_not_do_what_is_written_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        check_slot(parse(text), DIMS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sinusoidal|within_section|sinusoidal|section_index|learned",  # no parameters, so nothing is shared
+        "learned|within_section|learned(max_len=9)",
+        "rope|learned/rope|learned",  # the layers of a stack share their parameters
+        "pope|log_scaling(4)",
+    ],
+)
+def test_what_can_stand_together(text):
+    check_slot(parse(text), DIMS)
+    names = [type(element).__name__ for element in elements(parse(text))]
+    if names.count("Learned") == 2:
+        tables = [p["table"] for p in init_slot(KEY, parse(text), DIMS) if "table" in p]
+        assert [len(table) for table in tables] == [8, 9]

@@ -65,7 +65,7 @@ def test_every_stack_draws_encoding_parameters_of_its_own():
 @pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_decoder"])
 def test_abstract_build_and_merge_inside_jit(kind):
     slots = Slots((Learned(), RoPE()), ((LayerBias(),), ()), (RoPE(),))
-    make = lambda: small(kind, slots, fresh=True, num_layers=1)  # noqa: E731
+    make = lambda: small(kind, slots, fresh=True, num_layers=2)  # noqa: E731
     graph, abstract = nnx.split(nnx.eval_shape(make))
     inside = jax.eval_shape(jax.jit(lambda: nnx.split(make())[1]))
     built, state = nnx.split(make())

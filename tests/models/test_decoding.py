@@ -30,8 +30,8 @@ SLOTS = [
     (),
     (Sinusoidal(), LayerBias()),
     (Randomized(40), Learned(), RoPE(), LengthBias(), Relations()),
-    ((Randomized(40, per="example", redraw="layer"), RoPE()), (), (LengthBias(),)),
-    ((Runs(), Learned(), RoPE(), Gate()), (Gate(),), ()),
+    ((Randomized(40, per="example", redraw="layer"), RoPE()), (LengthBias(),)),
+    ((Runs(), Learned(), RoPE(), Gate()), ()),
 ]
 
 

@@ -99,3 +99,17 @@ def test_dropout_without_key_is_refused():
 def test_build_is_keyword_only_where_it_could_be_mixed_up():
     with pytest.raises(TypeError):
         build("decoder_only", Transformer(), Slots(), 11, 11, 24, jax.random.key(0), jax.random.key(1))
+
+
+def test_undivided_logits_are_said_once():
+    """T5's bias with undivided products, in a model with larger queries: the factor would be there twice."""
+    from posenc_jax.encodings import parse
+    from posenc_jax.models import Slots
+    from posenc_jax.models.checks import check_model
+    from posenc_jax.models.config import model_dims
+
+    config = Transformer(d_model=8, num_heads=2, num_layers=1, divide_logits=False)
+    dims = model_dims(config, vocab_size=5, max_len=8)
+    check_model("decoder_only", config, Slots(decoder=parse("t5")), dims, num_classes=5)
+    with pytest.raises(ValueError, match=r"both take the division by sqrt\(D\) away.*keep one of them"):
+        check_model("decoder_only", config, Slots(decoder=parse("t5(scaled=False)")), dims, num_classes=5)
