@@ -34,6 +34,8 @@ HERE = Path(__file__).parent
 FILE, PAGE = HERE / "first-reading.json", HERE / "first-reading.md"
 _BLOCK = re.compile(r"(<!-- (first|lobes|pairs): ([\w-]+) / ([^>]+) -->\n)(.*?)(<!-- end of first -->)", re.DOTALL)
 _NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
+DRAWN = "periodicity-small"
+"""The ablation of the figures: tables of the others have the same names."""
 NEAR = (OFFSET - 1, OFFSET, OFFSET + 1)
 Json = dict[str, Any]
 
@@ -50,7 +52,7 @@ def numbers(arm: Arm) -> Json:
         asked = scores["asked_by_offset"]
         own = {
             "accuracy": scores["accuracy"],
-            "confusion": {k: 100 * both_signs(scores["given_by_offset"], asked, k) for k in (1, *NEAR)},
+            "confusion": {k: 100 * both_signs(scores["given_by_offset"], asked, k) for k in (1, FAST, *NEAR)},
             "excess": {k: 100 * alias_excess(scores["given_contrast"], asked, k) for k in (FAST, CONTROL, OFFSET)},
             "of the argmax": 100 * alias_excess(scores["said_contrast"], asked, OFFSET),
         }
@@ -185,6 +187,8 @@ def _shown(one: Interval) -> str:
     if one.mean is None:
         return ""
     mean = f"{one.mean:+.2f}".replace("-0.00", "+0.00")
+    if one.all_equal:
+        return f"{mean} (all seeds equal)"
     return mean if one.low is None else f"{mean} [{one.low:.2f}, {one.high:.2f}]"
 
 
@@ -216,8 +220,8 @@ def main(arguments: list[str] | None = None) -> int:
         if found:
             before = json.loads(FILE.read_text()) if FILE.exists() else {}
             write_atomically(FILE, as_text({**before, **found}))
-        for directory in given.directories:
-            for path in figures.write(read(directory), HERE):
+        for name, directory in zip(found, given.directories, strict=True):
+            for path in figures.write(read(directory), HERE) if name == DRAWN else ():
                 print(f"wrote {path}", file=sys.stderr)
     except RefusedError as error:
         print(f"excess: {error}", file=sys.stderr)

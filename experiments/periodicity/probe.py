@@ -178,6 +178,8 @@ def over_seeds(values: list[float], trials: int = 0, lower: float = 0.0, digits:
     found = mean_interval(values, lower=lower, upper=1.0)
     around = wilson(values[0] * trials, trials) if len(values) == 1 and trials else (found.low, found.high)
     shown, *ends = (None if x is None else f"{factor * x:.{digits}f}" for x in (found.mean, *around))
+    if found.all_equal:
+        return f"{shown} (all seeds equal)"
     return f"{shown}" if None in ends else f"{shown} [{ends[0]}, {ends[1]}]"
 
 
