@@ -18,7 +18,15 @@ from posenc_jax.config import Ablation
 from posenc_jax.encodings import vaswani_frequencies
 
 HERE = Path(__file__).parent.parent / "experiments" / "periodicity"
-DATA = ("moved-translation.json", "moved-widths.json")
+WIDTHS = {
+    "moved-text.json": 8,
+    "moved-language.json": 128,
+    "moved-translators.json": 128,
+    "moved-translation.json": 8,
+    "moved-widths.json": 0,
+}
+"""The d_model of the models; 0: each label has its own."""
+DATA = tuple(WIDTHS)
 
 
 def section(file: str) -> str:
@@ -58,7 +66,7 @@ def test_the_comparison_with_the_kernel_is_of_the_data(file):
     for label, with_own, ripples, with_kernel, away, kl in rows:
         cell = cells[label]
         own, of_seeds = np.array(cell["1 - cos"]), np.array(cell["kl"])
-        width = int(label.removeprefix("d_model ")) if label.startswith("d_model") else 8
+        width = WIDTHS[file] or int(label.removeprefix("d_model "))
         paper = 1 - kernel(vaswani_frequencies(width), np.array(cell["offsets"]))
         expected = (
             [correlation(one, own) for one in of_seeds],
@@ -118,3 +126,26 @@ def test_a_sentence_that_changes_is_one(monkeypatch):
     outputs = np.array([[[1, 2], [3, 4]], *([[[1, 2], [3, 5]]] * len(written.SHOWN))])
     monkeypatch.setattr(written, "translations", lambda *_: outputs)
     assert written.others(None, None, None).tolist() == [[False, True]] * len(written.SHOWN)
+
+
+def test_the_words_about_language_models_are_of_the_data():
+    page = " ".join((HERE / "moved.md").read_text().split())
+
+    def by_seed(file, offset, label="sinusoidal"):
+        cell = json.loads((HERE / file).read_text())["cells"][label]
+        return np.array([seed[cell["offsets"].index(offset)] for seed in cell["kl"]])
+
+    at = {offset: by_seed("moved-text.json", offset) for offset in (1, 35, 62, 63, 64)}
+    assert f"({at[63].mean():.3f} and {at[1].mean():.3f} nats on average; less in two seeds, more in two)" in page
+    assert sorted(at[63] < at[1]) == [False, False, True, True]
+    assert (at[63] < at[62]).all()
+    assert (at[63] < at[64]).all()
+    part = at[63] / at[35]
+    assert f"a seventh of what a move by 35 does ({part.min():.2f} to {part.max():.2f} by seed)" in page
+    assert 6 < at[35].mean() / at[63].mean() < 7.5
+    other = by_seed("moved-text.json", 63, "tensor2tensor").mean()
+    assert f"the same move costs {other:.3f} nats" in page
+    wide = by_seed("moved-language.json", 63).mean() / by_seed("moved-language.json", 1).mean()
+    assert f"68 costs {wide:.0f} times what 6 costs" in page
+    guide = (HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md").read_text()
+    assert f"changes them {wide:.0f} times as much" in guide

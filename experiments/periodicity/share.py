@@ -132,7 +132,7 @@ def _machine(run: Json) -> str:
 
 HEAD = f"""# Side lobes: the second reading
 
-    python -m experiments.periodicity.along    # one and a half hours on 2 cores, arm by arm, resumable
+    python -m experiments.periodicity.along    # two and a quarter hours on 2 cores, arm by arm, resumable
     python -m experiments.periodicity.share --from runs/periodicity-along/seeds
 
 What is measured, what was expected and how it is tested was written down before the run:
@@ -146,7 +146,7 @@ from their own deviation.
 ![Share along training](side-lobes.png)
 
 Each line is a seed. A learned table has no main lobe, so its share is noise over nothing, and goes beyond the picture;
-its lift is what counts. A share above 1 is not "as the kernel": logits then follow the side lobes more than the main
+its lift is what counts. The axis of d 256 goes further than the others. A share above 1 is not "as the kernel": logits then follow the side lobes more than the main
 one.
 
 ![RoPE by the width of its head](side-lobes-rope.png)

@@ -25,6 +25,7 @@ from posenc_jax.encodings import (
     layer_params,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
+from posenc_jax.encodings.slots import check_hooks
 
 FORMAT = "posenc audit 1"
 # The model whose positions are told apart and whose parameters and attention are counted; encodings made for another
@@ -67,6 +68,8 @@ def measured(slot: Slot) -> Encodings:
     """
     layers = [for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1)]
     encodings: Encodings = next(filter(None, layers), ())
+    for element in encodings:
+        check_hooks(element)
     if encodings and all(e.acts_on <= {"map_positions"} for e in encodings):
         encodings = (*encodings, RoPE())
     check_slot(encodings, DIMS)

@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -101,7 +102,22 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
             return 128 + error.signal, f"{error}. Run the same command again to go on."
         if isinstance(error, (FailedCellsError, SaveError)):
             return 1, str(error)
+        if isinstance(error, (RuntimeError, AssertionError)) and _of_backends(error):
+            named = os.environ.get("JAX_PLATFORMS", "")
+            said = short(str(error).strip().splitlines()[0]) if str(error).strip() else "no such device"
+            return 2, (
+                f"jax finds no device with JAX_PLATFORMS = {named!r} ({said}): unset it, set it to cpu, or install jax "
+                "for that accelerator"
+            )
         return _of_own_code(error)
+
+
+def _of_backends(error: Exception) -> bool:
+    """Whether jax could not begin on the devices that it was told to take."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return "JAX_PLATFORMS" in os.environ and any(
+        f.f_globals.get("__name__") == "jax._src.xla_bridge" for f, _ in frames
+    )
 
 
 def _of_own_code(error: Exception) -> tuple[int, str]:

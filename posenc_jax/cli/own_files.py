@@ -20,7 +20,7 @@ from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import plain, short
-from posenc_jax.encodings import PositionalEncoding, parse
+from posenc_jax.encodings import ENCODINGS, PositionalEncoding, parse
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
@@ -82,6 +82,12 @@ def own_class(file: str, name: str) -> type:
     """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
     found = getattr(_module_of(file, name), name, None)
     if isinstance(found, type):
+        word = getattr(found, "name", None)
+        if issubclass(found, PositionalEncoding) and word in ENCODINGS:
+            raise UsageError(
+                f"{file}:{name} has name = {word!r}, which is an encoding of posenc_jax, and results would not tell "
+                "the two apart: give the class a name of its own"
+            )
         return found
     classes = _classes(file, Value)
     near = difflib.get_close_matches(name, classes, n=1)

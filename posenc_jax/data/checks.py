@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 
 import jax
@@ -32,7 +33,22 @@ def check_task(task: Task) -> None:
             if data is not None and data.tokenizer_file is not None:
                 tokenizer_of_file(data)
     else:
+        check_metric(task)
         check_vocabulary(task)
+
+
+_SCORES = ("accuracy", "exact_match", "loss")
+
+
+def check_metric(task: Task) -> None:
+    """Refuses a headline score (ValueError) that no result will have, which only the end of a training would show."""
+    own = type(task).results is not Task.results or type(task).extra_sums is not Task.extra_sums
+    if task.metric not in _SCORES and not own:
+        near = difflib.get_close_matches(task.metric, _SCORES, n=1)
+        raise ValueError(
+            f"task {task.name!r} has metric = {task.metric!r}, and its results have {', '.join(_SCORES)}: "
+            f"{f'did you mean {near[0]}?' if near else 'name one of them, or report it from `results`'}"
+        )
 
 
 def check_packages(task: TextTask) -> None:

@@ -109,6 +109,12 @@ def prepare(
             f"{len(encodings)} encodings need as many parameter sets and geometries, "
             f"got {len(params)} and {len(per_element)}"
         )
+    mapping = next((e for e in encodings[:-1] if "map_positions" in e.acts_on), None)
+    if mapping is not None and not isinstance(geometry, tuple):
+        raise ValueError(
+            f"{mapping!r} maps positions for the encodings after it, and one Geometry for all has none mapped: pass "
+            "those of `geometries(encodings, queries, keys, ...)`"
+        )
     if not encodings and isinstance(geometry, tuple):
         raise ValueError("without encodings pass one Geometry, which holds the mask")
     first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]

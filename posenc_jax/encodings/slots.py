@@ -8,6 +8,7 @@ A slot is a tuple of encodings, or a tuple of such tuples that repeats over the 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from typing import Any
 
 import jax
@@ -91,6 +92,19 @@ def _check_before(element: PositionalEncoding, before: tuple[PositionalEncoding,
             f"{element!r} is not linear in its queries, and {first!r} before it changes them: write {element.name} "
             "first"
         )
+
+
+def check_hooks(element: PositionalEncoding) -> None:
+    """Refuses an encoding without a hook, which would be no positions under its name: a hook is misspelt, perhaps."""
+    if element.acts_on:
+        return
+    own = [name for name in dir(type(element)) if not name.startswith("_") and not hasattr(PositionalEncoding, name)]
+    near = {name: found[0] for name in own if (found := difflib.get_close_matches(name, element.HOOKS, n=1))}
+    hint = "".join(f"; did you mean {hook} by {name}?" for name, hook in near.items())
+    raise ValueError(
+        f"{element!r} has none of the hooks of an encoding, so it would do nothing: write one of "
+        f"{', '.join(element.HOOKS)}{hint}"
+    )
 
 
 def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:

@@ -9,8 +9,9 @@ import dataclasses
 import functools
 import json
 import os
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, config_hash
+from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
@@ -29,7 +31,7 @@ from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import StoppedError
+from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
@@ -82,6 +84,8 @@ def run(
     directory = Path(directory).expanduser().absolute()
     refuse_other_configs(config)
     with contextlib.ExitStack() as holding:
+        if first() and not directory.exists():
+            holding.enter_context(_nothing_left(directory))
 
         def begun() -> list[Replica]:
             check_writable(directory)
@@ -103,6 +107,17 @@ def run(
         for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
             engine.run_group(group)
         return agreed(lambda: results(directory, config))
+
+
+@contextlib.contextmanager
+def _nothing_left(directory: Path) -> Iterator[None]:
+    """Takes a new run's directory away again where the run is refused before anything is computed in it."""
+    try:
+        yield
+    except (RefusedError, DataError):
+        if directory.exists() and not any(directory.glob("group-*")):
+            shutil.rmtree(directory)
+        raise
 
 
 class Engine:

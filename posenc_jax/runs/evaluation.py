@@ -40,7 +40,7 @@ from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, lo
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state, load_state_at
-from posenc_jax.runs.supply import home_of, read_tokenizer
+from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.shapes import Json
 from posenc_jax.training.replicas import make_mesh, place
@@ -101,6 +101,8 @@ def evaluate(
     task, loaded = changed.task, None
     if isinstance(task, TextTask):
         loaded = load(task, reporter.note, read_tokenizer(directory), ("test",))
+        if data is None:
+            refuse_rebuilt_corpus(directory, loaded.identity)
     states = states_of(config, groups, steps, None, reporter.note)
     rows, decoded = measure(config, Engine(changed, reporter, stop, loaded), states, lengths)
     question: dict[str, Any] = {

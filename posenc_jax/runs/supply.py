@@ -84,6 +84,21 @@ def refuse_other_tokenizers(config: Run, directory: Path) -> None:
 _OF_A_CORPUS = ("name", "sha256", "version", "held_out", "packages")
 
 
+def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
+    """Refuses to measure a run on its corpus at another state than it was trained on, whose test texts it may have
+    seen. ``now``: the identity of the corpus as it is.
+    """
+    kept = directory / "data.json"
+    if not kept.exists():
+        return
+    before, own = ({key: of[key] for key in _OF_A_CORPUS if key in of} for of in (read_json(kept), now))
+    if lines := difference(before, json.loads(json.dumps(own))):
+        raise RefusedError(
+            f"{directory} was trained on {own['name']} at another state of it: prepare that state again, or say by "
+            f"--data {own['name']} that it is to be measured on this one. Differences:\n  " + "\n  ".join(lines)
+        )
+
+
 def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()) -> None:
     """Refuses cells of one table that read one corpus at two states of it, whose seeds would be paired all the same.
 
