@@ -165,6 +165,19 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+def test_what_is_refused_before_the_first_step_leaves_no_directory(data, tmp_path):
+    config = text_runs.CONFIGS["classification"]
+    other = dataclasses.replace(config.task.data, tokenizer="bpe", vocab_size=100_000)
+    refused = dataclasses.replace(config, task=dataclasses.replace(config.task, data=other))
+    with pytest.raises(DataError, match="too large"):
+        run(refused, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "there").mkdir()  # one that was there stays
+    with pytest.raises(DataError, match="too large"):
+        run(refused, tmp_path / "there")
+    assert (tmp_path / "there").exists()
+
+
 @pytest.mark.slow
 def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
     config = text_runs.CONFIGS["classification"]

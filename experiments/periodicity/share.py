@@ -145,9 +145,9 @@ from their own deviation.
 
 ![Share along training](side-lobes.png)
 
-Each line is a seed. A learned table has no main lobe, so its share is noise over nothing, and goes beyond the picture;
-its lift is what counts. The axis of d 256 goes further than the others. A share above 1 is not "as the kernel": logits then follow the side lobes more than the main
-one.
+Each line is a seed. A learned table has no main lobe, so its share is noise over nothing, and goes beyond the
+picture; its lift is what counts. The axis of d 256 goes further than the others. A share above 1 is not "as the
+kernel": logits then follow the side lobes more than the main one.
 
 ![RoPE by the width of its head](side-lobes-rope.png)
 

@@ -18,7 +18,6 @@ from posenc_jax.analysis.outcome import Clause, Clauses, ContractError, Findings
 from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusable_hook
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding
-from posenc_jax.encodings.slots import check_hooks
 from posenc_jax.encodings.value import Value
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
@@ -85,8 +84,6 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
     group = encodings if isinstance(encodings, tuple) else (encodings,)
     if not group:
         raise ValueError("no encodings, no contract: give one, or a tuple of them")
-    for element in group:
-        check_hooks(element)
     if all(e.acts_on <= {"map_positions"} for e in group):
         group = (*group, RoPE())
     names = tuple(CLAUSES) if only is None else only

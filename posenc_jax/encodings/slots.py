@@ -58,11 +58,6 @@ def check_slot(slot: Slot, dims: Dims) -> None:
     """
     if not isinstance(slot, tuple):
         raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
-    if is_pattern(slot) and len(slot) > dims.num_layers:
-        raise ValueError(
-            f"the slot has {len(slot)} tuples, one for each layer, and the stack {dims.num_layers} layers: the last "
-            "ones would stand nowhere; take them away, or add layers"
-        )
     for group in _groups(slot):
         if not isinstance(group, tuple):
             raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")

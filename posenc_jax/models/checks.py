@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc_jax.encodings.base import Dims, PositionalEncoding
-from posenc_jax.encodings.slots import Slot, check_hooks, check_slot, elements, for_layer
+from posenc_jax.encodings.slots import Slot, check_hooks, check_slot, elements, for_layer, is_pattern
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.models.config import STACKS, Slots, Transformer, stack_dims
 
@@ -58,7 +58,13 @@ def check_slots(kind: str, config: Transformer, slots: Slots, dims: Dims) -> Non
     """Refuses encodings that cannot serve the stack that they stand in."""
     for stack in STACKS[kind]:
         slot = getattr(slots, stack)
-        check_slot(slot, stack_dims(config, dims, stack))
+        seen = stack_dims(config, dims, stack)
+        check_slot(slot, seen)
+        if is_pattern(slot) and len(slot) > seen.num_layers:
+            raise ValueError(
+                f"the slot has {len(slot)} tuples, one for each layer, and the {stack} {seen.num_layers} layers: the "
+                "last ones would stand nowhere; take them away, or add layers"
+            )
         for element in elements(slot):
             check_hooks(element)
             if isinstance(element, T5Bias) and not element.scaled and not config.divide_logits:

@@ -26,7 +26,7 @@ WIDTH = 100
 
 _WHAT = {
     "vectors": "the cosine of their vectors",
-    "content_logits": "the logit of equal contents, as query and key, over that at offset 0",
+    "content_logits": "the logit of equal contents, over that at offset 0",
 }
 
 

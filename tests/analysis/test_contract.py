@@ -41,10 +41,10 @@ TOGETHER = [
     " | rope(scaling=ntk_by_parts(factor=8, original_length=512)) | rope(scaling=yarn(factor=8, original_length=512))"
     " | rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=8, original_length=512))"
     " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
-    "log_scaling(training_length=64) | fope(original_length=512) | fire | tupe",
+    "fope(original_length=512) | fire | tupe",
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature",
     "grape_m | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
-    "xpos | grape_a | stick_breaking",
+    "log_scaling(training_length=64) | xpos | grape_a | stick_breaking",
     "fox | carope",
     "cope | selective_rope",
     "interpolated(factor=4) | pope",

@@ -323,3 +323,14 @@ def test_labels_that_command_a_terminal_are_shown_by_tables(capsys):
         assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in shown)
     label = dataclasses.replace(CONFIG, label="x\x1b[31m")
     assert "x\\x1b[31m" in score_table(label, [])
+
+
+@pytest.mark.parametrize("named", ["cuda", "nonsense"])
+def test_devices_that_are_not_there_are_one_line(named):
+    """In a process of its own: jax chooses its devices once."""
+    environment = {**os.environ, "JAX_PLATFORMS": named}
+    command = [sys.executable, "-m", "posenc_jax", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert f"posenc: jax finds no device with JAX_PLATFORMS = '{named}'" in done.stderr
+    assert "Traceback" not in done.stderr

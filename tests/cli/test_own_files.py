@@ -571,8 +571,27 @@ def test_what_no_model_can_use_is_refused_before_anything_is_written(
     Path("config.py").write_text(
         "import dataclasses\nimport jax.numpy as jnp\nfrom posenc_jax import Ablation, Run, tasks\n"
         "from posenc_jax.encodings import PositionalEncoding\n@dataclasses.dataclass(frozen=True)\n"
-        f"class Odd(PositionalEncoding):\n    name = 'odd'\n    {body}\nconfig = {whole}\n"
+        "class Odd(PositionalEncoding):\n    name = 'odd'\n    def embed(self, params, x, sequence): return x\n"
+        f"    {body}\nconfig = {whole}\n"
     )
     assert main([command, "config.py", "--directory", "made"]) == 2
     assert message in capsys.readouterr().err
     assert not Path("made").exists()
+
+
+def test_an_encoding_called_like_one_of_ours_is_refused(mine, capsys):
+    (mine / "alike.py").write_text(SOURCE.replace('name = "mine"', 'name = "rope"'))
+    assert main(["audit", "alike.py:Mine"]) == 2
+    assert "has name = 'rope', which is an encoding of posenc_jax, and results would not tell the two apart" in (
+        capsys.readouterr().err
+    )
+
+
+def test_an_encoding_without_a_hook_is_refused(mine, capsys):
+    (mine / "typo.py").write_text(
+        "import dataclasses\nfrom posenc_jax.encodings import PositionalEncoding\n"
+        "@dataclasses.dataclass(frozen=True)\nclass Typo(PositionalEncoding):\n    name = 'typo'\n"
+        "    def biass(self, params, geometry): return None\n"
+    )
+    assert main(["audit", "typo.py:Typo"]) == 2
+    assert "did you mean bias by biass?" in capsys.readouterr().err

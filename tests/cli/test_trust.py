@@ -37,6 +37,9 @@ class Plain(PositionalEncoding):
     name = "plain"
     paper = citation = ""
 
+    def embed(self, params, x, sequence):
+        return x
+
 config = Run(task=tasks.EvenPairs(), posenc=(Plain(),), evaluation=Evaluation(lengths=(8,)))
 """
 

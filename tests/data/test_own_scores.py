@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from posenc_jax.data.checks import check_task
 from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.data.tasks import Copying, FlipFlop
@@ -64,3 +65,15 @@ def test_languages_whose_words_need_a_package_of_their_own_have_no_bleu(language
     task = Translation(data=Data(name="own/x"), target=language)
     assert set(task.text_scores(["a b"], [{"en": "x", language: "a b"}])) == {"chrf"} == set(task.signatures)
     assert "bleu" in Translation(data=Data(name="own/x"), target="zh").text_scores(["a b"], [{"en": "x", "zh": "a b"}])
+
+
+def test_a_headline_score_that_no_result_has_is_refused_before_training():
+    task = type("Own", (Copying,), {"metric": "acc"})(kind="cmc", max_length=3, num_symbols=4)
+    with pytest.raises(ValueError, match="has metric = 'acc', and its results have accuracy, exact_match, loss"):
+        check_task(task)
+    near = type("Own", (Copying,), {"metric": "exact_mach"})(kind="cmc", max_length=3, num_symbols=4)
+    with pytest.raises(ValueError, match=r"did you mean exact_match\?"):
+        check_task(near)
+    reports = {"metric": "read", "results": lambda self, scores: {**scores, "read": 1.0}}
+    check_task(type("Own", (Copying,), reports)(kind="cmc", max_length=3, num_symbols=4))
+    check_task(FlipFlop(length=8))

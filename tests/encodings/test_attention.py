@@ -13,6 +13,7 @@ from posenc_jax.encodings import (
     RoPE,
     Sequence,
     attend,
+    geometries,
     init_slot,
     layer_params,
     parse,
@@ -197,3 +198,13 @@ def test_positions_of_several_axes_are_refused_where_one_is_read(text):
     q = jnp.ones((1, 2, 3, 8))
     with pytest.raises(ValueError, match=r"reads plain positions .*, but it is given positions of 2 axes .*`grid`"):
         attend(q, q, q, encodings, params, Geometry.between(axes, axes, num_heads=2))
+
+
+def test_one_geometry_for_all_is_refused_where_positions_are_mapped():
+    """The encodings behind would read the positions as they were."""
+    q = jnp.ones((1, 1, 3, 4))
+    slot = parse("interpolated(factor=4)|rope")
+    with pytest.raises(ValueError, match=r"maps positions for the encodings after it.*`geometries\("):
+        attend(q, q, q, slot, ({}, {}), Geometry.of_length(3, num_heads=1))
+    several = geometries(slot, Sequence.of_length(3), Sequence.of_length(3), num_heads=1)
+    assert attend(q, q, q, slot, ({}, {}), several).shape == q.shape

@@ -141,7 +141,6 @@ def test_embed_folds_left_to_right_through_the_mappings():
     ("text", "message"),
     [
         ("learned|within_section|learned", "stands twice in one layer, and equal encodings are one"),
-        ("rope/rope/alibi/rope/alibi", "the slot has 5 tuples, one for each layer, and the stack 4 layers"),
         ("log_scaling(4)|pope", "PoPE.*is not linear in its queries, and LogScaling.* before it changes them"),
         ("log_scaling(4)|tapa", "TAPA.*is not linear in its queries"),
         ("t5(scaled=False)|pope", "leave scaled=True"),

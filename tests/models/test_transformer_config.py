@@ -6,8 +6,9 @@ import jax
 import pytest
 from small_models import small
 
-from posenc_jax.encodings import Learned, RoPE
+from posenc_jax.encodings import Learned, PositionalEncoding, RoPE, parse
 from posenc_jax.models import Slots, Transformer, build, model_dims
+from posenc_jax.models.checks import check_model
 
 
 @pytest.mark.parametrize(
@@ -101,13 +102,26 @@ def test_build_is_keyword_only_where_it_could_be_mixed_up():
         build("decoder_only", Transformer(), Slots(), 11, 11, 24, jax.random.key(0), jax.random.key(1))
 
 
+def test_a_pattern_longer_than_the_stack_is_refused():
+    """Its tail would stand in the label and nowhere else."""
+    with pytest.raises(ValueError, match="the slot has 3 tuples, one for each layer, and the decoder 2 layers"):
+        small("decoder_only", Slots(decoder=parse("rope/rope/alibi")), fresh=True, num_layers=2)
+
+
+class Nothing(PositionalEncoding):
+    name = "nothing"
+
+    def biass(self, params, geometry):
+        return None
+
+
+def test_an_encoding_without_a_hook_is_refused():
+    with pytest.raises(ValueError, match=r"none of the hooks of an encoding.*did you mean bias by biass"):
+        small("decoder_only", Slots(decoder=(Nothing(),)), fresh=True)
+
+
 def test_undivided_logits_are_said_once():
     """T5's bias with undivided products, in a model with larger queries: the factor would be there twice."""
-    from posenc_jax.encodings import parse
-    from posenc_jax.models import Slots
-    from posenc_jax.models.checks import check_model
-    from posenc_jax.models.config import model_dims
-
     config = Transformer(d_model=8, num_heads=2, num_layers=1, divide_logits=False)
     dims = model_dims(config, vocab_size=5, max_len=8)
     check_model("decoder_only", config, Slots(decoder=parse("t5")), dims, num_classes=5)

@@ -66,3 +66,12 @@ def test_the_state_of_a_corpus_is_what_its_runs_have(tmp_path):
     assert found["name"] == NAME
     assert len(found["sha256"]) == 64
     assert "tokenizer" not in found
+
+
+def test_a_run_is_not_measured_on_its_corpus_built_anew_unasked(places):
+    place = places[FIRST]
+    supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "2" * 8})  # nothing is known of what it read
+    begun(place, "1" * 8)
+    supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "1" * 8, "tokenizer": "another"})
+    with pytest.raises(RefusedError, match=f"at another state of it(.|\n)*--data {NAME}(.|\n)*sha256"):
+        supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "2" * 8})
