@@ -29,9 +29,9 @@ HIGHEST = {"sinusoidal, d 256": 5.0}
 def along_training(found: Json, path: Path) -> None:
     """Share over accuracy along training, a line a seed, a panel for each arm of `position_of`."""
     arms = [kept for kept in found["arms"].values() if kept["arm"]["task"] == "position_of"]
-    columns = 5
+    columns = 6
     lines = -(-len(arms) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(2.6 * columns, 2.4 * lines), sharex=True, squeeze=False)
+    figure, axes = plt.subplots(lines, columns, figsize=(2.2 * columns, 2.4 * lines), sharex=True, squeeze=False)
     for axis in axes.flat[len(arms) :]:
         axis.set_axis_off()
     for axis, kept in zip(axes.flat, arms):
@@ -43,7 +43,14 @@ def along_training(found: Json, path: Path) -> None:
             axis.axhline(level, color="#888888", linewidth=0.8, linestyle=":")
         axis.set_title(kept["arm"]["name"], fontsize=9)
         axis.set_xlim(0, 1)
+        axis.set_xticks((0, 0.5, 1))
         axis.set_ylim(SHOWN[0], HIGHEST.get(kept["arm"]["name"], SHOWN[1]))
+        if kept["arm"]["name"] in HIGHEST:
+            axis.yaxis.tick_right()
+        elif axis not in axes[:, 0]:
+            axis.tick_params(labelleft=False)
+        if axis in axes.flat[len(arms) - columns : len(arms)]:
+            axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel("share of the side lobes", fontsize=8)
     figure.supxlabel("accuracy along training", fontsize=9)
