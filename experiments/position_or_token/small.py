@@ -10,7 +10,8 @@ each cell beside other work, RoPE had an accuracy of 1.00 after 300 steps, sinus
 checkpoints stay, and the answers are in those on the way. The second table has symbols that are seen eight times less
 often.
 
-Only these pilots so far. All cells: two to three hours, estimated from them. What is expected: directions.md.
+96 minutes on 2 CPU cores beside other work: accuracy in the end from 0.03 (FIRE) to 1.00 (RoPE) with 64 symbols, from
+0.01 (ALiBi) to 0.73 (RoPE) with 512. What was expected: directions.md.
 """
 
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse
