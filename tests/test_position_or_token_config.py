@@ -4,6 +4,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.position_or_token import errors
@@ -108,3 +109,35 @@ def test_scores_that_are_missing_are_asked_for(tmp_path, monkeypatch, capsys):
     (tmp_path / "environment.json").write_bytes(b'{"began": {}}')
     assert errors.main([str(tmp_path)]) == 2
     assert "--steps 75 150 225" in capsys.readouterr().err
+
+
+def test_the_words_of_the_page_are_of_the_record():
+    cells, page = json.loads(errors.FILE.read_text()), " ".join(errors.PAGE.read_text().split())
+    few, many = f"{FEW} symbols", f"{MANY} symbols"
+
+    def means(table):
+        found = {label: list(errors.parts(cells, table, label).values()) for label in ENCODINGS}
+        return {label: float(np.mean(values)) for label, values in found.items() if values}
+
+    assert set(means(few)) == {"sinusoidal", "learned", "rope", "transformer_xl"}
+    low, high = min(means(few).values()), max(means(few).values())
+    assert f"with 64 symbols {low:.2f} to {high:.2f} of their probability" in page
+    assert f"It is {low:.2f} to {high:.2f} for the four encodings" in page
+    read = means(many)
+    assert set(read) == {"rope", "transformer_xl"}
+    assert f"{read['rope']:.3f} (RoPE) and {read['transformer_xl']:.3f} (Transformer-XL)" in page
+    assert f"with 512 symbols {read['rope']:.3f} to {read['transformer_xl']:.3f} (0.061)" in page
+    nope = cells[few]["nope"]["seeds"].values()
+    assert max(row[1] for rows in nope for row in rows) < 0.1
+    assert f"but its part at {np.mean([errors.part(rows[-1]) for rows in nope]):.2f}" in page
+    for label in ("t5", "alibi", "fire"):
+        assert all(errors.first_step(rows) is None for rows in cells[few][label]["seeds"].values())
+    steps = {
+        label: sorted(map(errors.first_step, cells[few][label]["seeds"].values())) for label in ("rope", "sinusoidal")
+    }
+    assert (
+        "{:.0f} to {:.0f} steps against {:.0f} to {:.0f}".format(*(s[i] for s in steps.values() for i in (0, -1)))
+        in page
+    )
+    assert not errors.tests(cells)
+    assert errors.NOTHING in page

@@ -24,7 +24,7 @@ import numpy as np
 
 from experiments.periodicity.along import ARMS, LOOKED_AT, Arm, by_distance_count, trained
 from experiments.periodicity.measures import by_distance
-from experiments.periodicity.probe import contents, over_seeds
+from experiments.periodicity.probe import contents
 from posenc_jax import Run
 from posenc_jax.analysis.probes import attention_maps
 from posenc_jax.analysis.side_lobes import side_lobes
@@ -187,6 +187,13 @@ def tests(found: dict[str, Any]) -> list[tuple[str, dict[int, float], dict[int, 
         ("4. t5: no lift", lift("t5, head 8"), nought("t5, head 8")),
         ("5. fastest plane costs more than the next", drops(found, rope, 0), drops(found, rope, 1)),
     ]
+
+
+def over_seeds(values: list[float], digits: int = 3) -> str:
+    """The mean over the seeds with its interval."""
+    found = mean_interval(values)
+    shown = f"{found.mean:.{digits}f}"
+    return shown if found.low is None else f"{shown} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
 def section(found: dict[str, Any]) -> str:

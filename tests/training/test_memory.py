@@ -167,7 +167,7 @@ LARGE = {
     "evaluation.lengths": dataclasses.replace(BASE, evaluation=Evaluation(lengths=(4, 2**14, 2**15))),
     "learned.max_len": with_posenc("rope|learned(100000000)"),
     "randomized.max_position": with_posenc("randomized(max_position=1000000000)|rope"),
-    "shaw.max_distance": with_posenc("rope/shaw(max_distance=1000000000)"),
+    "shaw.max_distance": with_posenc("rope|shaw(max_distance=1000000000)"),
     # No result changes with it, so it is named before what else would do.
     "execution.group_size": dataclasses.replace(
         BASE, training=Training(batch_size=2**8), seeds=tuple(range(8)), execution=Execution(group_size=8)
@@ -199,7 +199,7 @@ def lowered(run: Run, found: TooLarge, value: int) -> Run:
 TEXTS = {
     "learned": "rope|learned({})",
     "randomized": "randomized(max_position={})|rope",
-    "shaw": "rope/shaw(max_distance={})",
+    "shaw": "rope|shaw(max_distance={})",
 }
 
 
