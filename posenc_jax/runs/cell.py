@@ -84,15 +84,16 @@ def run(
     directory = Path(directory).expanduser().absolute()
     refuse_other_configs(config)
     with contextlib.ExitStack() as holding:
-        if first() and not directory.exists():
-            holding.enter_context(_nothing_left(directory))
 
         def begun() -> list[Replica]:
+            fresh = not directory.exists()
             check_writable(directory)
             refuse_other(directory, config, accept_changed_code=accept_changed_code)
             if not complete(directory, config):
                 check_run(config, directory=directory)
             holding.enter_context(locked(directory))
+            if fresh and first():
+                holding.enter_context(_nothing_left(directory))  # within the lock: what it takes away is its own
             return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
 
         missing = agreed(begun)
