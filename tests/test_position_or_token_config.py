@@ -12,6 +12,7 @@ from experiments.position_or_token.small import ENCODINGS, FEW, MANY, config
 from posenc_jax import ablate
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 
 HERE = Path(__file__).parent.parent / "experiments" / "position_or_token"
@@ -141,3 +142,27 @@ def test_the_words_of_the_page_are_of_the_record():
     )
     assert not errors.tests(cells)
     assert errors.NOTHING in page
+
+
+def test_only_whole_scores_with_the_trained_encoding_are_taken(tmp_path):
+    run = dataclasses.replace(config.runs[0], seeds=(4, 5))
+    steps = list(range(75, 601, 75))
+    rows = [
+        {"seed": seed, "step": step, "accuracy": 0.5, "position_error": 0.3, "token_error": 0.2}
+        for seed in run.seeds
+        for step in steps
+    ]
+    (tmp_path / "evaluations").mkdir()
+    asked = {"steps": steps, "lengths": [32]}
+    other, own, part = (
+        {**asked, "posenc": name, "rows": of}
+        for name, of in zip(("nope", "sinusoidal", "sinusoidal"), (rows, rows, rows[:-1]))
+    )
+    for kept, taken in (([other], False), ([part], False), ([other, own], True)):
+        for number, one in enumerate(kept):
+            (tmp_path / "evaluations" / f"{number}.json").write_text(json.dumps(one))
+        if taken:
+            assert errors._scores(tmp_path, run)["5"] == [[step, 0.5, 0.3, 0.2] for step in steps]
+        else:
+            with pytest.raises(RefusedError, match="lacks scores of its checkpoints"):
+                errors._scores(tmp_path, run)

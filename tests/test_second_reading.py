@@ -184,7 +184,7 @@ def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it
     assert f"{at[1]:.2f} and {more[1]:.2f} at accuracy 0.5, still rising" in readme
     lift = share.over_seeds(found, wider, 0.5, "lift").mean
     own = [share.own_lift(found["arms"][name]["arm"]) for name in (wider, arm)]
-    assert f"{lift:.1f} % at 256 (of whose kernel side lobes are more than of 128's" in readme
+    assert f"{lift:.1f} % at 256 (the kernel itself has larger side lobes there than at 128" in readme
     assert "{:.2f} % against {:.2f} %".format(*own) in readme
     for name, kept in found["arms"].items():
         if name.endswith("position_of") and not name.startswith("learned"):

@@ -21,6 +21,7 @@ from typing import Any
 from experiments.periodicity import figures
 from experiments.periodicity.measures import alias_excess, both_signs, pair_excess
 from experiments.periodicity.outcome import ALIAS, CONTROL, FAST, HOME, OFFSET, Arm, rank_of, read
+from experiments.records import NAMED, short
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.checksums import unseal
 from posenc_jax.config import config_hash
@@ -33,7 +34,6 @@ from posenc_jax.statistics import Interval, mean_interval
 HERE = Path(__file__).parent
 FILE, PAGE = HERE / "first-reading.json", HERE / "first-reading.md"
 _BLOCK = re.compile(r"(<!-- (first|lobes|pairs): ([\w-]+) / ([^>]+) -->\n)(.*?)(<!-- end of first -->)", re.DOTALL)
-_NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
 DRAWN = "periodicity-small"
 """The ablation of the figures: tables of the others have the same names."""
 NEAR = (OFFSET - 1, OFFSET, OFFSET + 1)
@@ -81,20 +81,12 @@ def collected(directory: Path) -> tuple[str, Json]:
     """The name of an ablation, and what is kept of it."""
     arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
     began = [unseal(path.read_bytes())[0]["began"] for path in sorted(directory.glob("*/*/environment.json"))]
-    same = {name: began[0][name] for name in _NAMED if all(one.get(name) == began[0].get(name) for one in began)}
+    same = {name: began[0][name] for name in NAMED if all(one.get(name) == began[0].get(name) for one in began)}
     return load_stored(directory).config.name, {"environment": same, "arms": arms}
 
 
 def as_text(kept: Json) -> str:
     """The file: an arm a line, numbers to five significant digits."""
-
-    def short(value: Any) -> Any:
-        if isinstance(value, float):
-            return None if value != value else float(f"{value:.5g}")
-        if isinstance(value, dict):
-            return {str(key): short(item) for key, item in value.items()}
-        return [short(item) for item in value] if isinstance(value, list) else value
-
     parts = []
     for name, one in kept.items():
         arms = ",\n".join(f"  {json.dumps(short(arm))}" for arm in one["arms"])

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.records import short
 from posenc_jax.analysis.probes import (
     Naming,
     Separation,
@@ -255,14 +256,6 @@ def described(label: str, kept: Json) -> str:
 
 def as_text(record: Json) -> str:
     """The file: a cell a line, numbers to five significant digits."""
-
-    def short(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {str(name): short(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [short(item) for item in value]
-        return float(f"{value:.5g}") if isinstance(value, float) else value
-
     lines = ",\n".join(f"{json.dumps(label)}: {json.dumps(short(kept))}" for label, kept in record.items())
     return f"{{\n{lines}\n}}\n"
 

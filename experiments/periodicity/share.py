@@ -32,6 +32,7 @@ from experiments.periodicity.claims import (
 )
 from experiments.periodicity.power import FILE as POWER
 from experiments.periodicity.share_figures import along_training, by_width, rope_heads
+from experiments.records import NAMED
 from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
@@ -57,7 +58,7 @@ def collected(directory: Path, before: Json) -> Json:
         found = json.loads(path.read_text())
         arms[name] = {
             "arm": found["arm"],
-            "environment": {name: found["environment"][name] for name in _NAMED if found["environment"].get(name)},
+            "environment": {name: found["environment"][name] for name in NAMED if found["environment"].get(name)},
             "processor_seconds": found["processor_seconds"],
             "at": {
                 str(level): {
@@ -73,10 +74,6 @@ def collected(directory: Path, before: Json) -> Json:
             },
         }
     return {"arms": arms}
-
-
-_NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
-"""Of an environment, what is kept beside an arm."""
 
 
 def _in_percent(rows: list[Json]) -> list[Json]:

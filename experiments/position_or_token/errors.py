@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.position_or_token.small import FEW, MANY, config
+from experiments.records import NAMED
 from posenc_jax.checksums import unseal
 from posenc_jax.config import Run, config_hash
 from posenc_jax.drawing.markdown import grid, refilled
+from posenc_jax.encodings import spec
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.directory import cell_directory, group_directories
 from posenc_jax.runs.errors import RefusedError
@@ -29,7 +31,6 @@ BEGIN, END = "<!-- errors: written by errors.py -->", "<!-- end of errors -->"
 NEAR, LOWEST, HIGHEST, MOSTLY = 0.5, 0.2, 0.8, 0.8
 """The accuracy that is looked for, between which it counts, and the part of the position that was expected."""
 NOTHING = "No encoding was read in all its seeds, so nothing was tested."
-_NAMED = ("jax", "jaxlib", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "commit", "source")
 Json = dict[str, Any]
 Rows = list[list[float]]
 """Of one seed, for each checkpoint: step, accuracy, position_error, token_error."""
@@ -43,7 +44,7 @@ def collected(ablation: Path) -> Json:
         began = unseal((group_directories(directory)[0] / "environment.json").read_bytes())[0]["began"]
         cells.setdefault(run.table, {})[run.label] = {
             "config": config_hash(run),
-            "environment": {name: began[name] for name in _NAMED if began.get(name) is not None},
+            "environment": {name: began[name] for name in NAMED if began.get(name) is not None},
             "seeds": _scores(directory, run),
         }
     return cells
@@ -54,16 +55,17 @@ def _scores(directory: Path, run: Run) -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     for path in sorted(directory.glob("evaluations/*.json")):
         measured = unseal(path.read_bytes())[0]
-        if measured.get("steps") == every:
+        asked = (measured.get("steps"), measured["lengths"], measured["posenc"])
+        if asked == (every, list(run.evaluation.lengths), spec(run.posenc)):
             for row in measured["rows"]:
                 own = [
                     row["step"],
                     *(float(f"{row[name]:.5g}") for name in ("accuracy", "position_error", "token_error")),
                 ]
                 found.setdefault(str(row["seed"]), []).append(own)
-    if not found:
+    if any(len(found.get(str(seed), ())) != len(every) for seed in run.seeds):
         steps = " ".join(map(str, every))
-        raise RefusedError(f"{directory} has no scores of its checkpoints: posenc evaluate {directory} --steps {steps}")
+        raise RefusedError(f"{directory} lacks scores of its checkpoints: posenc evaluate {directory} --steps {steps}")
     return {seed: sorted(rows) for seed, rows in found.items()}
 
 

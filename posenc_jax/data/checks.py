@@ -24,7 +24,8 @@ SAMPLE = 64
 
 def check_task(task: Task) -> None:
     """Refuses a task on text whose corpus or tokenizer is not there or does not fit (DataError) or that needs packages
-    which are not installed (MissingExtraError), and a generated one that leaves its vocabulary (ValueError).
+    which are not installed (MissingExtraError), and a generated one that leaves its vocabulary or has no such score as
+    its headline (ValueError).
     """
     if isinstance(task, TextTask):
         check_packages(task)
