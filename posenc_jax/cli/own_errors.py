@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 
 from posenc_jax.drawing.plain import short
 
@@ -31,6 +32,8 @@ def own_error(error: Exception) -> OwnCodeError | None:
     if isinstance(error, NotImplementedError) and (lacking := _lacking(error)):
         return OwnCodeError(lacking, "")
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)]
+    if isinstance(error, TypeError) and (called := _called(error)):
+        return OwnCodeError(f"{called} (it is called with other arguments): write it as its base class has it", "")
     if not frames:
         return None
     summary = traceback.StackSummary.extract(iter(frames))
@@ -51,6 +54,27 @@ def _lacking(error: NotImplementedError) -> str:
         return ""
     file = Path(str(getattr(module, "__file__", ""))).name
     return f"{file}:{cls.__qualname__} has no {method} of its own, which is asked for: write it in the class"
+
+
+def _called(error: TypeError) -> str:
+    """Which function of the user's was called by one of ours with arguments that it does not take, "" for none."""
+    from posenc_jax.runs.own_code import SourceLoader
+
+    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+    said = first_line(error)
+    name = re.match(r"TypeError: ([\w.]+)\(\) (?:missing|takes|got) ", said)
+    if name is None or _is_own(frame):
+        return ""
+    for module in list(sys.modules.values()):
+        if not isinstance(getattr(module, "__loader__", None), SourceLoader):
+            continue
+        found: object = module
+        for part in name[1].split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, FunctionType) and found.__module__ == module.__name__:
+            file, line = Path(found.__code__.co_filename).name, found.__code__.co_firstlineno
+            return f"{file}, line {line}: {said.removeprefix('TypeError: ')}"
+    return ""
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +13,14 @@ import numpy as np
 
 from posenc_jax import extras
 from posenc_jax.data.json_tokenizer import JSON
+from posenc_jax.data.metric import Metric, with_metrics
 from posenc_jax.data.reading import READING
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import check_source, tokenizer_of_file
 from posenc_jax.data.tokenizer import PIECES
 from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.value import WrongReturnError
 
 SAMPLE = 64
 """Examples looked at."""
@@ -24,8 +28,7 @@ SAMPLE = 64
 
 def check_task(task: Task) -> None:
     """Refuses a task on text whose corpus or tokenizer is not there or does not fit (DataError) or that needs packages
-    which are not installed (MissingExtraError), and a generated one that leaves its vocabulary or has no such score as
-    its headline (ValueError).
+    which are not installed (MissingExtraError), and a generated one that leaves its vocabulary (ValueError).
     """
     if isinstance(task, TextTask):
         check_packages(task)
@@ -34,22 +37,35 @@ def check_task(task: Task) -> None:
             if data is not None and data.tokenizer_file is not None:
                 tokenizer_of_file(data)
     else:
-        check_metric(task)
         check_vocabulary(task)
 
 
-_SCORES = ("accuracy", "exact_match", "loss")
+def check_scores(task: Task, metrics: Sequence[Metric], sums: Mapping[str, Any]) -> None:
+    """Asks for the scores of sums that are all 1, which only the end of a training would ask for.
 
+    Refuses a metric whose score is no number, results that are no dict (both WrongReturnError) and a generated task
+    whose headline score no result has (ValueError); lets through what a metric or a task raises.
 
-def check_metric(task: Task) -> None:
-    """Refuses a headline score (ValueError) that no result will have, which only the end of a training would show."""
-    own = type(task).results is not Task.results or type(task).extra_sums is not Task.extra_sums
-    if task.metric not in _SCORES and not own:
-        near = difflib.get_close_matches(task.metric, _SCORES, n=1)
-        raise ValueError(
-            f"task {task.name!r} has metric = {task.metric!r}, and its results have {', '.join(_SCORES)}: "
-            f"{f'did you mean {near[0]}?' if near else 'name one of them, or report it from `results`'}"
+    sums: their own, by name, as shapes and dtypes.
+    """
+    ones: dict[str, Any] = {name: np.ones(sum.shape, sum.dtype)[()] for name, sum in sums.items()}
+    found = task.results(with_metrics(metrics, dict.fromkeys(_SCORES, np.float32(1)) | ones))
+    if not isinstance(found, Mapping):
+        raise WrongReturnError(
+            f"{type(task).__name__}.results returns {type(found).__name__}, and results are a dict of scores by name: "
+            "write return {**scores, ...}"
         )
+    if isinstance(task, TextTask) or task.metric in found:
+        return
+    names = [name for name, value in found.items() if name != "count" and not np.ndim(value)]
+    near = difflib.get_close_matches(task.metric, names, n=1)
+    raise ValueError(
+        f"task {task.name!r} has metric = {task.metric!r}, and its results have {', '.join(names)}: "
+        f"{f'did you mean {near[0]}?' if near else 'name one of them, or report it from `results`'}"
+    )
+
+
+_SCORES = ("accuracy", "exact_match", "loss", "count")
 
 
 def check_packages(task: TextTask) -> None:

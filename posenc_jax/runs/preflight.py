@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run
-from posenc_jax.data.checks import check_task
+from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.structure import check_mask
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -19,7 +19,7 @@ from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.weights import load_weights
 from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
-from posenc_jax.training.memory import Memory
+from posenc_jax.training.memory import Memory, own_sums
 from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import check_devices
 
@@ -37,7 +37,8 @@ def refuse_several_processes(what: str) -> None:
 
 def check_run(config: Run, on: Devices | None = None, directory: Path | None = None) -> None:
     """Refuses a run that asks for absent devices, for more memory than there is or for untrained parameters, whose
-    task leaves its vocabulary, whose model does not pool where it must, or whose mask is none (`MaskError`).
+    task leaves its vocabulary or has no such headline score, whose model does not pool where it must, or whose mask is
+    none (`MaskError`).
 
     on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
     directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
@@ -59,6 +60,7 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
             check_mesh(config.execution, on)
             _refuse_shortage(config, on)
         check_task(config.task)
+        check_scores(config.task, config.evaluation.metrics, own_sums(config, 1, config.task.train_lengths[-1]))
     except ValueError as error:
         if raised_it(error):  # whose traceback its author wants
             raise

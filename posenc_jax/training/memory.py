@@ -238,21 +238,26 @@ def _evaluation(run: Run, at_once: int) -> int:
 
 def _scores(run: Run, at_once: int) -> int:
     """What is added up of every chunk, besides the scores of every task, and kept until the last one."""
-    task, most = run.task, 0
+    most = 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
-        width = task.width(bucket.max_length)
-        targets = 1 if run.model.pooling is not None else decoder_width(run, bucket.max_length) or width
-        sums = jax.eval_shape(
-            lambda logits, example: (
-                task.extra_sums(logits, example),
-                metric_sums(run.evaluation.metrics, logits, example),
-            ),
-            jax.ShapeDtypeStruct((bucket.chunk, targets, task.num_classes), "float32"),
-            _example(bucket.chunk, width, targets),
-        )
+        sums = own_sums(run, bucket.chunk, bucket.max_length)
         most = max(most, chunks * sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(sums)))
     return most
+
+
+def own_sums(run: Run, rows: int, length: int) -> dict[str, Any]:
+    """Shapes of the sums that the task and the run's metrics add to those of every task, of a batch of one length."""
+    width = run.task.width(length)
+    targets = 1 if run.model.pooling is not None else decoder_width(run, length) or width
+    sums: dict[str, Any] = jax.eval_shape(
+        lambda logits, example: (
+            run.task.extra_sums(logits, example) | metric_sums(run.evaluation.metrics, logits, example)
+        ),
+        jax.ShapeDtypeStruct((rows, targets, run.task.num_classes), "float32"),
+        _example(rows, width, targets),
+    )
+    return sums
 
 
 def _example(rows: int, width: int, targets: int) -> Any:

@@ -335,6 +335,41 @@ class Raises(Metric):
 
     def sums(self, logits, example):
         raise ValueError("no such sums")
+
+
+@dataclasses.dataclass(frozen=True)
+class Late(Metric):
+    name = "late"
+
+    def sums(self, logits, example):
+        return {"right": jnp.sum(logits)}
+
+    def score(self, sums):
+        return sums["rigth"] / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Text(Late):
+    name = "text"
+
+    def score(self, sums):
+        return "good"
+
+
+@dataclasses.dataclass(frozen=True)
+class Short(Late):
+    name = "short"
+
+    def sums(self, logits):
+        return {"right": jnp.sum(logits)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Bare(Flat):
+    name = "bare"
+
+    def bias(self, geometry):
+        return geometry
 """
 
 
@@ -350,6 +385,10 @@ class Raises(Metric):
         ("Nothing", 1, "wrong.py:Nothing has no sums of its own, which is asked for: write it in the class"),
         ("Listed", 2, "Listed.sums returns list, and sums are a dict of arrays by name"),
         ("Raises", 1, "in sums failed (ValueError: no such sums): mend it"),
+        ("Late", 1, "in score failed (KeyError: 'rigth'): mend it"),
+        ("Text", 2, "Text.score returns str, and a score is one number"),
+        ("Short", 1, "Short.sums() takes 2 positional arguments but 3 were given (it is called with other arguments)"),
+        ("Bare", 1, "Bare.bias() takes 2 positional arguments but 3 were given (it is called with other arguments)"),
     ],
 )
 def test_what_returns_something_else_is_said_in_one_line(mine, capsys, kind, code, message):
@@ -366,7 +405,7 @@ def test_what_returns_something_else_is_said_in_one_line(mine, capsys, kind, cod
     assert guarded(asked) == code
     *trace, line = capsys.readouterr().err.splitlines()
     assert message in line
-    assert bool(trace) == (kind == "Raises")
+    assert bool(trace) == (kind in ("Raises", "Late"))
 
 
 def test_a_score_is_one_number():

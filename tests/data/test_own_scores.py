@@ -6,14 +6,18 @@ import dataclasses
 
 import pytest
 
-from posenc_jax.data.checks import check_task
+from posenc_jax.config import Evaluation, Run
+from posenc_jax.data.checks import check_scores
 from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.data.score_kinds import kind_of
-from posenc_jax.data.tasks import Copying, FlipFlop
+from posenc_jax.data.tasks import Copying, FlipFlop, PositionOf, PositionOrToken, TokenBack
 from posenc_jax.data.text import Data, Translation
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.runs import ablation
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.preflight import check_run
 from posenc_jax.statistics import word
+from posenc_jax.training.memory import own_sums
 
 
 @pytest.mark.parametrize(("metric", "by"), [("loss", "accuracy"), ("read_error", "accuracy"), ("exact_match", None)])
@@ -69,11 +73,30 @@ def test_languages_whose_words_need_a_package_of_their_own_have_no_bleu(language
 
 def test_a_headline_score_that_no_result_has_is_refused_before_training():
     task = type("Own", (Copying,), {"metric": "acc"})(kind="cmc", max_length=3, num_symbols=4)
-    with pytest.raises(ValueError, match="has metric = 'acc', and its results have accuracy, exact_match, loss"):
-        check_task(task)
+    with pytest.raises(RefusedError, match="has metric = 'acc', and its results have accuracy, exact_match, loss"):
+        check_run(_run(task))
     near = type("Own", (Copying,), {"metric": "exact_mach"})(kind="cmc", max_length=3, num_symbols=4)
-    with pytest.raises(ValueError, match=r"did you mean exact_match\?"):
-        check_task(near)
+    with pytest.raises(RefusedError, match=r"did you mean exact_match\?"):
+        check_run(_run(near))
     reports = {"metric": "read", "results": lambda self, scores: {**scores, "read": 1.0}}
-    check_task(type("Own", (Copying,), reports)(kind="cmc", max_length=3, num_symbols=4))
-    check_task(FlipFlop(length=8))
+    own = type("Own", (Copying,), reports)(kind="cmc", max_length=3, num_symbols=4)
+    check_run(_run(own))
+    other = type("Own", (Copying,), {**reports, "metric": "reads"})(kind="cmc", max_length=3, num_symbols=4)
+    with pytest.raises(RefusedError, match=r"did you mean read\?"):
+        check_run(_run(other))
+
+
+def test_results_that_are_no_scores_are_refused_before_training():
+    nothing = type("Own", (Copying,), {"results": lambda self, scores: None})(kind="cmc", max_length=3, num_symbols=4)
+    with pytest.raises(RefusedError, match=r"Own\.results returns NoneType, and results are a dict of scores"):
+        check_run(_run(nothing))
+
+
+def _run(task):
+    return Run(task=task, evaluation=Evaluation(lengths=(3,), num_examples=8))
+
+
+@pytest.mark.parametrize("task", [FlipFlop(length=8), PositionOf(), TokenBack(), PositionOrToken()])
+def test_scores_of_ours_can_be_asked_of_sums_that_are_all_one(task):
+    run = Run(task=task, evaluation=Evaluation(lengths=(task.train_lengths[-1],), num_examples=8))
+    check_scores(task, (), own_sums(run, 1, task.train_lengths[-1]))
