@@ -18,7 +18,7 @@ from posenc_jax.drawing.plain import short
 # what people do: {name: (module, one help line)}
 GROUPS = {
     "Compare": {
-        "demo": ("posenc_jax.cli.demo", "a first comparison, some six minutes on 2 cores: posenc demo"),
+        "demo": ("posenc_jax.cli.demo", "a first comparison, some five minutes on 2 cores: posenc demo"),
         "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
         "train": (
             "posenc_jax.cli.train",
@@ -100,7 +100,7 @@ COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.it
 
 FIRST = """A laboratory for positional encodings in Transformers. Five things to do:
 
-  posenc demo                      run a comparison: eight encodings, two tasks, some six minutes
+  posenc demo                      run a comparison: eight encodings, two tasks, some five minutes
   posenc list                      see which encodings and tasks there are
   posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help
   posenc show rope alibi           see what encodings do, in pictures

@@ -144,7 +144,9 @@ def _number(value: Any, kind: type, name: str) -> Any:
         number = kind(value) if is_number else None
     except OverflowError:  # a whole number beyond the range of floats
         number = None
-    if number is None or number != number:
+    if number is not None and number != number:
+        raise ValueError(f"{name} = nan is no number: write one")
+    if number is None:
         raise ValueError(f"{name} = {shown} must be of type {kind.__name__}")
     if kind is int and not -LARGEST <= number <= LARGEST:
         raise ValueError(f"{name} = {shown} must lie between -{LARGEST} and {LARGEST}")
