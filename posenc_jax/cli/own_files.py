@@ -28,7 +28,11 @@ from posenc_jax.encodings.value import Value
 
 
 def read_slot(text: str) -> Slot:
-    """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used."""
+    """`posenc_jax.encodings.parse`, in which ``FILE.py:Class`` may stand; UsageError where a file cannot be used, and
+    for no text, such as an unset variable of a shell gives.
+    """
+    if not text.strip():
+        raise UsageError(f"{text!r} names no encoding: write nope for none")
     _refuse_file_alone(text, "encoding", PositionalEncoding)
     return parse(text, own=own_class)
 

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, add_trust, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
 
@@ -42,6 +42,9 @@ def _export(options: argparse.Namespace) -> int:
     from posenc_jax.cli.session import trust
     from posenc_jax.runs.weights import export_weights
 
+    if options.file.suffix != ".safetensors":
+        said = f"weights export: {options.file} would be a safetensors file under another name"
+        raise UsageError(f"{said}: end it in .safetensors")
     with TerminalReporter() as reporter:
         if options.trust is not None:
             trust(options.trust)

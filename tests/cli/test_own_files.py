@@ -278,6 +278,7 @@ class Hint(PositionalEncoding):
         ("bad.py:Hint(size=3)", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined)"),
         ("folder.py:Mine", "folder.py is a directory: name a Python file in it, as in folder.py/mine.py:Mine"),
         ("gone.py:Mine", "gone.py is a link that leads to no file: name the file itself"),
+        (" ", "' ' names no encoding: write nope for none"),
         ("my folder/bad.py:Table", "write a path with blanks in quotes, as in 'my folder/mine.py':Mine"),
     ],
 )

@@ -57,7 +57,8 @@ def test_inspect(tmp_path, capsys):
     [
         ([], "weights: the following arguments are required: COMMAND; `posenc weights --help`"),
         (["export", "run"], "weights export: the following arguments are required: FILE; `posenc weights export -"),
-        (["export", "nowhere", "file"], "nowhere is no run: it has no config.json"),
+        (["export", "nowhere", "file.safetensors"], "nowhere is no run: it has no config.json"),
+        (["export", "nowhere", "out.pt"], "out.pt would be a safetensors file under another name: end it in"),
         (["export", "run", "file", "--seed", "one"], "invalid int value: 'one'"),
         (["inspect", "nowhere"], "there is no file nowhere: name a safetensors file"),
         (["inspect", __file__], "is no whole safetensors file"),
