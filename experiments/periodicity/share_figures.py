@@ -22,13 +22,16 @@ _NO_WAVES = ("learned", "shaw", "deberta", "t5", "fire")
 
 SHOWN = (-0.5, 2.2)
 """Shares in the figure: all that sinusoids have; a learned table's, noise over nothing, go beyond."""
-HIGHEST = {"sinusoidal, d 256": 5.0}
+HIGHEST = {"sinusoidal, d 256": 5.0, "sinusoidal, d 512": 6.5}
 """Where shares rise further, the end of that panel's axis."""
+FROM = {"sinusoidal, d 512": 0.2}
+"""Where lines begin at another accuracy than 0.05: before, logits are too small for a share."""
 
 
 def along_training(found: Json, path: Path) -> None:
     """Share over accuracy along training, a line a seed, a panel for each arm of `position_of`."""
     arms = [kept for kept in found["arms"].values() if kept["arm"]["task"] == "position_of"]
+    arms.sort(key=lambda kept: kept["arm"]["name"] in HIGHEST)  # last, with axes of their own
     columns = 6
     lines = -(-len(arms) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(2.2 * columns, 2.4 * lines), sharex=True, squeeze=False)
@@ -37,7 +40,7 @@ def along_training(found: Json, path: Path) -> None:
     for axis, kept in zip(axes.flat, arms):
         for rows in kept["along"].values():
             accuracy, share = np.array(rows).T
-            learning = accuracy > 0.05  # before, logits are too small for a share
+            learning = accuracy > FROM.get(kept["arm"]["name"], 0.05)
             axis.plot(accuracy[learning], share[learning], color="#1f5fa8", alpha=0.5, linewidth=1)
         for level in (0, 1):
             axis.axhline(level, color="#888888", linewidth=0.8, linestyle=":")
