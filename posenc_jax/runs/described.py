@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
+from jax.sharding import AbstractDevice, AbstractMesh, Mesh, use_abstract_mesh
 
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
@@ -21,7 +21,7 @@ from posenc_jax.encodings.base import Params
 from posenc_jax.models import Greedy, Streams, decode
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
-from posenc_jax.runs.targets import Target
+from posenc_jax.runs.targets import Target, chips
 from posenc_jax.training.layout import check_mesh, layout_of
 from posenc_jax.training.precision import at_precision
 from posenc_jax.training.replicas import lowered, mesh_of
@@ -102,7 +102,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
     run = dataclasses.replace(run, execution=dataclasses.replace(run.execution, mode=layout.mode))
     mesh = mesh_of(devices_of(target), run.execution, layout.rows)
     program, state = functions(run, mesh if run.execution.split else None)[name], abstract_state(run, layout.size)
-    with traced_for(target.chip.platform):
+    with traced_for(target.chip.platform, *target.chip.device_kinds[:1]):
         found, *_ = lowered(lambda s, _, __: program(s), run.execution, mesh, state, None, donate=name == "train")
     return found
 
@@ -142,14 +142,24 @@ def training_memory(run: Run, target: Target) -> int:
 
 
 @contextlib.contextmanager
-def traced_for(platform: str) -> Iterator[None]:
-    """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed."""
+def traced_for(platform: str, kind: str = "") -> Iterator[None]:
+    """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed,
+    and is lowered for a kind of device ("": the first one of `chips`), which kernels for GPUs ask for.
+    """
     real = jax.default_backend
     jax.default_backend = lambda: "gpu" if platform == "cuda" else platform
     try:
-        yield
+        asks = platform == "cuda" and jax.__version_info__ >= (0, 11)  # of Pallas; without, programs stay as they were
+        with use_abstract_mesh(_of_gpu(kind)) if asks else contextlib.nullcontext():
+            yield
     finally:
         jax.default_backend = real
+
+
+def _of_gpu(kind: str) -> AbstractMesh:
+    """A mesh without axes, of which only the kind of its device is read."""
+    kind = kind or next(chip.device_kinds[0] for chip in chips().values() if chip.platform == "cuda")
+    return AbstractMesh((), (), abstract_device=AbstractDevice(device_kind=kind, num_cores=None, platform="gpu"))
 
 
 def devices_of(target: Target) -> list[Any]:

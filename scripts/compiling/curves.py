@@ -64,7 +64,7 @@ def lowered_attention(target: Target, path: Any, length: int) -> Any:
     arguments = jax.tree.map(
         lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), (side, side, side, params)
     )
-    with traced_for(target.chip.platform):
+    with traced_for(target.chip.platform, *target.chip.device_kinds[:1]):
         return jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3))).lower(*arguments)
 
 

@@ -118,7 +118,7 @@ def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     from posenc_jax.runs import described
 
     monkeypatch.setattr(described, "devices_of", lambda target: jax.devices()[:1])
-    monkeypatch.setattr(described, "traced_for", lambda platform: traced_for("cpu"))
+    monkeypatch.setattr(described, "traced_for", lambda platform, kind="": traced_for("cpu"))
     run = Run(
         task=Copying(kind="cmc", max_length=3, num_symbols=12),
         model=MODEL,
