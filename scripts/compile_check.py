@@ -89,13 +89,25 @@ def keep(target: str, case: str, *options: str) -> bool:
     if not well:
         said = [line for line in done.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)] or ["it said nothing"]
         print(f"{target} {case}: FAILED: {said[-1][:300]}", flush=True)
+    said_of = set()
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             row = json.loads(line)
+            said_of.add(row.get("program"))
             seconds = f"{row['seconds']} s, " if "seconds" in row else ""
             print(f"{target} {case} {row.get('program', '')}: {seconds}{row['problem'] or 'well'}", flush=True)
             well &= not row["problem"] or bool(options)  # a point may be beyond what a chip holds
+    if done.returncode and not options:
+        _not_compiled(target, case, said_of, f"the compiler ended with {done.returncode}")
     return well
+
+
+def _not_compiled(target: str, case: str, said_of: set[str], problem: str) -> None:
+    """Rows of before, of programs of which a process that ended said nothing, no longer say that they compile."""
+    for row in kept(RECORD):
+        if (row["target"], row["case"]) == (target, case) and row["program"] not in said_of:
+            key = {name: row[name] for name in ("target", "case", "program")}
+            keep_row(key, {**key, "problem": problem, "versions": row["versions"]})
 
 
 def compile_one(target_name: str, case: str) -> int:

@@ -193,7 +193,27 @@ def filled(text: str) -> str:
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
 
+    _check_markers(text)
     return HOURS.sub(hours, BENCH.sub(measured, BLOCK.sub(table_of, text)))
+
+
+def _check_markers(text: str) -> None:
+    """ValueError where a comment that begins or ends a block is misspelt: a block would reach too far, or stay."""
+    for what, block, begins in (
+        ("results", BLOCK, "results:"),
+        ("bench", BENCH, "bench:"),
+        ("hours", HOURS, "hours of"),
+    ):
+        found = [match.group(0) for match in block.finditer(text)]
+        lines = [line.strip() for line in text.splitlines()]
+        begun = sum(line.startswith(f"<!-- {begins}") for line in lines)
+        ended = sum(line.startswith(f"<!-- end of {what}") for line in lines)
+        whole = all(own.count("<!-- ") == 2 for own in found)
+        if not begun == ended == len(found) or not whole:
+            raise ValueError(
+                f"{begun} comments begin a block of {what}, {ended} end one and {len(found)} blocks are whole: correct "
+                "what is misspelt"
+            )
 
 
 def hours_of_tables(root: Path) -> str:

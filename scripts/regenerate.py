@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
@@ -256,7 +257,7 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
 def cards() -> list[tuple[str, Record]]:
     """The committed verdicts: the file, from the top of the repository, and what is in it."""
     return [
-        (path.relative_to(ROOT).as_posix(), json.loads(path.read_text())) for path in sorted(VERDICTS.glob("*.json"))
+        (path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())[0]) for path in sorted(VERDICTS.glob("*.json"))
     ]
 
 

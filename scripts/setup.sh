@@ -16,11 +16,11 @@ find_python() {
 
 venv=${POSENC_VENV:-.venv}
 more=${more:-}
-wanted=$(cat requirements.lock $more pyproject.toml | cksum)
+wanted="$(cat requirements.lock $more pyproject.toml | cksum) $(pwd -P)"  # whose code it runs, too
 stamp=$venv/installed
 if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   python=$(find_python)
-  echo "Setting up $venv with $("$python" --version) (about 1.2 GB, a minute or two; only when requirements.lock changes) ..." >&2
+  echo "Setting up $venv with $("$python" --version) (about 1.2 GB, a minute or two; only when requirements.lock changes, or this folder) ..." >&2
   # A Python without ensurepip cannot put pip into the environment; its own pip installs there then.
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv" >/dev/null 2>&1 ||
     "$python" -m venv --without-pip "$venv"

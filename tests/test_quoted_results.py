@@ -98,6 +98,21 @@ def test_pages_have_the_tables_of_the_committed_results():
         assert QUOTE["filled"](page.read_text()) == page.read_text(), f"{page}: run scripts/quote"
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("<!-- end of results -->", "<!-- end of result -->"),
+        ("<!-- results: ", "<!-- results:  "),
+        ("<!-- results: ", "<!-- result: "),
+    ],
+)
+@pytest.mark.parametrize("which", [1, -1])
+def test_a_misspelt_comment_is_refused(right, wrong, which):
+    page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
+    with pytest.raises(ValueError, match="comments begin a block of results, "):
+        QUOTE["filled"](page.replace(right, wrong, which))
+
+
 def test_the_programs_that_a_page_counts_are_those_that_were_counted():
     """And the lengths of that ablation are padded to what its programs are called by."""
     from benchmarks.compilation import programs

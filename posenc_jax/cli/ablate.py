@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,23 @@ def override_all(
                 f"--{field.replace('_', '-')} is what the cells of this ablation differ in: change its config file, "
                 "or use posenc train for a single run"
             )
+    _refuse_equal(config.runs, runs)
     try:
         return dataclasses.replace(config, runs=tuple(runs)), changed
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def _refuse_equal(before: Sequence[Run], after: Sequence[Run]) -> None:
+    """UsageError where the overrides took from two cells what they differ in, so that one run has two names."""
+    seen: dict[Run, tuple[Run, Run]] = {}
+    for old, new in zip(before, after, strict=True):
+        settings = dataclasses.replace(new, label="", table="")
+        first, named = seen.setdefault(settings, (old, new))
+        if new is not named and dataclasses.replace(old, label="", table="") != dataclasses.replace(
+            first, label="", table=""
+        ):
+            raise UsageError(
+                f"with these overrides {named.table} {named.label} and {new.table} {new.label} are one run under two "
+                "names: leave out what these cells differ in, or change the config file"
+            )

@@ -66,6 +66,8 @@ def _audit(options: argparse.Namespace) -> int:
     rows = [row_of(text) for text in options.encodings] or catalogue_rows()
     check_file("--json", options.json)
     check_file("--markdown", options.markdown)
+    if options.json and options.json == options.markdown:
+        raise UsageError(f"--json and --markdown are both {options.json}: name two files")
     from posenc_jax.cli.progress import TerminalReporter
 
     records: list[dict[str, Any]] = [{}] * len(rows)

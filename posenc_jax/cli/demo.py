@@ -11,8 +11,8 @@ CONFIG, DIRECTORY = "configs/demo.py", "runs/demo"
 USAGE = f"""usage: posenc demo [--seeds N ...] [--directory DIR] [overrides]
 
 Compares eight encodings on two tasks, 4 seeds each: some five minutes on 2 CPU cores. It is `posenc ablate {CONFIG}`
-into {DIRECTORY} of this folder, with the config that the package brings along. Stop it whenever you like: the same
-command goes on where it stopped, or shows the finished tables.
+into {DIRECTORY} of this folder, with the config that the package brings along, or this folder's own {CONFIG}. Stop it
+whenever you like: the same command goes on where it stopped, or shows the finished tables.
 
   --seeds N ...    these seeds (0 1 2 3); of more, only the new ones are run
   --directory DIR  elsewhere

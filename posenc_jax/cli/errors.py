@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """``--trust``."""
     text = "run the Python files that this run brought along, which are not run unasked; they are named with digests"
-    parser.add_argument("--trust", type=Path, metavar="RUN", help=text)
+    parser.add_argument("--trust", type=place, metavar="RUN", help=text)
 
 
 def at_home(path: Path) -> Path:

@@ -102,6 +102,8 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
             reporter=reporter,
             stop=stop,
         )
+    of_text = (f"on {options.data}" if options.data else "", "words shuffled" if options.shuffle_words else "")
+    changed = dataclasses.replace(changed, label=", ".join(filter(None, (changed.label, *of_text))))
     measured: dict[int | None, dict[tuple[int, float], list[Json]]] = {}
     for row in rows:
         replicas = measured.setdefault(row.get("step"), {})

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.files import write_atomically
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
 positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
@@ -39,8 +40,9 @@ def _explore(options: argparse.Namespace) -> int:
         raise UsageError(f"explore: {error}") from None
     text = page(settings)
     try:
-        output.write_text(text, encoding="utf-8")
+        write_atomically(output, text)
     except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}; name another file by --output") from None
+        reason = "Is a directory" if output.is_dir() else error.strerror
+        raise UsageError(f"cannot write {output}: {reason}; name another file by --output") from None
     print(output)
     return 0

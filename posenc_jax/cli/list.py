@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         known = kind_of_list or asked in words or method is not None
         wrong = arguments[1] if known else asked
         near = difflib.get_close_matches(wrong, ["encodings", "tasks", *words, *methods], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near and near[0] != wrong else "; one word at a time:" if near else ""
         print(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.", file=sys.stderr)
         return 2
     if asked != "tasks":

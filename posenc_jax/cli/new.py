@@ -64,7 +64,7 @@ def _taken(kind: str) -> set[str]:
     if kind == "encoding":
         from posenc_jax.encodings import REGISTERED
 
-        return {cls.name for cls in REGISTERED}
+        return {"nope", *(cls.name for cls in REGISTERED)}
     if kind == "task":
         from posenc_jax.data.tasks import TASKS
         from posenc_jax.data.text import TEXT_TASKS

@@ -51,6 +51,9 @@ def override(
     for word in arguments:
         if len(word) > MOST_CHARACTERS:
             raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
+    options = [word.partition("=")[0].replace("_", "-") for word in arguments if word.startswith("--")]
+    if twice := next((option for i, option in enumerate(options) if option in options[:i]), None):
+        raise UsageError(f"{short(twice)} is given twice, and only one of the two would count: give it once")
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
@@ -130,6 +133,13 @@ def field_help(cls: Any) -> dict[str, str]:
         for listed, text in zip(parts[1::2], parts[2::2], strict=True):
             found |= dict.fromkeys(listed.split(", "), text.strip())
     return found
+
+
+def named_anew(before: Run, after: Run, arguments: Sequence[str]) -> Run:
+    """The overridden run, without a label of the config file that is of the encodings before."""
+    given = any(word.partition("=")[0] == "--label" for word in arguments)
+    stale = after.slots != before.slots and not given
+    return dataclasses.replace(after, label="") if stale else after
 
 
 def automatic_names(run: Run) -> dict[str, str]:

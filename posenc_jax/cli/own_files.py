@@ -87,7 +87,7 @@ def own_class(file: str, name: str) -> type:
     found = getattr(_module_of(file, name), name, None)
     if isinstance(found, type):
         word = getattr(found, "name", None)
-        if issubclass(found, PositionalEncoding) and word in ENCODINGS:
+        if issubclass(found, PositionalEncoding) and (word in ENCODINGS or word == "nope"):
             raise UsageError(
                 f"{file}:{name} has name = {word!r}, which is an encoding of posenc_jax, and results would not tell "
                 "the two apart: give the class a name of its own"

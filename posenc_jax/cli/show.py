@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -88,12 +89,19 @@ def _show(options: argparse.Namespace) -> int:
             files[path] = data
             reporter.advance(1, path.name)
         _refusing("", write, files)
+    if output.suffix not in FILES and (left := sorted(_figures(output) - {path.name for path in files})):
+        print(f"posenc: {output} has figures of other calls too: {', '.join(left)}", file=sys.stderr)
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
         print(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
+
+
+def _figures(folder: Path) -> set[str]:
+    """The names of the figures that lie in a folder."""
+    return {path.name for path in folder.iterdir() if path.suffix in FILES}
 
 
 def _refusing(option: str, check: Callable[..., None], *values: Any) -> None:

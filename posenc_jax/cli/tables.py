@@ -49,10 +49,11 @@ def _tables(arguments: Any) -> int:
         print(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
         return 0
     directory = Path("runs") / "tables" / arguments.name if arguments.directory is None else place(arguments.directory)
-    return _run(arguments.name, directory.absolute())
+    elsewhere = () if arguments.directory is None else ("--directory", arguments.directory)
+    return _run(arguments.name, directory.absolute(), elsewhere)
 
 
-def _run(name: str, directory: Path) -> int:
+def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     folder = _folder(name)
     config = _config(folder)
     prepare_jax()
@@ -68,7 +69,7 @@ def _run(name: str, directory: Path) -> int:
         raise UsageError(str(error)) from None
     with TerminalReporter() as reporter, stoppable() as stop:
         ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
-    remember(directory, [shlex.join(("posenc", "tables", name))])
+    remember(directory, [shlex.join(("posenc", "tables", name, *elsewhere))])
     width = shutil.get_terminal_size((100, 24)).columns
     print("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
     print(f"complete: {directory}; written: {folder.path / README}")

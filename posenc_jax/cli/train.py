@@ -35,10 +35,10 @@ def _train(config_file: str, arguments: list[str]) -> int:
     config = load_config(config_file, Run, "train")
     together, overrides = read_together(arguments)
     if overrides:
-        from posenc_jax.cli.overrides import override_run
+        from posenc_jax.cli.overrides import named_anew, override_run
 
         chosen = override_run(config, overrides, f"posenc train {config_file}", DESCRIPTION)
-        config = chosen.run
+        config = named_anew(config, chosen.run, overrides)
     directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
     accept = chosen is not None and chosen.accept_changed_code
     tracked = chosen.track if chosen is not None else ()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded
+from posenc_jax.cli.errors import Parser, UsageError, guarded, place
 from posenc_jax.cli.session import prepare_jax, stoppable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
     parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
     parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
-    parser.add_argument("--directory", type=Path, default=Path("runs") / "verdict", metavar="DIR")
+    parser.add_argument("--directory", type=place, default=Path("runs") / "verdict", metavar="DIR")
     return guarded(lambda: _verdict(parser.parse_args(arguments)))
 
 
@@ -55,7 +55,7 @@ def _verdict(arguments: Any) -> int:
         tables = {name: table.at_full_size for name, table in tables.items()}
     for own, its_slot in {label: slot, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
-    directory = arguments.directory.expanduser().absolute()
+    directory = arguments.directory.absolute()
     _check(arguments.encoding, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.card import text_card

@@ -45,10 +45,14 @@ def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> 
       tolerance: the largest allowed difference, times the largest value of the array where that is above 1.
 
     Raises:
-      ValueError: there is no such row or array, a shape is another one, or a value differs: the message has the first
-        place with the largest difference.
+      ValueError: there is no such row or array, or none is given, the tolerance is no size, a shape is another one, or
+        a value differs: the message has the first place with the largest difference.
     """
     wanted = row(name)["outputs"]
+    if not outputs:
+        raise ValueError(f"nothing to compare with {name}: give some of {', '.join(wanted)}")
+    if not 0 <= tolerance < np.inf:
+        raise ValueError(f"tolerance = {tolerance} must be a number from 0 up")
     for output, values in outputs.items():
         if output not in wanted:
             raise ValueError(f"{name} has no array {output!r}: it has {', '.join(wanted)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.drawing.quantities import NONE
+from posenc_jax.drawing.quantities import NONE, p_value
 from posenc_jax.results.published import PublishedResult
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.statistics import Interval
@@ -63,7 +63,7 @@ def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
 
 def p_text(p: float) -> str:
     """A p-value, ``0.004`` or ``under 0.001``."""
-    return "under 0.001" if p < 0.001 else f"{p:.3f}"
+    return p_value(p).replace("<", "under")
 
 
 def seeds_text(cell: CellSummary, noun: str = "") -> str:

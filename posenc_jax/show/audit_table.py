@@ -182,7 +182,13 @@ def _windows(values: dict[str, Any] | None) -> str:
 
 def _alias(record: Record) -> str:
     alias = record["alias"]
-    return NONE if alias is None else f"{alias['offset']} ({alias['cosine']:.2f})"
+    return NONE if alias is None else f"{alias['offset']} ({_cosine(alias['cosine'])})"
+
+
+def _cosine(value: float) -> str:
+    """Two digits after the point, and more where they would say that two positions are one."""
+    digits = next((n for n in (2, 3, 4, 5, 6) if value == 1 or float(f"{value:.{n}f}") < 1), 6)
+    return f"{value:.{digits}f}"
 
 
 def _error(name: str) -> Callable[[Record], str]:

@@ -63,9 +63,11 @@ def write(files: dict[Path, bytes]) -> None:
         if path.is_dir():
             raise ValueError(f"{path} is a directory, where a file would be written; nothing was written")
     made: list[Path] = []
+    named: Path | None = None
     try:
         with contextlib.ExitStack() as stack:  # every file takes its place when all are written
             for path, data in files.items():
+                named = path
                 missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
                 for folder in reversed(missing):
                     folder.mkdir()
@@ -75,4 +77,4 @@ def write(files: dict[Path, bytes]) -> None:
         for folder in reversed(made):
             if not any(folder.iterdir()):
                 folder.rmdir()
-        raise ValueError(f"cannot write {error.filename} ({error.strerror}); nothing was written") from None
+        raise ValueError(f"cannot write {error.filename or named} ({error.strerror}); nothing was written") from None

@@ -10,7 +10,8 @@ import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.views import equal_content_weights
-from posenc_jax.encodings import Dims, Slot, for_layer
+from posenc_jax.encodings import Dims, Slot, elements, for_layer
+from posenc_jax.encodings.slots import is_pattern
 from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts
 
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -19,13 +20,16 @@ MOST = 64  # positions of an attention map: more cannot be read
 
 
 def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None) -> MeasuredEncoding:
-    """All that a slot has at positions ``0 .. length-1``, in float64; ``params`` default to the initial ones.
+    """All that a slot has at positions ``0 .. length-1``, in float64; ``params`` default to the initial ones. Where
+    layers differ it is the first one, which the label says.
 
     Raises ValueError where it cannot serve the sizes.
     """
     found: dict[str, Any] = {}
     has = views.available(slot, dims)
     own = views.initial(slot, dims) if params is None else params
+    if is_pattern(slot) or (params is not None and any(e.per_layer for e in elements(slot))):
+        label = f"{label}, layer 1"
     options: dict[str, Any] = dict(params=own, dtype="float64")
     if "vectors" in has:
         found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)

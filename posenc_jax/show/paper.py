@@ -119,7 +119,8 @@ def _lines(figure: Any, plot: Lines) -> None:
     _axes(axes, plot)
     axes.set_xlabel(plot.x_title)
     axes.set_ylabel(plot.y_title)
-    axes.set_title(plot.title, fontsize=9, loc="left")
+    alone = [name for name in named if name] if len(named) == 1 else []
+    axes.set_title(": ".join((plot.title, *alone)), fontsize=9, loc="left")
     if len(named) > 1:
         legend(figure, named, beside=14, height=3.2)
 

@@ -77,7 +77,8 @@ def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEn
             name = f"{stack} " if sum(map(bool, slots.values())) > 1 else ""
             label, own = f"trained {name}{spec(slot)}", replica.params["posenc"][stack]
             try:
-                found[stack] = measure(label, slot, config.dims, length, jax.tree.map(jax.numpy.asarray, own))
+                drawn = measure(label, slot, config.dims, length, jax.tree.map(jax.numpy.asarray, own))
+                found[stack] = dataclasses.replace(drawn, note=f"{drawn.note} Of seed {replica.seed}.")
             except ValueError as error:
                 raise ValueError(f"{label}: {error}") from None
     return found

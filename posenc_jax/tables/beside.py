@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.drawing.quantities import NONE, duration
+from posenc_jax.drawing.quantities import NONE, duration, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table
 from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
+from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
 from posenc_jax.tables.folder import RESULTS, Column, Folder, Place
 from posenc_jax.tables.judging import Judged, held
@@ -187,25 +188,30 @@ def _difference(own: Judged, ours: Ours | None) -> tuple[str, str]:
     text = kind.show_difference(kind.outer(found.difference))
     if found.low is not None and found.high is not None:
         text += f" [{kind.show(kind.outer(found.low))}, {kind.show(kind.outer(found.high))}]"
-    p = NONE if own.p is None else "< 0.001" if own.p < 0.001 else f"{own.p:.3f}"
-    return text, p
+    return text, NONE if own.p is None else p_value(own.p)
 
 
 def _provenance(ours: Ours | None) -> tuple[str, ...]:
     if ours is None:
         return ()
-    machine = ours.machine
-    device = machine["cpu"] if machine["platform"] == "cpu" else machine["device_kind"]
+    machines = "; ".join(map(_machine, (ours.machine, *ours.machine.get("others", ()))))
     rates = sorted({rate for cell in ours.cells for rate in cell.learning_rates})
     diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in ours.cells if c.diverged]
     lines = [
-        f"Ours: {duration(ours.seconds)} of runs in all, compiling apart, on {machine['device_count']} x {device}; jax "
-        f"{machine['jax']}, flax {machine['flax']}, Python {machine['python']}; learning rates "
+        f"Ours: {duration(ours.seconds)} of runs in all, compiling apart, on {machines}; learning rates "
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, ours.code))}.",
     ]
     lines += _one_rate(ours)
     return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)
+
+
+def _machine(machine: Json) -> str:
+    if not machine:
+        return "a machine that nobody knows"
+    device = machine["cpu"] if machine["platform"] == "cpu" else machine["device_kind"]
+    versions = f"jax {machine['jax']}, flax {machine['flax']}, Python {machine['python']}"
+    return f"{machine['device_count']} x {device}; {versions}"
 
 
 def _one_rate(ours: Ours) -> list[str]:

@@ -11,7 +11,8 @@ from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.results.record import Record, read_record
 from posenc_jax.results.summary import CellSummary
 from posenc_jax.results.summation import summarise
-from posenc_jax.runs.environment import environment
+from posenc_jax.runs.beginnings import read_environments
+from posenc_jax.runs.directory import group_directories
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json, problem
 from posenc_jax.tables.folder import Place
@@ -56,7 +57,7 @@ class Task:
 @dataclasses.dataclass(frozen=True)
 class Ours:
     """The results of a table. ``code``: every code that computed a part of them; ``machine``: that of the first
-    group.
+    group, in ``others`` of it those of groups that ran elsewhere; empty where nobody knows.
     """
 
     tasks: Mapping[str, Task]
@@ -120,7 +121,7 @@ def collect(directory: Path, places: Iterable[Place]) -> Ours:
     for entry in (entry for own in record.info["cells"] for entry in own.get("code") or ()):
         kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
         code.setdefault(str(kept), kept)
-    return Ours(tasks, tuple(cells), tuple(code.values()), _machine(record.info.get("environment") or environment()))
+    return Ours(tasks, tuple(cells), tuple(code.values()), _machine(directory, record))
 
 
 def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
@@ -155,8 +156,14 @@ def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
 _MACHINE = ("platform", "device_kind", "device_count", "cpu", "threads", "jax", "flax", "python")
 
 
-def _machine(found: Json) -> Json:
-    return {name: found.get(name) for name in _MACHINE}
+def _machine(directory: Path, record: Record) -> Json:
+    """That of the first group, with ``others`` where groups began or went on elsewhere; empty where nobody knows."""
+    groups = (group for cell in record.info["cells"] for group in group_directories(directory / cell["directory"]))
+    records = (read_environments(group) for group in groups)
+    parts = [part for own in records for part in (own["began"], *own["resumed"]) if part]
+    first, *others = dict.fromkeys(tuple(part.get(name) for name in _MACHINE) for part in parts) or [()]
+    found: Json = dict(zip(_MACHINE, first, strict=False))
+    return found | {"others": [dict(zip(_MACHINE, other, strict=True)) for other in others]} if others else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +193,7 @@ def state(ours: Ours | None, config: Ablation) -> State:
         cell = ours.cell(run.table, run.label) if ours is not None else None
         if ours is None or cell is None:
             continue
-        if cell.config != config_hash(run):
+        if cell.config != config_hash(run) or set(cell.learning_rates) != set(run.learning_rates):
             changed.append(f"{run.table} {run.label}")
             continue
         with_examples = [n for n in run.evaluation.lengths if n in ours.tasks[run.table].ranges]

@@ -15,7 +15,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.tables.beside import section, with_section
 from posenc_jax.tables.folder import README, RESULTS, Folder, Place
 from posenc_jax.tables.judging import judge
-from posenc_jax.tables.ours import Ours, collect, write_ours
+from posenc_jax.tables.ours import Ours, collect, read_ours, write_ours
 
 
 def check(folder: Folder, config: Ablation) -> None:
@@ -52,16 +52,35 @@ def run_table(
     folder. The same call resumes.
 
     Raises:
-      FailedCellsError: some cells failed. StoppedError: ``stop`` asked for it. What is finished is written even so.
+      FailedCellsError: some cells failed. StoppedError: ``stop`` asked for it. What is finished is written even so,
+        unless the folder has results of more.
     """
     check(folder, config)
     try:
         ablate(with_published(folder, config), directory, reporter=reporter, stop=stop)
     except (FailedCellsError, StoppedError):
         with contextlib.suppress(ValueError):  # nothing is finished yet
-            write_results(folder, directory)
+            if not _would_lose(folder, directory):
+                write_results(folder, directory)
         raise
     return write_results(folder, directory)
+
+
+def _would_lose(folder: Folder, directory: Path) -> bool:
+    """Whether the results that the table's folder has are of a replica that those of the directory lack."""
+    old, new = read_ours(folder.path / RESULTS), collect(directory, _places(folder))
+    return old is not None and not _replicas(old) <= _replicas(new)
+
+
+def _replicas(ours: Ours) -> set[tuple[str, str, int]]:
+    return {
+        (cell.table, cell.label, seed)
+        for cell in ours.cells
+        for seed in {
+            *cell.diverged,
+            *(s for by_length in cell.scores.values() for own in by_length.values() for s in own),
+        }
+    }
 
 
 def write_results(folder: Folder, directory: Path) -> Ours:
@@ -83,6 +102,7 @@ def with_published(folder: Folder, config: Ablation) -> Ablation:
             folder.source,
             metric=column.theirs,
             value=value * column.scale,
+            lengths="those of training" if column.place.where == "within" else "",
         )
         for column in folder.columns
         if column.place.table in metric and column.place.metric in ("", metric[column.place.table])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 from posenc_jax.results.averages import hint
 from posenc_jax.shapes import Json
@@ -126,7 +127,7 @@ def _found(card: Card) -> TextTable:
         kind = card.kinds[finding.table]
         means = (_mean(card.measured[label][finding.table], kind) for label in (card.label, finding.baseline))
         names = (finding.table, finding.baseline) if several else (finding.table,)
-        p = "-" if finding.p is None else _p(finding.p)
+        p = "-" if finding.p is None else p_value(finding.p)
         entries.append((*names, finding.word, *means, _difference(finding, kind), p, _detectable(finding, kind)))
     names = ("table", "against") if several else ("table",)
     sides = (card.label, "baseline" if several else card.baselines[0])
@@ -258,10 +259,6 @@ def _rates(measured: Measured) -> str:
     """For example ``0.0005 (6), 0.001 (2)``: of how many seeds each is."""
     counted = collections.Counter(measured.learning_rates.values())
     return ", ".join(f"{rate:g} ({count})" for rate, count in sorted(counted.items())) or "none"
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _machine(environment: Json) -> str:

@@ -8,7 +8,7 @@ import pytest
 from posenc_jax import Ablation, Evaluation, Run, Training, parse, tasks, text
 from posenc_jax.cli.ablate import override_all
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.overrides import field_help, override_run
+from posenc_jax.cli.overrides import field_help, named_anew, override_run
 from posenc_jax.config import Execution, Optimizer
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
@@ -90,6 +90,35 @@ def test_an_override_applies_to_every_cell():
     assert [(run.table, run.label) for run in changed.runs] == [("mc", "rope"), ("mc", "alibi")]
     changed, *_ = override_all(ablation, ["--seeds", "5"], "posenc ablate x.py")
     assert [run.training.steps for run in changed.runs] == [100, 900]
+
+
+def test_an_override_that_makes_two_cells_one_is_refused():
+    deeper = dataclasses.replace(COPY, model=Transformer(num_layers=4), label="4 layers")
+    shallow = dataclasses.replace(COPY, model=Transformer(num_layers=1), label="1 layer")
+    ablation = Ablation(name="a", runs=(shallow, deeper))
+    with pytest.raises(UsageError, match="rsc 1 layer and rsc 4 layers are one run under two names"):
+        override_all(ablation, ["--model.num-layers", "2"], "posenc ablate x.py")
+    changed, *_ = override_all(ablation, ["--training.steps", "50"], "posenc ablate x.py")
+    assert [run.model.num_layers for run in changed.runs] == [1, 4]
+    twins = Ablation(name="a", runs=(shallow, dataclasses.replace(shallow, label="again")))
+    assert len(override_all(twins, ["--model.num-layers", "2"], "posenc ablate x.py")[0].runs) == 2
+
+
+def test_a_label_of_other_encodings_does_not_stay():
+    named = dataclasses.replace(COPY, label="RoPE")
+    overrides = ["--posenc", "alibi"]
+    assert named_anew(named, train(named, *overrides)[0], overrides).label == "alibi"
+    overrides += ["--label=RoPE"]
+    assert named_anew(named, train(named, *overrides)[0], overrides).label == "RoPE"
+    overrides = ["--training.steps", "50"]
+    assert named_anew(named, train(named, *overrides)[0], overrides).label == "RoPE"
+
+
+def test_an_option_that_is_given_twice_is_refused():
+    with pytest.raises(UsageError, match="--seeds is given twice"):
+        train(COPY, "--seeds", "0", "1", "--seeds", "5")
+    with pytest.raises(UsageError, match=r"--training\.log-every is given twice"):
+        train(COPY, "--training.log_every=5", "--training.log-every", "5")
 
 
 def test_an_override_that_a_cell_cannot_take(capsys):

@@ -72,7 +72,10 @@ def test_a_view_that_one_of_two_has(home, capsys):
             "no bias (bias curves) to draw: rope has frequencies, kernel, attention; nope has",
         ),
         (["nope"], "nope has nothing that can be drawn without contents and tokens\n"),
-        (["nope/rope"], "nope/rope has nothing that can be drawn without contents and tokens: of a pattern of layers "),
+        (
+            ["nope/rope"],
+            "nope/rope, layer 1 has nothing that can be drawn without contents and tokens: of a pattern of layers ",
+        ),
         (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive and finite: the paper has"),
         (["sinusoidal(base=nan)"], "nor a spec: Sinusoidal.base = nan must be a literal"),
         (["sinusoidal", *SMALL[:3], "12", "--view", "tsne"], "t-SNE needs more positions than 12: raise --length, 50"),

@@ -62,6 +62,49 @@ def test_hours_of_each_and_of_all(table, capsys, monkeypatch):
     assert "on the machine that made them; 2.50 in all." in out
 
 
+def test_what_is_stopped_elsewhere_takes_nothing_from_complete_results(table, capsys, monkeypatch):
+    assert main(["tables", "small"]) == 0
+    before = [(table / name).read_bytes() for name in ("results.json", "README.md")]
+    real, ran = ablation.run, []
+
+    def run(cell, *args, **kwargs):
+        if ran:
+            kwargs["stop"] = lambda: 15
+        ran.append(cell.label)
+        return real(cell, *args, **kwargs)
+
+    monkeypatch.setattr(ablation, "run", run)
+    assert main(["tables", "small", "--directory", "elsewhere"]) == 128 + 15
+    assert [(table / name).read_bytes() for name in ("results.json", "README.md")] == before
+    monkeypatch.undo()
+    monkeypatch.chdir(table.parents[2])
+    assert main(["tables", "small", "--directory", "elsewhere"]) == 0
+    assert read_commands(table.parents[2] / "elsewhere") == ("posenc tables small --directory elsewhere",)
+
+
+def test_other_learning_rates_are_other_settings(table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["tables", "small"]) == 0
+    reduced = table / "reduced.py"
+    reduced.write_text(reduced.read_text().replace("seeds=(0, 1),", "seeds=(0, 1), learning_rates=(0.5,),"))
+    capsys.readouterr()
+    assert main(["tables"]) == 0
+    assert "of other settings: rsc nope, rsc rope" in " ".join(capsys.readouterr().out.split())
+
+
+def test_groups_of_other_machines_are_named(table, capsys):
+    assert main(["tables", "small"]) == 0
+    place = table.parents[2] / "runs" / "tables" / "small"
+    *_, last = sorted(place.rglob("environment.json"))
+    other = unseal(last.read_bytes())[0]
+    other["began"] |= {"cpu": "Another chip", "device_count": 64}
+    write_json(last, other)
+    assert main(["tables", "small"]) == 0
+    data = unseal((table / "results.json").read_bytes())[0]
+    assert [own["cpu"] for own in data["machine"]["others"]] == ["Another chip"]
+    assert "64 x Another chip; jax" in (table / "README.md").read_text()
+
+
 def test_stopped_and_resumed(table, capsys, monkeypatch):
     """What is finished is written, and the next call runs the rest only."""
     real, ran = ablation.run, []
