@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 
 import pytest
 
@@ -29,3 +30,23 @@ def test_the_page_counts_its_pages():
     assert f"the {pages['validation']} validation pages" in README
     assert pages["validation"] + sum(pages["test"].values()) <= FOUND["scored pages"]
     assert plain.task.max_length == 256
+
+
+def test_what_is_said_of_the_scores():
+    """The orders, on validation pages and on long test pages, and the two numbers in the text."""
+    table = json.loads((linear.HERE / "results.json").read_text())["tables"]["help modules"]
+    validation = {label: mean for label, (mean, *_) in table["validation"].items()}
+    long = {label: statistics.mean(seeds.values()) for label, seeds in table["seeds"].items()}
+    by_section = "token types, pooling by section"
+    for scores in (validation, long):
+        assert scores["nope"] > scores["sinusoidal"]
+        order = [scores[f"{name}, {by_section}"] for name in ("nope", "rope", "sinusoidal", "structured")]
+        assert order == sorted(order, reverse=True)
+    assert f"with NoPE ({validation[f'nope, {by_section}']:.3f} against {validation['nope']:.3f})" in README
+    found = json.loads((linear.HERE / "results.json").read_text())
+    differences = [row for row in found["differences"] if row["score"] == "accuracy" and row["range"] == "beyond"]
+    assert differences
+    assert all(row["low"] <= 0 <= row["high"] for row in differences)
+    low, high = min(validation.values()), max(validation.values())
+    for file in (linear.HERE / "small.py", linear.HERE.parents[1] / "configs" / "base_documents.py"):
+        assert f"from {low:.2f} (structured) to {high:.2f} (NoPE)" in " ".join(file.read_text().split())

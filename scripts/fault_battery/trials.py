@@ -22,7 +22,9 @@ def kills(scene: Scene, count: int) -> Counts:
 
 
 def stops(scene: Scene, count: int) -> Counts:
-    """SIGTERM at a random moment, which must end with 143, then the same command again."""
+    """SIGTERM at a random moment, which must end with 143, or by the signal where Python has not begun to listen, then
+    the same command again.
+    """
     return _stopped(scene, count, signal.SIGTERM, (143, -signal.SIGTERM))
 
 
