@@ -60,19 +60,16 @@ def run_table(
         ablate(with_published(folder, config), directory, reporter=reporter, stop=stop)
     except (FailedCellsError, StoppedError):
         with contextlib.suppress(ValueError):  # nothing is finished yet
-            if not _would_lose(folder, directory):
-                write_results(folder, directory)
+            found = collect(directory, _places(folder))
+            before = read_ours(folder.path / RESULTS)
+            if before is None or _replicas(before) <= _replicas(found):
+                _write(folder, found)
         raise
     return write_results(folder, directory)
 
 
-def _would_lose(folder: Folder, directory: Path) -> bool:
-    """Whether the results that the table's folder has are of a replica that those of the directory lack."""
-    old, new = read_ours(folder.path / RESULTS), collect(directory, _places(folder))
-    return old is not None and not _replicas(old) <= _replicas(new)
-
-
 def _replicas(ours: Ours) -> set[tuple[str, str, int]]:
+    """Table, label and seed of all that has been run."""
     return {
         (cell.table, cell.label, seed)
         for cell in ours.cells
@@ -86,10 +83,14 @@ def _replicas(ours: Ours) -> set[tuple[str, str, int]]:
 def write_results(folder: Folder, directory: Path) -> Ours:
     """What there is in an ablation's directory, into the table's folder; ValueError where there is nothing."""
     ours = collect(directory, _places(folder))
+    _write(folder, ours)
+    return ours
+
+
+def _write(folder: Folder, ours: Ours) -> None:
     write_ours(ours, folder.path / RESULTS)
     readme = folder.path / README
     write_changed(readme, with_section(readme.read_text(), section(folder, ours, judge(folder, ours)), readme))
-    return ours
 
 
 def with_published(folder: Folder, config: Ablation) -> Ablation:
