@@ -50,6 +50,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
 BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
 HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
+MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
@@ -73,7 +74,11 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(str(error))
         _write(given.folder if given.folder.suffix == ".json" else given.folder / "results.json", as_text(found))
     for page in pages():
-        _write(page, filled(page.read_text()))
+        try:
+            text = filled(page.read_text())
+        except ValueError as error:
+            parser.error(f"{page.relative_to(ROOT)}: {error}")
+        _write(page, text)
     return 0
 
 
@@ -175,7 +180,7 @@ def pages() -> list[Path]:
     """The pages of the project that ask for tables."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = [ROOT / name for name in listed.stdout.split()]
-    return [page for page in found if any(block.search(page.read_text()) for block in (BLOCK, BENCH, HOURS))]
+    return [page for page in found if MARKER.search(page.read_text())]
 
 
 def filled(text: str) -> str:
