@@ -38,7 +38,7 @@ _PLACES = {
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if arguments[:1] in (["-h"], ["--help"]):
+    if {"-h", "--help"} & set(arguments):
         print(USAGE)
         return 0
     from posenc_jax.data.tasks import TASKS

@@ -138,7 +138,7 @@ def _module_of(file: str, name: str) -> ModuleType:
         raise UsageError(f"{file}:{name}: {file} is a link that leads to no file: name the file itself")
     if not path.is_file():
         between = "; between layers write / with blanks around it" if "/" in file else ""
-        raise UsageError(f"{file}:{name}: there is no file {file}{_nearest_file(path) or between}")
+        raise UsageError(f"{file}:{name}: there is no file {file}{nearest_file(path, path.parent) or between}")
     if not path.stem.isidentifier():
         raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {_identifier(path)}")
     return _module(path.absolute(), file)
@@ -220,6 +220,7 @@ def _identifier(path: Path) -> str:
     return "".join(letter if letter.isidentifier() or letter.isdigit() else "_" for letter in path.stem) + ".py"
 
 
-def _nearest_file(path: Path) -> str:
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py") if p.is_file()], n=1)
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
+def nearest_file(path: Path, folder: Path) -> str:
+    """A question after the Python file of ``folder`` whose name is nearest to that of ``path``; else nothing."""
+    near = difflib.get_close_matches(path.name, [p.name for p in folder.glob("*.py") if p.is_file()], n=1)
+    return f"; did you mean {folder / near[0]}?" if near else ""

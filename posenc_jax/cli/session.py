@@ -18,7 +18,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError, at_home
 from posenc_jax.cli.own_errors import first_line
-from posenc_jax.cli.own_files import run_file
+from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.encodings.value import Value
 from posenc_jax.shipped import shipped_config
@@ -38,7 +38,8 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
         package.__path__ = [str(path.parent)]
         sys.modules.setdefault(package.__name__, package)
     if not path.is_file() or path.suffix != ".py":
-        raise UsageError(f"there is no config file {text}{_nearest_file(path)}; a config is a Python file")
+        near = nearest_file(path, path.parent if path.parent.is_dir() else Path("configs"))
+        raise UsageError(f"there is no config file {text}{near}; a config is a Python file")
     config = getattr(_imported(path.absolute(), text), "config", None)
     if not isinstance(config, kind):
         what = "has no variable called config" if config is None else f"holds {_a(type(config).__name__)}"
@@ -119,12 +120,6 @@ def _explained(error: Exception | SystemExit) -> str:
 
 def _subclasses(cls: Any) -> list[Any]:
     return [inner for direct in cls.__subclasses__() for inner in [direct, *_subclasses(direct)]]
-
-
-def _nearest_file(path: Path) -> str:
-    folder = path.parent if path.parent.is_dir() else Path("configs")
-    near = difflib.get_close_matches(path.name, [p.name for p in folder.glob("*.py")], n=1)
-    return f"; did you mean {folder / near[0]}?" if near else ""
 
 
 def prepare_jax() -> None:

@@ -100,15 +100,19 @@ class Settings:
                     f"{self.length} or choose another position"
                 )
 
-    def fragment(self) -> str:
-        """The part of the page's address after #: what the encoding uses."""
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The fields that make a difference to the encoding."""
         own: tuple[str, ...] = ("d", "seed") if self.encoding == "learned" else ("head",)
         if self.encoding in TURNING:
             own = ("d", "frequencies") if self.frequencies in DESIGNS else ("d", "base", "frequencies")
-        used = (*own, "length", "a", "b")
-        values = (getattr(self, name) for name in used)
+        return (*own, "length", "a", "b")
+
+    def fragment(self) -> str:
+        """The part of the page's address after #: what the encoding uses."""
+        values = (getattr(self, name) for name in self.used)
         texts = (str(value).removesuffix(".0") for value in values)
-        return "&".join([f"encoding={self.encoding}", *(f"{name}={text}" for name, text in zip(used, texts))])
+        return "&".join([f"encoding={self.encoding}", *(f"{name}={text}" for name, text in zip(self.used, texts))])
 
 
 PRESETS = {

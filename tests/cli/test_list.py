@@ -180,3 +180,5 @@ def test_help(capsys):
     for name in COMMANDS:
         assert main([name, "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"usage: posenc {name} ")
+    assert main(["list", "rope", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: posenc list ")
