@@ -39,9 +39,9 @@ def _explore(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(f"explore: {error}") from None
     if unused := [name for name in given if name not in ("encoding", *settings.used)]:
-        options = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
+        names = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
         kind = f" with {settings.frequencies}" if "frequencies" in settings.used else ""
-        raise UsageError(f"explore: {settings.encoding}{kind} does not use {options}: leave it out")
+        raise UsageError(f"explore: {settings.encoding}{kind} does not use {names}: leave it out")
     text = page(settings)
     try:
         write_atomically(output, text)
