@@ -37,6 +37,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
+from posenc_jax.training.replicas import over_rows
 from posenc_jax.training.step import buckets, forward
 from posenc_jax.training.streams import stream
 
@@ -221,7 +222,7 @@ def classify(
         )
 
     found = np.zeros((len(inputs), task.num_classes))
-    for length, batch in batches(loaded.config, inputs, reporter, "classify"):
+    for length, batch, _ in batches(loaded.config, inputs, reporter, "classify"):
         probabilities = _probabilities(
             loaded.params,
             records(batch, length),
@@ -288,11 +289,14 @@ def _ragged(sequences: list[list[int]], size: int) -> Ragged:
     return Ragged(np.pad(ragged.tokens, (0, size - len(ragged.tokens))), ragged.starts)
 
 
-def batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str) -> Iterator[tuple[int, list[int]]]:
-    """The numbers of the inputs in batches of one size for each of the run's evaluated lengths, filled up with repeats.
+def batches(
+    config: Run, inputs: list[list[int]], reporter: Reporter, title: str, devices: int = 1
+) -> Iterator[tuple[int, list[int], int]]:
+    """One of the run's evaluated lengths, the numbers of inputs in a batch for it, and on how many devices.
 
     An input goes where a test example of its length is measured, so that encodings that see how much room there is see
-    here what they saw there.
+    here what they saw there. Batches are of one size a device, filled up with repeats; of ``devices`` as many compute
+    as the inputs of a length fill.
     """
     task = config.task
     assert isinstance(task, TextTask)
@@ -308,10 +312,11 @@ def batches(config: Run, inputs: list[list[int]], reporter: Reporter, title: str
         (bucket,) = buckets(config, (length,))
         # On CPU rows beyond 8 save no time, and one text should not wait for 31 copies of it.
         size = min(8 if jax.default_backend() == "cpu" else CHUNK, bucket.chunk)
-        for start in range(0, len(numbers), size):
-            batch = numbers[start : start + size]
+        used = min(devices, -(-len(numbers) // size))
+        for start in range(0, len(numbers), size * used):
+            batch = numbers[start : start + size * used]
             # Copies of a real text, which end when it ends.
-            yield length, batch + batch[-1:] * (size - len(batch))
+            yield length, batch + batch[-1:] * (size * used - len(batch)), used
             if many:
                 reporter.advance(len(batch))
 
@@ -357,7 +362,7 @@ def _outputs(
     if max_new_tokens is not None:
         _check_new_tokens(loaded.config, max_new_tokens)
     found: dict[int, Output] = {}
-    for length, batch in batches(loaded.config, inputs, reporter, title):
+    for length, batch, devices in batches(loaded.config, inputs, reporter, title, len(jax.local_devices())):
         best = jax.tree.map(
             lambda x: np.asarray(x)[:, 0],
             _decode(
@@ -369,6 +374,7 @@ def _outputs(
                 decoding=decoding,
                 max_length=length,
                 max_new_tokens=max_new_tokens,
+                devices=devices,
             ),
         )
         for row, number in enumerate(batch):
@@ -377,7 +383,7 @@ def _outputs(
     return [found[number] for number in range(len(inputs))]
 
 
-@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens"))
+@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens", "devices"))
 def _decode(
     params: Params,
     records: Records,
@@ -388,12 +394,18 @@ def _decode(
     decoding: Decoding,
     max_length: int,
     max_new_tokens: int | None,
+    devices: int,
 ) -> Decoded:
     room = new_tokens(run, max_length)
     most = room if max_new_tokens is None else min(max_new_tokens, room)
-    key, streams = stream(random_seed, "evaluation"), _streams(random_seed)
-    example = _examples(run, records, max_length)
-    return decoded(run, params, example, decoding, most, streams, key, draws, room)
+
+    def outputs(shared: tuple[Params, Array], rows: tuple[Example, Array]) -> Decoded:
+        (params, seed), (example, draws) = shared, rows
+        key, streams = stream(seed, "evaluation"), _streams(seed)
+        return decoded(run, params, example, decoding, most, streams, key, draws, room)
+
+    found: Decoded = over_rows(outputs, devices)((params, random_seed), (_examples(run, records, max_length), draws))
+    return found
 
 
 @functools.partial(jax.jit, static_argnames=("run", "max_length"))

@@ -72,6 +72,16 @@ def over_replicas(fn: Callable[..., Any], execution: Execution, mesh: Mesh) -> C
     return jax.shard_map(one_by_one, mesh=mesh, in_specs=(each, each, P()), out_specs=each, check_vma=False)
 
 
+def over_rows(fn: Callable[[Any, Any], Any], count: int) -> Callable[[Any, Any], Any]:
+    """``fn(shared, rows)``, the leading axis of every array of ``rows`` and of the result in equal parts on the first
+    ``count`` devices of this process. No device waits for another before the end.
+    """
+    if count == 1:
+        return fn
+    mesh = Mesh(np.asarray(jax.local_devices()[:count]), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    return jax.shard_map(fn, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P("rows"), check_vma=False)
+
+
 def lowered(
     fn: Callable[..., Any],
     execution: Execution,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 
-from benchmarks.processes import Measured, Process, Start, take_turns
+from benchmarks.processes import Measured, Process, Start, cores, take_turns
 from benchmarks.results import Table
 from benchmarks.sizes import DECODING, DecodingSize
 
@@ -30,7 +31,7 @@ def decoding(rounds: int, python: str | None, size: DecodingSize = DECODING, sta
     for beam in beams:
         arguments = {"size": size._asdict(), "beam": beam}
         members: dict[str, list[Measured]] = {
-            "posenc_jax": [start("decoding.seconds", arguments, env={"JAX_NUM_CPU_DEVICES": "1"})]
+            "posenc_jax": [start("decoding.seconds", arguments, env={"JAX_NUM_CPU_DEVICES": str(len(cores()))})]
         }
         if python:
             members["transformers, Marian"] = [start("decoding.marian_seconds", arguments, python=python)]
@@ -44,7 +45,8 @@ def decoding(rounds: int, python: str | None, size: DecodingSize = DECODING, sta
         title="Decoding",
         about=f"Tokens per second of best outputs, encoder-decoder of {size.num_layers} + {size.num_layers} layers, "
         f"d_model {size.d_model}, {size.vocab} tokens, {size.batch} sources of {size.source} tokens, "
-        f"{size.new_tokens} new tokens each, key-value cache, all cores",
+        f"{size.new_tokens} new tokens each, key-value cache, all cores; ours decodes an equal part of the sources on "
+        "each, as `posenc translate` does",
         first="library",
         columns={"greedy": "{:.1f}", f"beam of {beams[1]}": "{:.1f}"},
         rows=rows,
@@ -52,12 +54,13 @@ def decoding(rounds: int, python: str | None, size: DecodingSize = DECODING, sta
 
 
 def seconds(size: dict[str, int], beam: int) -> Iterator[float]:
-    """The seconds to the first outputs, compilation included; then those of each batch."""
+    """The seconds to the first outputs, compilation included; then those of each batch, over all devices."""
     import jax
     import numpy as np
 
     from posenc_jax.encodings import Sinusoidal
     from posenc_jax.models import Beam, Greedy, Slots, Transformer, build, decode
+    from posenc_jax.training.replicas import over_rows
 
     begun = time.perf_counter()
     width, batch, new = size["d_model"], size["batch"], size["new_tokens"]
@@ -73,12 +76,13 @@ def seconds(size: dict[str, int], beam: int) -> Iterator[float]:
     )
     how = Beam(size=beam) if beam > 1 else Greedy()
 
-    @jax.jit
-    def outputs(source: jax.Array) -> jax.Array:
-        prompt = jax.numpy.ones((batch, 1), jax.numpy.int32)
+    def part(_: None, source: jax.Array) -> jax.Array:
+        prompt = jax.numpy.ones((len(source), 1), jax.numpy.int32)
         # No token ends a sequence: all implementations decode equally many.
         return decode(model, prompt, how, max_new_tokens=new, memory=model.encode(source), eos=None).tokens
 
+    over_devices = over_rows(part, math.gcd(batch, len(jax.devices())))
+    outputs = jax.jit(lambda source: over_devices(None, source))
     rng = np.random.default_rng(0)
     first = begun
     while True:

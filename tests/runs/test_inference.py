@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sealed_files
+from processes import python
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
 
 from posenc_jax.config import to_json
@@ -79,6 +80,33 @@ def test_one_by_one_or_together(decoding):
         again = translate(loaded, sentences, decoding, random_seed=1)
         assert again != together[: len(sentences)]
         assert again == translate(loaded, sentences, decoding, random_seed=1)
+
+
+ON_SEVERAL_DEVICES = """
+import dataclasses, json
+import jax
+from posenc_jax.models import Beam
+from posenc_jax.runs import inference
+given, used, batches = GIVEN, set(), inference.batches
+def counted(*arguments):
+    for found in batches(*arguments):
+        used.add(found[2])
+        yield found
+inference.batches = counted
+loaded = inference.load_run(given["run"])
+found = [dataclasses.astuple(output) for output in inference.translate(loaded, given["texts"], Beam(2))]
+print(json.dumps([len(jax.local_devices()), sorted(used), found]))
+"""
+
+
+def test_several_devices_write_what_one_writes():
+    given = {"run": str(trained("translation")), "texts": [SENTENCES[i % len(SENTENCES)] for i in range(20)]}
+    code = ON_SEVERAL_DEVICES.replace("GIVEN", repr(given))
+    (one, on_one, alone), (three, on_three, together) = (python(code, devices=count) for count in (1, 3))
+    assert (one, on_one) == (1, [1])
+    assert three == 3
+    assert max(on_three) > 1
+    assert alone == together
 
 
 def test_log_probabilities_and_ends():
@@ -266,7 +294,19 @@ def test_every_text_has_the_width_that_its_length_was_measured_at(evaluated, wid
     config = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, lengths=evaluated))
     inputs = [[7] * length for length in widths for _ in range(9)]  # one more than a batch holds
     found = list(inference.batches(config, inputs, Notes(), "translate"))
-    assert len({len(batch) for _, batch in found}) == 1
-    assert {number for _, batch in found for number in batch} == set(range(len(inputs)))
-    for length, batch in found:
+    assert len({len(batch) for _, batch, _ in found}) == 1
+    assert {number for _, batch, _ in found for number in batch} == set(range(len(inputs)))
+    for length, batch, devices in found:
         assert {widths[len(inputs[number])] for number in batch} == {length}
+        assert devices == 1
+
+
+def test_as_many_devices_compute_as_the_inputs_of_a_length_fill():
+    config = CONFIGS["translation"]
+    config = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, lengths=(8, 70)))
+    inputs = [[7] * 5] * 3 + [[7] * 20] * 20
+    found = list(inference.batches(config, inputs, Notes(), "translate", 4))
+    size = len(found[0][1])
+    assert [(length, len(batch), devices) for length, batch, devices in found] == [(8, size, 1), (70, 3 * size, 3)]
+    assert found[0][1] == [0, 1, 2] + [2] * (size - 3)
+    assert found[1][1] == [*range(3, 23)] + [22] * (3 * size - 20)
