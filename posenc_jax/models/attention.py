@@ -13,6 +13,7 @@ from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequenc
 from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.layer_encodings import LayerEncodings
+from posenc_jax.models.product import product
 
 
 class KeysValues(NamedTuple):
@@ -29,7 +30,13 @@ def linear(
     """``x W + b`` with float32 parameters: W from a normal of ``variance / inputs`` cut off at two sigma, b zero."""
     kernel_init = nnx.initializers.variance_scaling(variance, "fan_in", "truncated_normal")
     return nnx.Linear(
-        inputs, outputs, use_bias=use_bias, dtype=config.compute_dtype, kernel_init=kernel_init, rngs=rngs
+        inputs,
+        outputs,
+        use_bias=use_bias,
+        dtype=config.compute_dtype,
+        kernel_init=kernel_init,
+        dot_general=product,
+        rngs=rngs,
     )
 
 

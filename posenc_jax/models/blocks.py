@@ -10,6 +10,7 @@ import jax
 from flax import nnx
 
 from posenc_jax.encodings.base import Params, PositionalEncoding, Sequence
+from posenc_jax.models.activation import gelu
 from posenc_jax.models.attention import Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.layer_encodings import LayerEncodings
@@ -42,7 +43,7 @@ class MLP(nnx.Module):
     def __call__(self, x: jax.Array) -> jax.Array:
         """``[B, S, M]`` of ``x [B, S, M]``."""
         x = self.hidden(x)
-        return self.output(jax.nn.relu(x) if self.activation == "relu" else jax.nn.gelu(x, approximate=False))
+        return self.output(jax.nn.relu(x) if self.activation == "relu" else gelu(x))
 
 
 class Block(nnx.Module):

@@ -9,6 +9,7 @@ from flax import nnx
 from posenc_jax.encodings.base import Array, at_least_float32
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.models.config import Transformer
+from posenc_jax.models.product import product
 
 
 class Embedding(nnx.Module):
@@ -72,4 +73,4 @@ class Output(nnx.Module):
 
 
 def _product(x: Array, kernel: Array) -> Array:
-    return jnp.matmul(x, kernel.astype(x.dtype), preferred_element_type=at_least_float32(x))
+    return product(x, kernel.astype(x.dtype), preferred_element_type=at_least_float32(x))
