@@ -23,7 +23,7 @@ class Size:
 
 
 SIZES = {  # microbatches and steps per call found best on two cores
-    "d64": Size(d_model=64, num_layers=2, num_heads=4, tokens=40, batch=32, microbatches=8, steps=8),
+    "d64": Size(d_model=64, num_layers=2, num_heads=4, tokens=40, batch=32, microbatches=2, steps=8),
     "d128": Size(d_model=128, num_layers=4, num_heads=4, tokens=128, batch=32, microbatches=16, steps=4),
     "d256": Size(d_model=256, num_layers=4, num_heads=8, tokens=256, batch=16, microbatches=8, steps=2),
     "d128, encoder-decoder": Size(
