@@ -18,8 +18,9 @@ def product(
     precision: Any = None,
     preferred_element_type: Any = None,
     **unused: Any,
-) -> Array:
-    """``x [..., M]`` times ``kernel [M, N]``, with the arguments that `flax.nnx.Linear` gives its ``dot_general``.
+) -> jax.Array:
+    """``x [..., M]`` times ``kernel [M, N]``, with the arguments that `flax.nnx.Linear` gives its ``dot_general``
+    (``dimension_numbers`` are always those of this product).
 
     The gradient of the kernel is ``x^T g``, a sum over the rows of both. XLA:CPU has a fast program for products whose
     left side is read along its rows, and half as fast a one for this. So on a CPU the smaller of x and g is transposed
@@ -36,17 +37,17 @@ def product(
     return _plain(x, kernel, precision, preferred_element_type)
 
 
-def _plain(x: Array, kernel: Array, precision: Any, dtype: Any) -> Array:
+def _plain(x: Array, kernel: Array, precision: Any, dtype: Any) -> jax.Array:
     return jax.lax.dot_general(x, kernel, (((x.ndim - 1,), (0,)), ((), ())), precision, dtype)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def _transposing(x: Array, kernel: Array, precision: Any, dtype: Any) -> Array:
+def _transposing(x: Array, kernel: Array, precision: Any, dtype: Any) -> jax.Array:
     return _plain(x, kernel, precision, dtype)
 
 
 @_transposing.defjvp
-def _transposing_jvp(precision: Any, dtype: Any, primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _transposing_jvp(precision: Any, dtype: Any, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
     """The change of the kernel is multiplied in an order whose transpose, which is what training computes, has the
     copy. Barriers keep XLA from taking the copy back.
     """
@@ -62,6 +63,5 @@ def _transposing_jvp(precision: Any, dtype: Any, primals: Any, tangents: Any) ->
     return _plain(x, kernel, precision, dtype), of_x + of_kernel.reshape(of_x.shape)
 
 
-def _copied(x: Array) -> Array:
-    copy: Array = jax.lax.optimization_barrier(x)
-    return copy
+def _copied(x: Any) -> Any:
+    return jax.lax.optimization_barrier(x)
