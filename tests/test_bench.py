@@ -119,6 +119,24 @@ def test_encodings_beside_none(size, slower):
     assert [posenc for _, posenc, _ in slower.started] == ["nope", "rope", "randomized|rope"]
 
 
+def test_gradients_of_linear_layers(size):
+    from benchmarks.throughput import gradients
+
+    from posenc_jax.models import product
+
+    used, seen = product.backend, []
+
+    def here(name, *arguments, **options):
+        seen.append(name)
+        return Here(name, *arguments, **options)
+
+    (table,) = gradients(1, {"tiny": size}, here)
+    assert seen == ["jax_training.with_plain_gradients", "jax_training.milliseconds"]
+    ((plain,), (copied,), (ratio,)) = table.rows.values()
+    assert ratio == copied / plain > 0
+    assert product.backend is used
+
+
 def test_the_second_first_step_has_the_cache_of_the_first(size, slower):
     from benchmarks.compilation import compilation
 
@@ -459,6 +477,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
     for module, name in (
         ("throughput", "throughput"),
         ("throughput", "encodings"),
+        ("throughput", "gradients"),
         ("compilation", "compilation"),
         ("compilation", "programs"),
         ("tables", "tables"),
@@ -473,7 +492,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         monkeypatch.setattr(module, name, lambda *_, name=name: reached.append(name) or iter([Table(name, "", {}, {})]))
     script.main([])
     script.main(["padding"])
-    others = ["profile", "decoding", "study", "loop", "padding"]
+    others = ["gradients", "profile", "decoding", "study", "loop", "padding"]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )
