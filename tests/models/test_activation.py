@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc_jax.models import activation
 from posenc_jax.models.activation import gelu
 
 X = np.linspace(-12, 12, 2401)
@@ -37,3 +38,10 @@ def test_bfloat16_is_rounded_once():
     assert gelu(x).dtype == jnp.bfloat16
     assert (np.abs(np.asarray(gelu(x), np.float64) - expected) <= 2**-8 * np.abs(expected) + 1e-6).all()
     assert jax.vmap(jax.grad(gelu))(x).dtype == jnp.bfloat16
+
+
+def test_other_devices_keep_the_gelu_of_jax(monkeypatch):
+    monkeypatch.setattr(activation, "backend", lambda: "tpu")
+    x = jnp.asarray(X, jnp.float32)
+    own = jax.jit(lambda x: gelu(x)).lower(x).as_text()
+    assert own == jax.jit(lambda x: jax.nn.gelu(x, approximate=False)).lower(x).as_text()
