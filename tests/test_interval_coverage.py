@@ -42,6 +42,24 @@ def test_coverage_and_width_can_be_had_again(simulation, name, seeds):
         assert found == pytest.approx(kept[method], abs=2e-3)
 
 
+def test_what_no_rule_can_have_is_counted_out(simulation):
+    assert sorted(simulation.reachable(0.5, 3)) == pytest.approx([0, 0.25, 0.75, 1])
+    assert sorted(simulation.reachable(0.5, 4)) == pytest.approx(
+        [0, 2 / 16, 6 / 16, 8 / 16, 8 / 16, 10 / 16, 14 / 16, 1]
+    )
+    # one seed of two is 1 with a quarter: counts 0, 1, 2 have 9, 6 and 1 of 16
+    assert sorted(16 * simulation.reachable(0.25, 2)) == pytest.approx([0, 1, 6, 7, 9, 10, 15, 16])
+
+
+def test_coverage_of_seeds_at_0_or_1_is_one_that_a_rule_can_have(simulation):
+    """Within the simulation's error (3 standard errors), for the rule in use, which treats 0 and 1 alike."""
+    for name, arm in simulation.ARMS.items():
+        for seeds in simulation.SEEDS if arm.ones is not None else ():
+            held = FOUND["single"][str(seeds)][name]["score (used)"][0] / 100
+            possible = simulation.reachable(arm.ones, seeds)
+            assert np.min(abs(possible - held) / np.sqrt(possible * (1 - possible) / 1000 + 1e-9)) <= 3, (name, seeds)
+
+
 def test_the_interval_in_use_keeps_its_level_where_seeds_have_one_mode():
     """With two standard errors of the simulation (0.7 each) on either side of 93 to 97."""
     for seeds, arms in FOUND["single"].items():
