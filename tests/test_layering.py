@@ -85,6 +85,7 @@ ORDER = {
             "own_sources",
             "own_code",
             "directory",
+            "claims",
             "beginnings",
             "checkpoint",
             "alike",

@@ -15,17 +15,9 @@ from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.claims import changed_code, check_writable, claim, refuse_changed_code, refuse_other
 from posenc_jax.runs.damage import refuse_damaged_metrics
-from posenc_jax.runs.directory import (
-    cell_directory,
-    changed_code,
-    check_writable,
-    claim,
-    complete,
-    refuse_changed_code,
-    refuse_other,
-    results_by_group,
-)
+from posenc_jax.runs.directory import cell_directory, complete, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json

@@ -28,8 +28,9 @@ from posenc_jax.runs.alike import refuse_other_configs, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.claims import check_writable, refuse_other
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import Group, Replica, check_writable, complete, refuse_other, results
+from posenc_jax.runs.directory import Group, Replica, complete, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line

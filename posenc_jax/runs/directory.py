@@ -6,9 +6,7 @@ last. All carry checksums; what was written before there were any is read as it 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,10 +22,9 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
-from posenc_jax.files import make_directory, remove_unfinished
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
-from posenc_jax.runs.files import locked, numbered, read_checked, read_json, write_json
+from posenc_jax.runs.files import numbered, read_checked, read_json
 from posenc_jax.shapes import Json, problem
 
 FORMAT = 3
@@ -36,12 +33,12 @@ FORMAT = 3
 Replica = tuple[int, float]
 """Seed and learning rate."""
 
-_GROUP = re.compile(r"group-(\d{3,})")
+GROUP_NAME = re.compile(r"group-(\d{3,})")
 
 
 def is_group(directory: Path) -> bool:
     """Whether a directory is that of a group, by its name."""
-    return _GROUP.fullmatch(directory.name) is not None
+    return GROUP_NAME.fullmatch(directory.name) is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,97 +178,8 @@ def complete(directory: Path, config: Run) -> bool:
     return done.issuperset(config.replicas)
 
 
-def check_writable(directory: Path) -> None:
-    """Refuses a directory that cannot be made or written in."""
-    there = next(path for path in (directory, *directory.parents) if path.exists())
-    if not there.is_dir():
-        raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
-
-
-def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
-    """Writes ``config.json`` and copies of the user's own code, or refuses as `refuse_other`."""
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    own_code.save(config, directory)
-    write_json(directory / "config.json", _data(config))
-
-
-def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False, claimed: bool = False) -> None:
-    """Refuses a directory that holds another config, or results of other code of the user's.
-
-    claimed: whether others have claimed it, so that their code counts before anything is computed.
-    """
-    path = directory / "config.json"
-    if path.exists():
-        stored = read_stored(path, own_code.own_classes(config))
-        if type(stored.config) is not type(config):
-            kinds = {"Run": "a single run", "Ablation": "an ablation"}
-            raise RefusedError(
-                f"{directory} holds {kinds[type(stored.config).__name__]}, not {kinds[type(config).__name__]}: choose "
-                "another directory"
-            )
-        if lines := _config_differences(stored.config, config):
-            holds = "a run" if isinstance(config, Run) else "an ablation"
-            empty = "" if _begun_in(directory) else " (nothing is computed in it yet: it can be removed)"
-            raise RefusedError(
-                f"{directory} holds {holds} with other settings{empty}; choose another directory, or go back to them. "
-                "Differences:\n  " + "\n  ".join(lines)
-            )
-    if isinstance(config, Run):
-        groups_of(directory, config)
-    if not accept_changed_code:
-        refuse_changed_code(directory, changed_code(directory, own_code.digests(config), claimed=claimed))
-
-
-def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = False) -> list[str]:
-    """Which of the user's classes are other ones in ``code`` than those by which a run, or a group of it, computed
-    something, or (``claimed``) will; or may be.
-    """
-    found: list[str] = []
-    for path in [directory / "config.json", *(group / "config.json" for group in group_directories(directory))]:
-        if not path.exists():
-            continue
-        users = [path.parent] if claimed else _begun_in(path.parent)
-        if users and "format" not in _checked(path):
-            found += [f"{name} may have changed, for its source was not recorded then" for name in code]
-        elif users:
-            used = {name for user in users for name in code_in(user / "config.json")}
-            found += own_code.changes({name: was for name, was in code_in(path).items() if name in used}, code)
-    return list(dict.fromkeys(found))
-
-
-def _begun_in(directory: Path) -> list[Path]:
-    """The runs in a directory, which may be one, that have computed anything; of a group itself."""
-    inner = [path.parent for path in directory.glob("*/config.json")]
-    if any(map(is_begun, [directory, *inner])):
-        return [directory]
-    return [path for cell in inner for path in _begun_in(cell)]
-
-
-def is_begun(group: Path) -> bool:
-    """Whether anything is there that a group computed: a result, a checkpoint or the loss of a step."""
-    log, checkpoints = group / "metrics.jsonl", group / "checkpoints"
-    return (
-        any(group.glob("result.json*"))
-        or (log.exists() and log.stat().st_size > 0)
-        or (checkpoints.is_dir() and any(checkpoints.iterdir()))
-    )
-
-
-def refuse_changed_code(directory: Path, changes: list[str]) -> None:
-    """RefusedError if there are any."""
-    if changes:
-        path = directory / "config.json"
-        if path.exists() and own_code.kept_by_earlier(directory, code_in(path)):
-            changes = [*changes, "an earlier version recorded it, which saw no import within a function, try or if"]
-        raise RefusedError(
-            f"{directory} has results of other code: {'; '.join(changes)}; go back to that code, choose another "
-            "directory, or accept the change (accept_changed_code), which marks what other code computed"
-        )
-
-
-def _config_differences(old: Any, new: Any) -> list[str]:
+def config_differences(old: Any, new: Any) -> list[str]:
+    """The fields in which a config that is stored and another one differ, each with both values."""
     if isinstance(new, Run):
         return difference(identity(to_json(old)), identity(to_json(new)))
     cells = {(cell.table, cell.label): cell for cell in old.runs}
@@ -283,52 +191,6 @@ def _config_differences(old: Any, new: Any) -> list[str]:
     return lines
 
 
-def plan(directory: Path, config: Run, size: int) -> list[Group]:
-    """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
-    there = groups_of(directory, config)
-    taken = {replica for group in there for replica in group.replicas}
-    groups = [group for group in there if set(group.replicas) & set(config.replicas)]
-    for group in groups:
-        _begin_again(group, config)
-    _remove_half_made(directory)
-    # Never a number that is in use, under whatever name: a group may have been renamed.
-    used = [int(found[1]) for found in map(_GROUP.match, (path.name for path in directory.glob("group-*"))) if found]
-    number = max(used, default=-1) + 1
-    missing = [replica for replica in config.replicas if replica not in taken]
-    for start in range(0, len(missing), size):
-        replicas = tuple(missing[start : start + size])
-        group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
-        make_directory(group.directory)
-        _write_group(group, config)
-        groups.append(group)
-        number += 1
-    return groups
-
-
-def _write_group(group: Group, config: Run) -> None:
-    members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
-    write_json(group.directory / "config.json", {**_data(config), **members, "config_hash": group.config_hash})
-
-
-def _begin_again(group: Group, config: Run) -> None:
-    """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
-    path = group.directory / "config.json"
-    if group.config_hash is None or code_in(path) == own_code.digests(config) or is_begun(group.directory):
-        return
-    with contextlib.suppress(RefusedError), locked(group.directory):
-        (group.directory / "environment.json").unlink(missing_ok=True)
-        _write_group(group, config)
-
-
-def _remove_half_made(directory: Path) -> None:
-    """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
-    for path in directory.glob("group-*"):
-        if _GROUP.fullmatch(path.name) and path.is_dir() and not path.is_symlink() and not any(path.glob("*.json")):
-            remove_unfinished(path)
-            with contextlib.suppress(OSError):  # it has files
-                path.rmdir()
-
-
 def groups_of(directory: Path, config: Run) -> list[Group]:
     """The groups in a run's directory; RefusedError when one is of another config, or two have the same replica."""
     own, groups = own_code.own_classes(config), []
@@ -337,7 +199,7 @@ def groups_of(directory: Path, config: Run) -> list[Group]:
         if path == directory or not (path / "config.json").exists():
             continue
         stored = read_stored(path / "config.json", own)
-        if lines := _config_differences(stored.config, config):
+        if lines := config_differences(stored.config, config):
             raise RefusedError(
                 f"{path} belongs to another config; choose another directory, or move it away. Differences:\n  "
                 + "\n  ".join(lines)
@@ -367,14 +229,14 @@ def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> St
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
     if own is None:
-        home = directory.parent if _GROUP.fullmatch(directory.name) else directory
+        home = directory.parent if GROUP_NAME.fullmatch(directory.name) else directory
         own = own_code.load(home, code_in(path))
     return read_stored(path, own)
 
 
 def code_in(path: Path) -> own_code.Digests:
     """The digests of the user's classes in a ``config.json``."""
-    code = _checked(path).get("code", {})
+    code = checked(path).get("code", {})
     if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
         raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
     if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
@@ -384,7 +246,7 @@ def code_in(path: Path) -> own_code.Digests:
 
 def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
     """What a ``config.json`` of any format says; RefusedError when this version cannot read it."""
-    data = _checked(path)
+    data = checked(path)
     try:
         config = from_json(data.get("config", data), own)
         if not isinstance(config, Run | Ablation):
@@ -401,7 +263,7 @@ def read_group(directory: Path) -> Group:
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
-    data = _checked(path)
+    data = checked(path)
     try:
         if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash?": str}):
             raise ValueError(wrong)
@@ -411,8 +273,9 @@ def read_group(directory: Path) -> Group:
         raise RefusedError(f"{path} is no group's ({error}): restore it") from None
 
 
-def _checked(path: Path) -> Json:
-    if _GROUP.fullmatch(path.parent.name):
+def checked(path: Path) -> Json:
+    """A ``config.json`` whose checksum and format are those that this version reads; RefusedError otherwise."""
+    if GROUP_NAME.fullmatch(path.parent.name):
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
     else:
         way_out = "restore it, or move it away and run the same command again, which writes it anew"
@@ -428,17 +291,13 @@ def _checked(path: Path) -> Json:
     return data
 
 
-def _data(config: Any) -> Json:
-    return {"format": FORMAT, "config": to_json(config), "code": own_code.digests(config)}
-
-
 def cell_directory(directory: Path, cell: Run) -> Path:
     """Where an ablation keeps a cell: under its name, or under the one that an earlier format gave it."""
     named = directory / cell.directory_name
     if named.exists() or not directory.is_dir():
         return named
     for path in sorted(directory.glob("*/config.json")):
-        data = _checked(path)
+        data = checked(path)
         if "format" not in data and data.get("table") == cell.table and data.get("label") == cell.label:
             stored = read_stored(path, own_code.own_classes(cell))
             if isinstance(stored.config, Run) and config_hash(stored.config) == config_hash(cell):

@@ -23,17 +23,8 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.directory import (
-    Group,
-    check_writable,
-    code_in,
-    finished,
-    group_directories,
-    groups_of,
-    load_config,
-    read_group,
-    refuse_changed_code,
-)
+from posenc_jax.runs.claims import check_writable, refuse_changed_code
+from posenc_jax.runs.directory import Group, code_in, finished, group_directories, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here

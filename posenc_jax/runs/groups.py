@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from posenc_jax.config import Run
+from posenc_jax.runs.claims import claim, plan
 from posenc_jax.runs.damage import put_result_aside, refuse_damaged_metrics
-from posenc_jax.runs.directory import Group, Replica, claim, plan, replicas_of, results, results_by_group
+from posenc_jax.runs.directory import Group, Replica, replicas_of, results, results_by_group
 from posenc_jax.training.layout import Devices, layout_of
 
 

@@ -15,12 +15,11 @@ from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_a
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import write_results
 from posenc_jax.runs.beginnings import other_beginnings, read_environments
+from posenc_jax.runs.claims import check_writable, claim
 from posenc_jax.runs.damage import refuse_damaged_metrics
 from posenc_jax.runs.directory import (
     Replica,
     cell_directory,
-    check_writable,
-    claim,
     code_in,
     groups_of,
     listed,

@@ -16,7 +16,8 @@ from posenc_jax.files import refuse_links
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import cells_to_run, left_out, refuse_failures, write_results
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import cell_directory, claim, read_group, refuse_other
+from posenc_jax.runs.claims import claim, refuse_other
+from posenc_jax.runs.directory import cell_directory, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn, locked
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas

@@ -16,8 +16,9 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.claims import refuse_other
 from posenc_jax.runs.damage import refuse_lost_rows
-from posenc_jax.runs.directory import groups_of, load_config, read_group, refuse_other, results_by_group
+from posenc_jax.runs.directory import groups_of, load_config, read_group, results_by_group
 from posenc_jax.runs.errors import CheckpointError, DamagedFileError, FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.files import Log, read_json

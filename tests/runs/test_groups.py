@@ -12,7 +12,8 @@ from trained_runs import CONFIG, contents, copy_of_the_run
 from posenc_jax.config import Ablation, Execution
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import complete, group_directories, plan, results
+from posenc_jax.runs.claims import plan
+from posenc_jax.runs.directory import complete, group_directories, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.training import replicas

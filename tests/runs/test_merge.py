@@ -11,7 +11,8 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.runs.ablation import ablate, write_results
-from posenc_jax.runs.directory import claim, load_stored
+from posenc_jax.runs.claims import claim
+from posenc_jax.runs.directory import load_stored
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.merge import joined, merge
