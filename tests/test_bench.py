@@ -259,7 +259,8 @@ def test_the_study_is_the_sum_of_its_parts():
     class Known(Here):
         def __init__(self, name, arguments, env):
             assert name == "study.seconds"
-            self.first = 7 + arguments["steps"] * (4 if arguments["strata"] == 1 else 2)
+            assert arguments["then"] == (arguments["strata"] == 1)
+            self.first = 7 + arguments["steps"] * (4 if arguments["then"] else 2)
 
         def close(self):
             """Nothing to end."""

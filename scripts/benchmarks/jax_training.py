@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -94,15 +96,24 @@ def prepared(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> tup
     return program, state
 
 
-def with_plain_gradients(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
-    """`milliseconds` with JAX's own gradient of linear layers, as other devices than CPUs have it."""
-    used = product.backend
-    product.backend = lambda: "gpu"
+@contextlib.contextmanager
+def plain_gradients(*modules: ModuleType) -> Iterator[None]:
+    """Modules of models that are traced inside take JAX's own gradients, as they do on other devices than CPUs."""
+    used = [module.backend for module in modules]
+    for module in modules:
+        module.backend = lambda: "gpu"
     try:
-        measured = milliseconds(size, mode, posenc, replicas)
-        first = next(measured)  # by now the program is traced
+        yield
     finally:
-        product.backend = used
+        for module, backend in zip(modules, used, strict=True):
+            module.backend = backend
+
+
+def with_plain_gradients(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
+    """`milliseconds` with JAX's own gradient of linear layers."""
+    measured = milliseconds(size, mode, posenc, replicas)
+    with plain_gradients(product):
+        first = next(measured)  # by now the program is traced
     yield first
     yield from measured
 
