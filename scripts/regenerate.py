@@ -40,6 +40,7 @@ EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
 BEGIN_VERDICTS, END_VERDICTS = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
+BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
 COLUMNS = (
     *("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
     "verdict",
@@ -65,11 +66,13 @@ def main(arguments: list[str] | None = None) -> int:
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
-        found = cards()
-        texts |= {EVIDENCE: as_text(collected(found))}
+        quick, whole = cards(), cards("all_tables/*.json")
+        found = collected([*quick, *whole])
+        texts |= {EVIDENCE: as_text(found)}
         readme = VERDICTS / "README.md"
-        texts |= {readme: refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(found), END_VERDICTS)}
-        texts |= {PAGE: refilled(PAGE.read_text(), BEGIN, table(audit, collected(found)), END)}
+        page = refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(quick), END_VERDICTS)
+        texts |= {readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE)}
+        texts |= {PAGE: refilled(PAGE.read_text(), BEGIN, table(audit, found), END)}
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1
@@ -254,10 +257,10 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
     return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
 
 
-def cards() -> list[tuple[str, Record]]:
-    """The committed verdicts: the file, from the top of the repository, and what is in it."""
+def cards(pattern: str = "*.json") -> list[tuple[str, Record]]:
+    """Committed verdicts: the file, from the top of the repository, and what is in it."""
     return [
-        (path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())[0]) for path in sorted(VERDICTS.glob("*.json"))
+        (path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())[0]) for path in sorted(VERDICTS.glob(pattern))
     ]
 
 
@@ -283,6 +286,31 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
     return f"{summary}\n\n{sentences}\n\nMean scores:\n\n{_scores(cards)}"
 
 
+def whole_table(cards: list[tuple[str, Record]]) -> str:
+    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been."""
+    from posenc_jax.drawing.markdown import code, grid
+
+    rows = []
+    for file, card in _by_label(cards):
+        for found in card["findings"]:
+            kind = kind_of(card["tables"][found["table"]]["metric"])
+            cells = [*_means(card, found, kind), _seen(found, kind), _detectable(found, kind)]
+            rows.append([f"[{card['label']}]({file.partition('verdicts/')[2]})", code(found["table"]), *cells])
+    columns = ("encoding", "table", "its score", "that of the baseline", "seen", "detectable")
+    sentences = "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card["verdict"])
+    return f"{grid(columns, 'llrrlr', rows)}\n\n{sentences}"
+
+
+def _means(card: Record, finding: Record, kind: Kind) -> list[str]:
+    of_both = [card["measured"][own][finding["table"]]["scores"] for own in (card["label"], finding["baseline"])]
+    return [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
+
+
+def _detectable(finding: Record, kind: Kind) -> str:
+    detectable = finding["comparison"]["detectable"]
+    return "-" if detectable is None else kind.show(detectable)
+
+
 def _scores(cards: list[tuple[str, Record]]) -> str:
     """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
     cards are one family.
@@ -302,12 +330,9 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
     for _, card in _by_label(cards):
         for found in card["findings"]:
             kind = kind_of(card["tables"][found["table"]]["metric"])
-            of_both = [card["measured"][own][found["table"]]["scores"] for own in (card["label"], found["baseline"])]
-            means = [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
-            detectable = found["comparison"]["detectable"]
-            shown = "-" if detectable is None else kind.show(detectable)
             of_all = word(Comparison(**found["comparison"]), together.get(_row(card, found)), kind.better)
-            rows.append([card["label"], found["baseline"], code(found["table"]), *means, found["word"], shown, of_all])
+            cells = [*_means(card, found, kind), found["word"], _detectable(found, kind), of_all]
+            rows.append([card["label"], found["baseline"], code(found["table"]), *cells])
     columns = (
         "encoding",
         "against",

@@ -101,12 +101,13 @@ def test_learned_parameters(lines):
 
 
 def test_the_script_writes_what_is_there(script, committed):
-    audit, cards = json.loads(script.AUDIT.read_text()), script.cards()
-    verdicts = script.collected(cards)
+    audit, quick, whole = json.loads(script.AUDIT.read_text()), script.cards(), script.cards("all_tables/*.json")
+    verdicts = script.collected([*quick, *whole])
     assert script.EVIDENCE.read_text() == script.as_text(verdicts), REGENERATE
     for page, begin, table, end in (
         (script.PAGE, script.BEGIN, script.table(audit, verdicts), script.END),
-        (script.VERDICTS / "README.md", script.BEGIN_VERDICTS, script.verdicts_table(cards), script.END_VERDICTS),
+        (script.VERDICTS / "README.md", script.BEGIN_VERDICTS, script.verdicts_table(quick), script.END_VERDICTS),
+        (script.VERDICTS / "README.md", script.BEGIN_WHOLE, script.whole_table(whole), script.END_WHOLE),
     ):
         assert script.refilled(page.read_text(), begin, table, end) == page.read_text(), REGENERATE
     assert {own.label for own in verdicts} <= {method.name for _, method in rows()}, "a label is a row's name"

@@ -67,7 +67,10 @@ def rows(facts: dict[str, Any] | None = None) -> list[Row]:
         name: {(r["name"], r["spec"]): r for r in json.loads(path.read_text())[key]}
         for name, path, key in (("audit", AUDIT, "encodings"), ("golden", GOLDEN, "rows"))
     }
-    verdicts = {path.stem: json.loads(path.read_text()) for path in sorted(VERDICTS.glob("*.json"))}
+    verdicts = {
+        path.relative_to(VERDICTS).with_suffix("").as_posix(): json.loads(path.read_text())
+        for path in (*sorted(VERDICTS.glob("*.json")), *sorted(VERDICTS.glob("all_tables/*.json")))
+    }
     methods = [method for family in CATALOGUE.values() for method in family]
     found, problems = [], [f"{name}: facts.toml has it, the catalogue not" for name in facts]
     for method in methods:

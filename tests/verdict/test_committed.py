@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import TABLES
@@ -51,15 +52,22 @@ def _arm(scores):
     return Measured("x", "x", {}, {}, {}, dict(enumerate(scores)), {}, {}, (), None, 0.0, 1, 0, "")
 
 
-def test_the_card_that_is_shown_is_of_its_record():
-    card, found = (
-        (FOLDER / "pope-against-rope.md").read_text(),
-        json.loads((FOLDER / "pope-against-rope.json").read_text()),
-    )
+@pytest.mark.parametrize("name", ["pope-against-rope", "all_tables/pope-against-rope"])
+def test_the_card_that_is_shown_is_of_its_record(name):
+    card, found = (FOLDER / f"{name}.md").read_text(), json.loads((FOLDER / f"{name}.json").read_text())
     assert all(sentence in card for sentence in found["verdict"])
     for finding in found["findings"]:
-        compared = finding["comparison"]
+        compared, kind = finding["comparison"], kind_of(found["tables"][finding["table"]]["metric"])
         name = finding["table"].replace("_", r"\_")
         assert f"| {name} | {finding['word']} | " in card
-        assert f"[{compared['low']:.3f}, {compared['high']:.3f}]" in card
-    assert f"All runs together: {found['seconds'] / 60:.0f} minutes" in card
+        low, high = (kind.show(kind.outer(compared[side])) for side in ("low", "high"))
+        assert f"[{low}, {high}]" in card
+    minutes = f"{found['seconds'] / 60:.0f} minutes"
+    assert f"All runs together: {minutes}" in card
+    assert f"\n{minutes} of runs on 2 CPU cores" in (FOLDER / "README.md").read_text()
+
+
+def test_the_card_on_all_tables_asks_all():
+    found = json.loads((FOLDER / "all_tables" / "pope-against-rope.json").read_text())
+    assert list(found["tables"]) == list(TABLES)
+    assert len(found["seeds"]) == 8
