@@ -264,7 +264,7 @@ def _sign_flips(differences: np.ndarray) -> np.ndarray:
 def reachable(ones: float, seeds: int) -> np.ndarray:
     """The coverages (0 to 1) that any rule at all can have where each seed is 1 with the chance ``ones``, and 0 else.
 
-    A rule sees how many seeds are 1, so its coverage is the chance of those counts at which it holds the mean. At a
+    A rule that draws no lots and takes the seeds in any order sees how many are 1, so its coverage is the chance of those counts at which it holds the mean. At a
     half a rule that treats 0 and 1 alike holds it at k ones as it does at seeds - k.
     """
     chances = stats.binom.pmf(np.arange(seeds + 1), seeds, ones)
@@ -340,8 +340,9 @@ def _failures(single: dict) -> list[str]:
         "all seeds are equal the interval in use is the worst case too, which is why seeds at 0 or 1 often have more "
         "than 97.",
         "",
-        f"In {never} of the {len(discrete)} settings with seeds at 0 or 1 no rule whatever has 93 to 97: the sample is "
-        "then a count, and a coverage the chance of some of the counts. With three seeds, half of them at 1, a rule "
+        f"In {never} of the {len(discrete)} settings with seeds at 0 or 1 no rule has 93 to 97 that "
+        "depends on the scores alone (not on their order, or on chance): they are then a count, and a coverage the chance "
+        "of some of the counts. With three seeds, half of them at 1, a rule "
         "that treats 0 and 1 alike has 0, 25, 75 or 100.",
     ]
 
