@@ -262,10 +262,11 @@ def _sign_flips(differences: np.ndarray) -> np.ndarray:
 
 
 def reachable(ones: float, seeds: int) -> np.ndarray:
-    """The coverages (0 to 1) that any rule at all can have where each seed is 1 with the chance ``ones``, and 0 else.
+    """The coverages (0 to 1) that a rule can have where each seed is 1 with the chance ``ones``, and 0 else.
 
-    A rule that draws no lots and takes the seeds in any order sees how many are 1, so its coverage is the chance of those counts at which it holds the mean. At a
-    half a rule that treats 0 and 1 alike holds it at k ones as it does at seeds - k.
+    A rule that draws no lots and takes the seeds in any order sees how many are 1, so its coverage is the chance of
+    those counts at which it holds the mean. At a half a rule that treats 0 and 1 alike holds it at k ones as it does
+    at seeds - k.
     """
     chances = stats.binom.pmf(np.arange(seeds + 1), seeds, ones)
     if ones == 0.5:
@@ -341,9 +342,9 @@ def _failures(single: dict) -> list[str]:
         "than 97.",
         "",
         f"In {never} of the {len(discrete)} settings with seeds at 0 or 1 no rule has 93 to 97 that "
-        "depends on the scores alone (not on their order, or on chance): they are then a count, and a coverage the chance "
-        "of some of the counts. With three seeds, half of them at 1, a rule "
-        "that treats 0 and 1 alike has 0, 25, 75 or 100.",
+        "depends on the scores alone (not on their order, or on chance): they are then a count, and a coverage the "
+        "chance of some of the counts. With three seeds, half of them at 1, a rule that treats 0 and 1 alike has 0, 25, "
+        "75 or 100.",
     ]
 
 
