@@ -343,8 +343,8 @@ def _failures(single: dict) -> list[str]:
         "",
         f"In {never} of the {len(discrete)} settings with seeds at 0 or 1 no rule has 93 to 97 that "
         "depends on the scores alone (not on their order, or on chance): they are then a count, and a coverage the "
-        "chance of some of the counts. With three seeds, half of them at 1, a rule that treats 0 and 1 alike has 0, 25, "
-        "75 or 100.",
+        "chance of some of the counts. With three seeds, half of them at 1, a rule that treats 0 and 1 alike has 0, "
+        "25, 75 or 100.",
     ]
 
 
