@@ -229,8 +229,13 @@ def test_the_study():
         "model": {"num_layers": 1, "d_model": 8, "num_heads": 2, "mlp_dim": 8},
         "evaluation": {"lengths": (41, 42), "num_examples": 2},
     }
-    (table,) = study((1, 3), 100, Here, 2, ("reverse string",), **small)
+    (table,) = study(3, 100, Here, 2, ("reverse string",), **small)
     assert list(table.rows) == ["reverse string, sinusoidal", "reverse string, randomized"]
+    for each, rest, whole, peer in table.rows.values():
+        assert each > 0
+        assert rest > 0
+        assert whole == 100 * each + rest
+        assert peer is None  # its time is that of even pairs
 
 
 def test_the_share_of_the_host_in_a_loop(size):
@@ -260,15 +265,16 @@ def test_the_study_is_the_sum_of_its_parts():
         def __init__(self, name, arguments, env):
             assert name == "study.seconds"
             assert arguments["then"] == (arguments["strata"] == 1)
-            self.first = 7 + arguments["steps"] * (4 if arguments["then"] else 2)
+            self.first = (4 if arguments["then"] else 2), 7
 
         def close(self):
             """Nothing to end."""
 
-    (table,) = study.study((10, 30), 1000, Known)
+    (table,) = study.study(30, 1000, Known)
     slower = 4 / study.OURS_THERE
     theirs = slower * (1000 * study.PEER["step"] + study.PEER["compile"])
-    assert set(table.rows.values()) == {(2, 7, 2007, theirs / 2007)}
+    assert {row for name, row in table.rows.items() if "even" in name} == {(2, 7, 2007, theirs / 2007)}
+    assert {row for name, row in table.rows.items() if "even" not in name} == {(2, 7, 2007, None)}
 
 
 def test_padding(tmp_path, monkeypatch):
