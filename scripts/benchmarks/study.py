@@ -79,7 +79,9 @@ class Stamps(Reporter):
     """The processor time at the end of every call of training."""
 
     def __init__(self) -> None:
-        self.steps, self.seconds, self._training = [], [], False
+        self.steps: list[int] = []
+        self.seconds: list[float] = []
+        self._training = False
 
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
         """Only steps of training are stamped."""
@@ -93,7 +95,10 @@ class Stamps(Reporter):
 
 
 def config(steps: int, strata: int, task: str, posenc: str) -> Run:
-    """One cell, the model and the batch as in the peer's example; microbatches as are fastest (32 without strata)."""
+    """One cell, the model and the batch as in the peer's example.
+
+    Microbatches are as many as are fastest; without strata as for `OURS_THERE`.
+    """
     return Run(
         task=TASKS[task](max_length=40),
         model=even_pairs.model,
@@ -120,7 +125,7 @@ def seconds(
 ) -> Iterator[tuple[float, float]]:
     """Processor seconds of a step and of all the rest of a cell, on one core where cores can be chosen.
 
-    then: with JAX's own gradients of linear layers and GELU, and without the evaluation, which nobody asks for.
+    then: with JAX's own gradients of linear layers and GELU, and evaluated at one length only: its step is what counts.
     """
     if hasattr(os, "sched_setaffinity") and not small:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
@@ -129,7 +134,8 @@ def seconds(
         run = dataclasses.replace(run, **{part: dataclasses.replace(getattr(run, part), **fields)})
     if then:
         run = dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=(41,)))
-    gradients, stamps = plain_gradients(product, activation) if then else contextlib.nullcontext(), Stamps()
+    gradients = plain_gradients(product, activation) if then else contextlib.nullcontext()
+    stamps = Stamps()
     begun = time.process_time()
     with gradients, tempfile.TemporaryDirectory() as directory:
         ablate(Ablation(name="study", runs=(run,)), directory, reporter=stamps)
