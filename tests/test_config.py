@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
+import typing
 
 import pytest
 from registry_slots import slots_of_registry
@@ -25,6 +27,7 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
+from posenc_jax.config.reading import KNOWN
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
@@ -32,6 +35,7 @@ from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification, Data, LanguageModel, Translation
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, WithinSection, elements
 from posenc_jax.encodings.structure import OwnSection
+from posenc_jax.encodings.value import field_types
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam, Sampling
 from posenc_jax.statistics import CLAIM_SEEDS
@@ -464,3 +468,44 @@ def test_replicas_are_seeds_by_rates():
 
 def test_the_default_is_as_many_seeds_as_a_claimed_difference_takes():
     assert len(base().seeds) == CLAIM_SEEDS == 8
+
+
+def with_floats(kind, number):
+    """Values of an annotated type that are, or hold, the number where it has a float."""
+    members = typing.get_args(kind)
+    if kind is float:
+        yield number
+    elif typing.get_origin(kind) is tuple:
+        size = 1 if members[-1] is Ellipsis else len(members)
+        for i, member in enumerate(members[:size]):
+            for value in with_floats(member, number):
+                yield tuple(value if j == i else None for j in range(size))
+    elif typing.get_origin(kind) is not typing.Literal:
+        for member in members:
+            yield from with_floats(member, number)
+
+
+FLOATS = [
+    (cls, field, *values)
+    for cls in KNOWN.values()
+    for field, kind in field_types(cls).items()
+    for values in zip(*(with_floats(kind, n) for n in (math.inf, -math.inf, 1e39, -1e39, 1e-39)))
+]
+
+
+REQUIRED = {Run: {"task": COPYING}, Published: {"table": "a", "label": "b", "source": "c"}}
+
+
+@pytest.mark.parametrize("case", FLOATS, ids=lambda case: f"{case[0].__name__}.{case[1]}")
+def test_no_float_of_any_class_is_beyond_float32(case):
+    cls, field, *values = case
+    for value in values:
+        with pytest.raises(ValueError, match=rf"{cls.__name__}\.{field}(\[0\])? = \S+ must be finite"):
+            cls(**REQUIRED.get(cls, {}) | {field: value})
+
+
+def test_floats_are_found_in_every_kind_of_class():
+    assert len(FLOATS) > 60
+    assert {"Optimizer", "Transformer", "Sampling", "LongRoPE", "RoPE", "FlipFlop"} <= {
+        cls.__name__ for cls, *_ in FLOATS
+    }

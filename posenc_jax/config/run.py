@@ -8,7 +8,7 @@ import dataclasses
 import re
 from typing import Any
 
-from posenc_jax.config.settings import FLOAT32, Evaluation, Execution, Optimizer, Training, is_positive
+from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings import SectionIndex, spec
@@ -66,7 +66,7 @@ class Run(Value):
         if not self.table:
             object.__setattr__(self, "table", getattr(self.task, "kind", self.task.name))
         _check_members("seeds", self.seeds, lambda s: 0 <= s < 2**31, "from 0 to 2147483647")
-        _check_members("learning_rates", self.learning_rates, is_positive, f"positive, {FLOAT32}")
+        _check_members("learning_rates", self.learning_rates, lambda r: r > 0, "positive")
         if len(self.seeds) * len(self.learning_rates) > MOST_REPLICAS:
             raise ValueError(
                 f"{len(self.seeds)} seeds at {len(self.learning_rates)} learning rates are more than {MOST_REPLICAS} "

@@ -78,7 +78,7 @@ class FoPE(PositionalEncoding):
                 f"FoPE.original_length = {self.original_length} must be at least 7, or no frequency completes a turn: "
                 "give the length of the training sequences"
             )
-        if not 0 <= self.gain < math.inf:
+        if self.gain < 0:
             raise ValueError(f"FoPE.gain = {self.gain} must not be below 0: the paper has 0.3 to 0.6")
 
     def check(self, dims: Dims) -> None:

@@ -47,10 +47,10 @@ class Interpolated(PositionalEncoding):
         return "any"
 
     def check_fields(self) -> None:
-        """Refuses a factor that is not positive and finite."""
-        if not 0 < self.factor < math.inf:
+        """Refuses a factor that is not positive."""
+        if self.factor <= 0:
             raise ValueError(
-                f"Interpolated.factor = {self.factor} must be positive and finite: the ratio of the length to be read "
+                f"Interpolated.factor = {self.factor} must be positive: the ratio of the length to be read "
                 "to the length in training, 1 for unchanged positions"
             )
 

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import difflib
 import inspect
-import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -101,8 +100,6 @@ def _literal(value: Any) -> str:
         return _word(type(value)) + (f"({', '.join(changed)})" if changed else "")
     if isinstance(value, tuple):
         return "(" + "".join(_literal(v) + ", " for v in value).removesuffix(" " if len(value) == 1 else ", ") + ")"
-    if isinstance(value, float) and math.isinf(value):
-        return "1e999" if value > 0 else "-1e999"
     return repr(value)
 
 

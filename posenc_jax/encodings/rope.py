@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 
@@ -93,9 +92,9 @@ class RoPE(PositionalEncoding):
     shift_invariant = True
 
     def check_fields(self) -> None:
-        """Refuses a base not positive and finite, and a rotary_dim that is neither a whole number nor a fraction."""
-        if not 0 < self.base < math.inf:
-            raise ValueError(f"RoPE.base = {self.base} must be positive and finite: the paper has 10000.0")
+        """Refuses a base that is not positive, and a rotary_dim that is neither a whole number nor a fraction."""
+        if self.base <= 0:
+            raise ValueError(f"RoPE.base = {self.base} must be positive: the paper has 10000.0")
         r = self.rotary_dim
         if r is None or 0 < r < 1:
             return

@@ -72,7 +72,7 @@ def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
 
 def check_factor(scaling: Any) -> None:
     """Refuses a factor below 1."""
-    if not 1 <= scaling.factor < math.inf:
+    if scaling.factor < 1:
         raise ValueError(
             f"{type(scaling).__name__}.factor = {scaling.factor} must be at least 1: how many times longer than in "
             "training the sequences may be, as in factor=8"
@@ -251,7 +251,7 @@ class LongRoPE(RoPEScaling):
         check_original_length(self)
         for field in ("short_factors", "long_factors"):
             factors = getattr(self, field)
-            if not factors or not all(0 < factor < math.inf for factor in factors):
+            if not factors or not all(factor > 0 for factor in factors):
                 raise ValueError(f"LongRoPE.{field} = {factors} must be positive numbers, one per rotated plane")
         check_attention_factor(self)
 
@@ -282,7 +282,7 @@ class LongRoPE(RoPEScaling):
 
 def check_attention_factor(scaling: Any) -> None:
     """Refuses a magnitude that is not positive."""
-    if scaling.attention_factor is not None and not 0 < scaling.attention_factor < math.inf:
+    if scaling.attention_factor is not None and scaling.attention_factor <= 0:
         raise ValueError(
             f"{type(scaling).__name__}.attention_factor = {scaling.attention_factor} must be positive: it multiplies "
             "cosine and sine; None for the paper's"

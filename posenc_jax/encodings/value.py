@@ -14,14 +14,18 @@ import numpy as np
 LARGEST = 2**31 - 1
 """The largest whole number of a setting."""
 
+FLOATS = (float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max))
+"""The smallest and the largest size of a setting that is not whole and not 0: programs compute in float32."""
+
 
 class Value:
     """A frozen dataclass whose fields have the types of their annotations, so that equal settings are equal values (and
     share one compiled program): a whole number becomes a float where one is asked for, NumPy's scalars become Python's,
     and nothing else is changed.
 
-    Allowed field types: bool, int (those of int32, which programs count and index with), float, str, Literal, None,
-    tuples of these, and other values. Arrays are never fields.
+    Allowed field types: bool, int (those of int32, which programs count and index with), float (0, or within the range
+    of float32, which programs compute in), str, Literal, None, tuples of these, and other values. Arrays are
+    never fields.
     """
 
     def __post_init__(self) -> None:
@@ -80,18 +84,24 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         members = typing.get_args(kind)
         if value is None and type(None) in members:
             return None
+
+        def exact(member: Any) -> bool:
+            return type(value) is (typing.get_origin(member) or member)
+
         # An exact type wins over a coercion, so that `int | float` keeps an int.
-        others = sorted((m for m in members if m is not type(None)), key=lambda m: type(value) is not m)
+        others = sorted((m for m in members if m is not type(None)), key=lambda m: not exact(m))
+        problem: ValueError | None = None
         for member in others:
             try:
                 return _coerce(value, member, name)
             except ValueError as error:
-                problem = error
-        if len(others) > 1 and all(isinstance(m, type) for m in others):
+                if problem is None or not exact(others[0]):  # the exact type knows what is wrong
+                    problem = error
+        if len(others) > 1 and not exact(others[0]) and all(isinstance(m, type) for m in others):
             # Values by the word that strings have for them.
             allowed = [getattr(m, "name", m.__name__) for m in members if m is not type(None)]
             raise ValueError(f"{name} = {value!r} must be of type {', '.join(allowed[:-1])} or {allowed[-1]}")
-        raise problem
+        raise ValueError(f"{problem}, or None") if others[0] in _NUMBERS and type(None) in members else problem
     if origin is Literal:
         choices = typing.get_args(kind)
         if value in choices:
@@ -137,7 +147,9 @@ _NUMBERS: dict[type, tuple[type, ...]] = {
 
 
 def _number(value: Any, kind: type, name: str) -> Any:
-    """``value`` as a Python number of type ``kind``: never a bool for a number, a float for a whole one, or a NaN."""
+    """``value`` as a Python number of type ``kind``: never a bool for a number, a float for a whole one, a NaN, or what
+    float32 has as infinite or as 0.
+    """
     shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4096 else "a number of over 1000 digits"
     is_number = isinstance(value, _NUMBERS[kind]) and (kind is bool or not isinstance(value, bool))
     try:
@@ -148,6 +160,9 @@ def _number(value: Any, kind: type, name: str) -> Any:
         raise ValueError(f"{name} = nan is no number: write one")
     if number is None:
         raise ValueError(f"{name} = {shown} must be of type {kind.__name__}")
+    if kind is float and number != 0 and not FLOATS[0] <= abs(number) <= FLOATS[1]:
+        smallest, largest = (f"{size:.2g}" for size in FLOATS)
+        raise ValueError(f"{name} = {shown} must be finite: 0 or from {smallest} to {largest} in size, as in float32")
     if kind is int and not -LARGEST <= number <= LARGEST:
         raise ValueError(f"{name} = {shown} must lie between -{LARGEST} and {LARGEST}")
     return number

@@ -43,14 +43,18 @@ def index_ramp(
 ) -> np.ndarray:
     """``[dim/2]``: 0 up to the plane of ``fast`` rotations, 1 from that of ``slow`` rotations on, linear in the index
     between. ``truncate`` rounds the two planes outwards to whole ones.
+
+    Where the second lies before plane 0, all planes make fewer than ``slow`` rotations, and the ramp is 1; where the
+    first lies beyond the last, 0. The authors' code has the opposite there: its bounds ``max(low, 0)`` and ``min(high,
+    d - 1)`` change places, and its ramp falls.
     """
     low = plane_of_rotations(fast, base, dim, original_length)
     high = plane_of_rotations(slow, base, dim, original_length)
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, dim - 1)
-    if low >= high:  # as the authors do where they are equal; theirs turns the ramp round where high is below low
-        high = low + 0.001
+    if low >= high:  # a step, as the authors have where they are equal
+        return (np.arange(dim // 2) > high).astype(np.float64)
     return np.clip((np.arange(dim // 2) - low) / (high - low), 0, 1)
 
 
@@ -130,6 +134,11 @@ class YaRN(RoPEScaling):
 
     k(r) is the plane that makes r rotations in L positions, see `plane_of_rotations`.
 
+    Departure: where no plane makes ``beta_slow`` rotations in L, so that ``high`` is below 0, all frequencies are
+    divided by s, as the paper's rule has it (``yarn(4, 8, beta_slow=2)`` at d = 64), and where all make more than
+    ``beta_fast``, so that ``low`` is above d - 1, all are kept. The authors' code and Hugging Face do the opposite
+    there, since their ramp from ``low`` to ``high`` falls.
+
     Fields: ``factor`` s; ``original_length`` L, the length before the extension. ``beta_fast``, ``beta_slow``: the
     rotations 32 and 1. ``ramp_space``: "index" as in the authors' code and Hugging Face, or "rotations" as in the
     paper, where g is linear in r between 1 and 32; frequencies differ by more than half. ``truncate=False``: without
@@ -173,7 +182,7 @@ class YaRN(RoPEScaling):
                 f"{self.attention_factor} are two rules for one magnitude, or half of one: give both mscales, or "
                 "attention_factor alone, or none of the three for 0.1 ln s + 1"
             )
-        if any(scale is not None and not 0 <= scale < math.inf for scale in scales):
+        if any(scale is not None and scale < 0 for scale in scales):
             raise ValueError(
                 f"YaRN.mscale = {self.mscale} and mscale_all_dim = {self.mscale_all_dim} must not be below 0: "
                 "DeepSeek-V3 has 1 and 1"

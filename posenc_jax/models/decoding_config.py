@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Literal
 
 from posenc_jax.encodings.value import Value, check_at_most
@@ -59,12 +58,10 @@ class Beam(Value):
     early_stopping: bool = True
 
     def check_fields(self) -> None:
-        """Refuses an empty beam, one that is too large, and an exponent that is no number."""
+        """Refuses an empty beam, and one that is too large."""
         check_at_most(self, {"size": _MOST}, "Beam.")
         if self.size < 1:
             raise ValueError(f"Beam.size = {self.size} keeps nothing: at least 1, which is greedy decoding")
-        if not math.isfinite(self.alpha):
-            raise ValueError(f"Beam.alpha = {self.alpha} must be finite: 0 or length_penalty='none' ranks by log P")
 
     @property
     def num_outputs(self) -> int:
@@ -96,10 +93,9 @@ class Sampling(Value):
     def check_fields(self) -> None:
         """Refuses what leaves no distribution or no token, and too many samples."""
         check_at_most(self, {"num_samples": _MOST}, "Sampling.")
-        if not (self.temperature >= _COLDEST and math.isfinite(self.temperature)):
+        if self.temperature < _COLDEST:
             raise ValueError(
-                f"Sampling.temperature = {self.temperature} must be {_COLDEST} or more, and finite: "
-                "the limit 0 is Greedy()"
+                f"Sampling.temperature = {self.temperature} must be {_COLDEST} or more: the limit 0 is Greedy()"
             )
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"Sampling.top_k = {self.top_k} leaves no token: at least 1, or None for all")

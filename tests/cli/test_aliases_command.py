@@ -111,7 +111,10 @@ def test_help_fits_in_100_columns(capsys, monkeypatch, command):
         (["nope"], ["posenc: nope: no two positions can be compared"]),
         ([""], ["posenc: '' names no encoding: write nope for none"]),
         (["nope/rope"], ["nothing to show: its first layer, which is shown, has no encoding"]),
-        (["sinusoidal(base=1e400)"], ["Sinusoidal.base = inf must be positive and finite: the paper has 10000.0\n"]),
+        (
+            ["sinusoidal(base=1e400)"],
+            ["Sinusoidal.base = inf must be finite: 0 or from 1.2e-38 to 3.4e+38 in size, as in float32\n"],
+        ),
         (["shaw"], ["no two positions can be compared", "without contents"]),
         ([], ["ENCODING", "`posenc aliases --help`"]),
     ],

@@ -76,7 +76,7 @@ def test_a_view_that_one_of_two_has(home, capsys):
             ["nope/rope"],
             "nope/rope, layer 1 has nothing that can be drawn without contents and tokens: of a pattern of layers ",
         ),
-        (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive and finite: the paper has"),
+        (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive: the paper has"),
         (["sinusoidal(base=nan)"], "nor a spec: Sinusoidal.base = nan must be a literal"),
         (["sinusoidal", *SMALL[:3], "12", "--view", "tsne"], "t-SNE needs more positions than 12: raise --length, 50"),
         (["rope", "--output", "x.PNG"], "--output x.PNG: a file ends in .html, .png, .pdf; anything else is a"),

@@ -32,6 +32,7 @@ class Example(PositionalEncoding):
     flag: bool = False
     kind: Literal["linear", "log"] = "linear"
     limit: int | None = None
+    bound: float | None = None
     either: int | float = 0
     sizes: tuple[int, ...] = ()
     pair: tuple[float, str] = (0.0, "a")
@@ -76,6 +77,12 @@ def test_equal_settings_are_equal_values():
         ({"size": float("nan")}, r"Example.size = nan must be of type int"),
         ({"rate": float("nan")}, r"Example.rate = nan is no number: write one"),
         ({"rate": 10**400}, r"Example.rate = 10+ must be of type float"),
+        ({"rate": -float("inf")}, r"Example.rate = -inf must be finite: 0 or from 1.2e-38 to 3.4e\+38 in size"),
+        ({"rate": 1e39}, r"Example.rate = 1e\+39 must be finite"),
+        ({"rate": 1e-39}, r"Example.rate = 1e-39 must be finite"),
+        ({"pair": (float("inf"), "a")}, r"Example.pair\[0\] = inf must be finite"),
+        ({"either": float("inf")}, r"Example.either = inf must be finite"),
+        ({"bound": float("inf")}, r"Example.bound = inf must be finite: .*, or None$"),
         ({"rate": True}, r"Example.rate = True must be of type float"),
         ({"rate": 10**5000}, r"Example.rate = a number of over 1000 digits must be of type float"),
         ({"size": 2.0}, r"Example.size = 2.0 must be of type int"),

@@ -162,9 +162,10 @@ def test_settings_that_cannot_be():
             dataclasses.replace(encoding, base=500).check(DIMS)
     with pytest.raises(ValueError, match=r"'vaswan' is not one of 'vaswani', 'tensor2tensor'; did you mean 'vaswani'"):
         Sinusoidal(frequencies="vaswan")
-    for frequencies in ((), (1.0, math.inf)):
-        with pytest.raises(ValueError, match="must be finite numbers, radians per position, one per pair"):
-            Sinusoidal(frequencies=frequencies)
+    with pytest.raises(ValueError, match="must be numbers, radians per position, one per pair"):
+        Sinusoidal(frequencies=())
+    with pytest.raises(ValueError, match=r"Sinusoidal.frequencies\[1\] = inf must be finite"):
+        Sinusoidal(frequencies=(1.0, math.inf))
     with pytest.raises(ValueError, match=r"base = 500.0 does nothing beside given frequencies: leave it out"):
         Sinusoidal(base=500, frequencies=(1.0, 0.1))
     with pytest.raises(ValueError, match="2 frequencies are given, but 8 dimensions are 4 pairs"):

@@ -43,7 +43,7 @@ def test_longest_position(factor, rows):
     assert Interpolated(factor).mapped_max_len(9) == rows
 
 
-@pytest.mark.parametrize("factor", [0, -2, float("inf")])
+@pytest.mark.parametrize("factor", [0, -2])
 def test_what_cannot_be(factor):
-    with pytest.raises(ValueError, match=r"Interpolated.factor = \S+ must be positive and finite: the ratio"):
+    with pytest.raises(ValueError, match=r"Interpolated.factor = \S+ must be positive: the ratio"):
         Interpolated(factor)

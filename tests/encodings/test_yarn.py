@@ -102,6 +102,42 @@ def test_lengths_beyond_the_ramp_fall_to_the_right_side(length):
     np.testing.assert_allclose(ratio[1:], 1 if length == 10**9 else 1 / 8)
 
 
+def authors_ramp(fast, slow, base, dim, length, truncate=True):
+    """`_yarn_find_correction_range` and `_yarn_linear_ramp_mask` of the authors, in plain Python."""
+    low, high = (dim * math.log(length / (r * 2 * math.pi)) / (2 * math.log(base)) for r in (fast, slow))
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    if low == high:
+        high += 0.001
+    return [min(max((k - low) / (high - low), 0), 1) for k in range(dim // 2)]
+
+
+@pytest.mark.parametrize("truncate", [True, False])
+@pytest.mark.parametrize("base", [1e4, 2.0])
+@pytest.mark.parametrize("length", [2, 8, 30, 200, 4096, 10**6])
+@pytest.mark.parametrize(("fast", "slow"), [(32, 1), (32, 2), (4, 2)])
+def test_the_ramp_is_the_authors_or_where_theirs_turns_round_the_papers(fast, slow, length, base, truncate):
+    rotations = length * rotary(base, 64) / (2 * math.pi)
+    if (rotations < slow).all() and plane_of_rotations(slow, base, 64, length) <= -truncate:
+        want = np.ones(32)
+    elif plane_of_rotations(fast, base, 64, length) >= 63 + truncate:
+        assert (rotations > fast).all()
+        want = np.zeros(32)
+    else:
+        want = authors_ramp(fast, slow, base, 64, length, truncate)
+    np.testing.assert_allclose(index_ramp(fast, slow, base, 64, length, truncate), want, atol=1e-12)
+
+
+def test_a_ramp_that_ends_before_the_first_plane_divides_all_frequencies():
+    plain = rotary(1e4, 64)
+    fields = {"factor": 4, "original_length": 8, "beta_fast": 32, "beta_slow": 2}
+    np.testing.assert_allclose(YaRN(**fields).frequencies(1e4, 64), plain / 4, rtol=1e-14)
+    np.testing.assert_allclose(YaRN(**fields, ramp_space="rotations").frequencies(1e4, 64), plain / 4, rtol=1e-14)
+    assert set(authors_ramp(32, 2, 1e4, 64, 8)) == {0}  # keeps all
+    np.testing.assert_allclose(YaRN(4, 10**6).frequencies(2.0, 64), rotary(2.0, 64), rtol=1e-14)
+
+
 def test_settings_that_cannot_be():
     for fields in (
         {"mscale": 1},
