@@ -6,8 +6,7 @@
 authors' files (the paper says 1 to 20), exact match at 21..40. `even_pairs`: the model of Ruoss et al. 2023 (5 layers,
 d_model 64), trained on lengths 1..40, accuracy at 50..500. All seeds of a cell in one group by `vmap`.
 
-Not run: it needs an accelerator. What was run is its small version, configs/demo.py: about 5 minutes on 2 CPU cores,
-exact match 0.994 (NoPE), accuracy 0.888 (randomized).
+Not run as it stands: it needs an accelerator. Its small version, configs/demo.py, has the scores of a real run.
 
 This file was run shortened, 100 steps of 8 sequences, one seed and rate, 16 test examples a length, `--execution.mode
 map --execution.group-size 1`: 18 minutes on 2 CPU cores beside much other work, exact match 0.000 and accuracy 0.512

@@ -10,8 +10,8 @@ your own goes in by `posenc data add NAME --jsonl FILE --field title abstract bo
 Price by `posenc plan`: 24 million parameters, 5.1 TFLOP a step, 0.6 hours of one H100 at 30 % of its peak for
 all 32 replicas, compiling apart.
 
-Not run: it needs an accelerator. What was run is its small version, experiments/classification/small.py: about 20
-minutes on 2 CPU cores, accuracy on validation pages from 0.74 (structured) to 0.84 (NoPE).
+Not run: it needs an accelerator. Its small version, experiments/classification/small.py,
+has the time and the scores of a real run.
 """
 
 import dataclasses

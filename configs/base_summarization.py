@@ -12,8 +12,8 @@ smoothing 0.1, the mean of the last five checkpoints, a beam of 4.
 Price by `posenc plan`: 35 million parameters, 8.2 TFLOP a step, 14.7 hours of one H100 at 30 % of its peak for
 all 32 replicas, compiling apart.
 
-Not run: it needs accelerators. What was run is its small version, experiments/summarization/small.py: 36 minutes on
-2 CPU cores, ROUGE-L at 33-64 tokens from 0.137 (NoPE) to 0.199 (ALiBi).
+Not run: it needs accelerators. Its small version, experiments/summarization/small.py,
+has the time and the scores of a real run.
 """
 
 import dataclasses

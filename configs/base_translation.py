@@ -12,8 +12,8 @@ that time.
 Price by `posenc plan`: 63 million parameters, 10.4 TFLOP a step, 30.9 hours of one H100 at 30 % of its peak for
 all 32 replicas, compiling apart.
 
-Not run: it needs accelerators. What was run is its small version, experiments/translation/small.py: about 20 minutes
-on 2 CPU cores, chrF from 35.1 (T5) to 39.9 (sinusoidal).
+Not run: it needs accelerators. Its small version, experiments/translation/small.py,
+has the time and the scores of a real run.
 """
 
 import dataclasses

@@ -17,7 +17,12 @@ QUOTE = runpy.run_path(str(ROOT / "scripts" / "quote.py"))
 QUOTING = ("start/first-ablation.md", "guides/speed.md")
 DOCSTRINGS = {
     "configs/demo.py": "experiments/length_generalisation/results.json",
+    "configs/translation.py": "experiments/translation/results.json",
+    "experiments/classification/small.py": "experiments/classification/results.json",
+    "experiments/language_model/small.py": "experiments/language_model/results.json",
     "experiments/own_encoding/ablation.py": "experiments/own_encoding/results.json",
+    "experiments/summarization/small.py": "experiments/summarization/results.json",
+    "experiments/translation/small.py": "experiments/translation/results.json",
 }
 FOUND = {
     "name": "toy",
@@ -172,10 +177,34 @@ def test_what_is_said_of_the_aim_beside_a_study_of_others_is_so():
 @pytest.mark.parametrize("config", DOCSTRINGS)
 def test_scores_in_docstrings_are_among_the_means(config):
     docstring = ast.get_docstring(ast.parse((ROOT / config).read_text()))
-    means = {f"{row['mean']:.3f}" for row in json.loads((ROOT / DOCSTRINGS[config]).read_text())["means"]}
-    quoted = re.findall(r"\b\d\.\d{3}\b", docstring)
+    record = json.loads((ROOT / DOCSTRINGS[config]).read_text())
+    means = [row["mean"] for row in record["means"]]
+    means += [mean for table in record["tables"].values() for mean, *_ in table.get("validation", {}).values()]
+    quoted = set(re.findall(r"(?<!\d )\b\d+\.\d+\b(?! million)", docstring))
     assert quoted
-    assert set(quoted) <= means
+    assert {number for number in quoted if number not in {f"{mean:.{decimals(number)}f}" for mean in means}} == set()
+
+
+def decimals(number):
+    """How many digits stand behind the point of a number as text."""
+    return len(number.partition(".")[2])
+
+
+def test_the_docstring_of_the_translator_has_its_scores():
+    scores = json.loads((ROOT / "experiments" / "translation" / "translator.json").read_text())["scores"]
+    lengths = {"8": "5-8 tokens", "16": "9-16", "32": "17-32", "64": "33-64"}
+    docstring = " ".join(ast.get_docstring(ast.parse((ROOT / "configs" / "translator.py").read_text())).split())
+    for length, name in lengths.items():
+        first, second = (scores[seed][length]["chrf"] for seed in ("0", "1"))
+        assert f"{first:.1f} and {second:.1f} at {name}" in docstring
+
+
+def test_the_guide_has_what_a_sum_of_learned_vectors_may_cost():
+    record = json.loads((ROOT / "experiments" / "classification" / "why.json").read_text())
+    differences = record["tables"]["help modules"]["validation differences"]
+    low = min(differences["structured, of small learned vectors"][1:3])
+    for page in ("scripts/docs/guides/real-text.md", "experiments/classification/README.md"):
+        assert f"{-low:.3f} at most" in (ROOT / page).read_text()
 
 
 def test_a_table_has_what_was_asked_for():

@@ -3,8 +3,8 @@
     posenc data prepare descriptions/summaries
     posenc ablate experiments/summarization/full.py
 
-Not run: it needs an accelerator. What was run is its small version, experiments/summarization/small.py: 76 minutes on
-2 CPU cores, ROUGE-L at 33-64 tokens from 0.134 (NoPE) to 0.199 (ALiBi).
+Not run: it needs an accelerator. Its small version, experiments/summarization/small.py,
+has the time and the scores of a real run.
 """
 
 import dataclasses
