@@ -103,7 +103,7 @@ def check_names(changed: list[str], kept: list[Record]) -> None:
 
 def new_golden(before: Record, changed: list[str]) -> Record:
     """The whole file: what is there already where it still holds. ValueError where it does not and is not `changed`."""
-    from posenc_jax.analysis.golden import document
+    from golden import document
 
     made = document()
     rows, problems = merged(before["rows"], made["rows"], changed)

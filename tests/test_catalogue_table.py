@@ -157,7 +157,7 @@ def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monke
     kept = json.loads(files[script.GOLDEN])
     changed = json.loads(files[script.GOLDEN])
     changed["rows"][2]["outputs"]["rows"][0][0] += 0.5
-    monkeypatch.setattr("posenc_jax.analysis.golden.document", lambda: changed)
+    monkeypatch.setattr("golden.document", lambda: changed)
     assert script.main([]) == 1
     name = kept["rows"][2]["name"]
     message = capsys.readouterr().err

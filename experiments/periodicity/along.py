@@ -5,7 +5,7 @@
     python -m experiments.periodicity.along --pilot --arms A B   # on seeds that nothing is reported of
     python -m experiments.periodicity.share                      # the tables and the figure, from what is kept
 
-Every few steps each replica is scored on fresh questions: accuracy, and `posenc_jax.analysis.side_lobes` of the mean
+Every few steps each replica is scored on fresh questions: accuracy, and `side_lobes.py` of the mean
 logit by distance. Arms are compared at equal accuracy, by interpolation between the two scores beside its first
 crossing. One JSON file an arm, written when all its seeds are done.
 """
@@ -27,9 +27,9 @@ import numpy as np
 
 from experiments.periodicity.grid import centre
 from experiments.periodicity.measures import by_distance
+from experiments.periodicity.side_lobes import side_lobes
 from posenc_jax import Run, parse, spec
 from posenc_jax.analysis.kernels import kernel
-from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax

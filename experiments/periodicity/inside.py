@@ -25,9 +25,9 @@ import numpy as np
 from experiments.periodicity.along import ARMS, LOOKED_AT, Arm, by_distance_count, trained
 from experiments.periodicity.measures import by_distance
 from experiments.periodicity.probe import contents
+from experiments.periodicity.probes import attention_maps
+from experiments.periodicity.side_lobes import side_lobes
 from posenc_jax import Run
-from posenc_jax.analysis.probes import attention_maps
-from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.drawing.markdown import grid

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.periodicity.probe import cells, guarded, markdown
+from experiments.periodicity.probes import Change, check_change, compare
 from posenc_jax.analysis.kernels import kernel
-from posenc_jax.analysis.probes import Change, check_change, compare
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run, config_hash
 from posenc_jax.data.tasks.base import Example

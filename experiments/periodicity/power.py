@@ -19,8 +19,8 @@ import numpy as np
 
 from experiments.periodicity.along import ALIAS
 from experiments.periodicity.claims import over_seeds
+from experiments.periodicity.side_lobes import side_lobes
 from posenc_jax.analysis.kernels import kernel, lobes
-from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.encodings import vaswani_frequencies
 from posenc_jax.runs.environment import environment
 from posenc_jax.statistics import detectable

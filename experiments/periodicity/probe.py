@@ -20,8 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.records import short
-from posenc_jax.analysis.probes import (
+from experiments.periodicity.probes import (
     Naming,
     Separation,
     examples_needed,
@@ -30,6 +29,7 @@ from posenc_jax.analysis.probes import (
     separate,
     wilson,
 )
+from experiments.records import short
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run, config_hash
 from posenc_jax.data.corpora.corpus import DataError

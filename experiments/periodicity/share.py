@@ -32,8 +32,8 @@ from experiments.periodicity.claims import (
 )
 from experiments.periodicity.power import FILE as POWER
 from experiments.periodicity.share_figures import along_training, by_width, rope_heads
+from experiments.periodicity.side_lobes import side_lobes
 from experiments.records import NAMED
-from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
 
@@ -134,7 +134,7 @@ HEAD = f"""# Side lobes: the second reading
 
 What is measured, what was expected and how it is tested was written down before the run:
 [directions.md](directions.md). `share` is 1 where a model's mean logits rise and fall with the side lobes of the kernel
-as much as within its main lobe, and 0 where side lobes count nothing (`posenc_jax.analysis.side_lobes`). `lift`: what
+as much as within its main lobe, and 0 where side lobes count nothing (`side_lobes.py`). `lift`: what
 the lobes add to the logit at the peak side lobe, in % of the right answer's. `alias excess`: of the first reading,
 points of probability at offset 63 over its neighbours. All at equal accuracy, the seeds of {SEEDS[0]} to {SEEDS[-1]}
 that reach it (column "seeds"), mean [95 %]. "can see": the smallest true mean that so many seeds find with power 0.8,

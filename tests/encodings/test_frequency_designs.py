@@ -148,7 +148,7 @@ def test_strings_and_json():
 
 def test_settings_that_cannot_be():
     with pytest.raises(
-        ValueError, match=r"LowSideLobes.length = 256 is not one of 128, 512, .*designs.minimax\(d_model, 256\)"
+        ValueError, match=r"LowSideLobes.length = 256 is not one of 128, 512, .*minimax\(d_model, 256\)"
     ):
         LowSideLobes(256)
     with pytest.raises(ValueError, match="'bases' is not one of 'frequencies', 'base'"):

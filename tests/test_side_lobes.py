@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from experiments.periodicity.side_lobes import side_lobes
 from posenc_jax.analysis.kernels import kernel, lobes
-from posenc_jax.analysis.side_lobes import side_lobes
 from posenc_jax.encodings import vaswani_frequencies
 
 N = 128

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.analysis.probes import (
+from experiments.periodicity.probes import (
     Change,
     attention_maps,
     check_change,

@@ -3,13 +3,13 @@
 import importlib.resources
 import json
 
+import golden
 import jax
 import numpy as np
 import pytest
 from registry_slots import REGENERATE
 
 from posenc_jax import golden as checker
-from posenc_jax.analysis import golden
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 

@@ -12,7 +12,7 @@ low frequencies that told them apart are gone, and nothing is promised from L on
 
 The numbers that `posenc_jax.encodings.frequency_designs` stores are what this prints (a few minutes)::
 
-    python -m posenc_jax.analysis.designs
+    python scripts/frequency_designs.py
 """
 
 from __future__ import annotations

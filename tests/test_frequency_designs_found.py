@@ -1,10 +1,10 @@
 import itertools
 import math
 
+import frequency_designs as designs
 import numpy as np
 import pytest
 
-from posenc_jax.analysis import designs
 from posenc_jax.encodings.frequency_designs import BEST_BASE, LENGTHS, MINIMAX
 
 
