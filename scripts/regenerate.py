@@ -6,7 +6,8 @@
   facts or parameters than the code, and for ``--changed``.
 - posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
   table of all of them in its README.
-- the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts.
+- the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
+- counts in the README and on pages of the site (scripts/counts.py).
 
 All or nothing is written, and only what differs.
 """
@@ -24,6 +25,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import counts
 import numpy as np
 
 from posenc_jax.checksums import unseal
@@ -72,7 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
         readme = VERDICTS / "README.md"
         page = refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(quick), END_VERDICTS)
         texts |= {readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE)}
-        texts |= {PAGE: refilled(PAGE.read_text(), BEGIN, table(audit, found), END)}
+        texts |= counts.pages()
+        texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, found), END)}
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1

@@ -2,29 +2,24 @@
 
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import urlparse
 
+import counts
 import pytest
 import yaml
+from documenting import pages
 from PIL import Image
 
 import posenc_jax
-from posenc_jax.analysis.contract import CLAUSES
 from posenc_jax.cli import COMMANDS
 from posenc_jax.config import Run
-from posenc_jax.data.tasks import TASKS, EvenPairs
-from posenc_jax.data.text import TEXT_TASKS
-from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.data.tasks import EvenPairs
 from scripts import installs
 from scripts.docs import front_picture
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "scripts"))
-
-from documenting import pages  # noqa: E402
 
 README = ROOT / "README.md"
 PAGES = sorted(
@@ -32,7 +27,6 @@ PAGES = sorted(
 )
 BUILT = {ROOT / "scripts" / "docs" / name for name in pages.generated()}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-METHODS = [(family, method) for family, methods in CATALOGUE.items() for method in methods]
 
 
 def row(word):
@@ -68,25 +62,19 @@ def test_cells_that_share_a_line_have_equal_scores():
 
 
 def test_its_numbers_are_those_of_the_code():
-    published = [method for family, method in METHODS if family != "designs"]
-    sources = {method.link for method in published}
-    papers = {link for link in sources if link.startswith("arXiv:")}
-    others = len(sources) - len(papers)
-    said = (
-        f"{len(published)}, from {len(sources)} sources: {len(papers)} papers on arXiv, {others} repositories and posts"
-    )
-    assert row("published encodings") == said
-    assert f"has {len(published)} published encodings" in README.read_text()
-    assert row("one contract").startswith(f"{len(CLAUSES)} clauses")
+    for page, text in counts.pages().items():
+        assert page.read_text() == text, f"{page}: run scripts/regenerate"
     golden = json.loads((ROOT / "posenc_jax" / "golden" / "encodings-v1.json").read_text())
-    assert row("golden values") == f"{len(golden['rows'])} rows in float64"
+    assert len(golden["rows"]) == counts.counts()["rows"]
     assert row("paired seeds") == f"{len(Run(task=EvenPairs()).seeds)} by default"
-    assert row("tasks generated") == f"{len(TASKS)}; {len(TEXT_TASKS)}"
-    page = " ".join((ROOT / "scripts" / "docs" / "guides" / "catalogue.md").read_text().split())
-    own = len(METHODS) - len(published)
-    assert f"has {len(METHODS)} rows: {len(published)} of published methods" in page
-    assert f"{own} of designs of our own" in page
-    assert f"from {len(sources)} sources: {len(papers)} papers on arXiv, and {others} repositories and posts" in page
+
+
+def test_a_count_is_written_where_its_sentence_stands_once():
+    sentence = ("a {{doc}}`{rows} rows` of {tasks}",)
+    rows, tasks = (counts.counts()[name] for name in ("rows", "tasks"))
+    assert counts.counted("Here: a {doc}`1,234 rows` of 5.", sentence) == f"Here: a {{doc}}`{rows} rows` of {tasks}."
+    with pytest.raises(ValueError, match="0 sentences of the page are"):
+        counts.counted("a table of rows", sentence)
 
 
 def test_its_numbers_are_those_of_the_records():

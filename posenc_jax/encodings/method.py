@@ -21,7 +21,7 @@ class Method:
         file in which it is.
       note: what a reader must know beside it, or "".
 
-    Raises ValueError for another family.
+    Raises ValueError for another family, and where a name, spec, paper or link is empty.
     """
 
     family: Family
@@ -36,3 +36,6 @@ class Method:
             raise ValueError(
                 f"the family of {self.name} is {self.family!r}: choose one of {', '.join(FAMILIES)}, or add one to them"
             )
+        empty = [field for field in ("name", "spec", "paper", "link") if not getattr(self, field)]
+        if empty:
+            raise ValueError(f"{self}: {empty[0]} is empty: a row of the catalogue has its name, spec, paper and link")

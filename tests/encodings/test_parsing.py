@@ -108,6 +108,8 @@ def test_fields_of_a_base_class_take_every_registered_scaling():
 def test_a_row_of_the_catalogue_is_of_a_family():
     with pytest.raises(ValueError, match="the family of A is 'additve': choose one of none, absolute, rotary"):
         Method("additve", "A", "rope", "Author 2026", "arXiv:2601.00001")
+    with pytest.raises(ValueError, match="link is empty: a row of the catalogue has its name, spec, paper and link"):
+        Method("additive", "A", "rope", "Author 2026", "")
 
 
 def test_every_encoding_is_registered_by_its_name_and_reads_back():
