@@ -25,7 +25,7 @@ are never changed.
     posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
     posenc data add mine --builder my_builder.py:Mine --field text
 
-Lines that cannot be used are counted and named; above --most-malformed of them nothing is made."""
+Records that cannot be used are counted and named; above --most-malformed of them nothing is made."""
 FORMS = {
     "text": "plain texts, UTF-8",
     "jsonl": "a JSON object a line",
@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="of documents with classes, for --task.structure: one that does not nest is left out as malformed",
     )
     add("--licence", default="not stated", metavar="TEXT", help="the licence of the texts, kept with them")
-    add("--most-malformed", type=float, default=0.01, metavar="SHARE", help="of lines that may be left out (0.01)")
+    add("--most-malformed", type=float, default=0.01, metavar="SHARE", help="of records that may be left out (0.01)")
     add("--rebuild", action="store_true", help="replace what is there under that name")
 
 

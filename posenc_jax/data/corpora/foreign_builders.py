@@ -114,11 +114,8 @@ def _check_config(name: str, configs: list[str], config: str) -> None:
 def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:
     """The fields of a row of a builder, under the rules for those of files."""
     for name in texts:
-        if isinstance(values[name], bytes):
-            try:
-                values[name].decode()
-            except UnicodeDecodeError as error:
-                return Malformed(f"field {name!r} is not UTF-8 at byte {error.start + 1}")
+        if isinstance(values[name], bytes) and isinstance(damage := reading.decoded(values[name]), Malformed):
+            return Malformed(f"field {name!r} is {damage.why}")
     found = {}
     for name, text in texts.items():
         try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from posenc_jax.data.corpora import reading
+from posenc_jax.data.corpora import arrow, reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
@@ -21,8 +21,8 @@ Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
 HELD_OUT = 0.04
 """The share of the documents that validation has, and that testing has, where no files are given for them."""
 MOST_MALFORMED = 0.01
-"""The share of lines that may be left out as malformed, unless another one is stated."""
-_NAMED = 5  # malformed lines that a message names
+"""The share of records (of plain texts: of lines) that may be left out as malformed, unless another one is stated."""
+_NAMED = 5  # malformed records that a message names
 _NAMED_WHEN_REFUSED = 20
 _REASONS = 5  # that a refusal counts
 _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), "train": ("train", "")}
@@ -30,13 +30,13 @@ _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), 
 
 @dataclasses.dataclass(frozen=True)
 class Taken:
-    """What became of the lines of a corpus.
+    """What became of the records of a corpus.
 
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
-        because a held-out row has their text. malformed: (place, why). unused: splits of other names. lost: how many
-      lines the malformed are. documents: how many of the malformed are documents of several lines, and how many lines
-      those have. origins: text -> place, of texts with a class.
+        because a held-out row has their text. malformed: (place, why), one for each record. unused: splits of other
+        names. lost: in words, how many records the malformed ``are``, of plain texts with their lines. origins: text ->
+        place, of texts with a class.
     """
 
     rows: Rows
@@ -44,8 +44,7 @@ class Taken:
     leaking: int = 0
     malformed: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
-    lost: int = 0
-    documents: tuple[int, int] = (0, 0)
+    lost: str = ""
     origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -57,13 +56,13 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
     read, names = fields.read, fields.names
     if form == "saved":
         (folder,) = paths
-        return reading.saved(folder, read, names)
+        return arrow.saved(folder, read, names)
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         "text": reading.text,
         "folder": reading.classes,
         "jsonl": lambda path: reading.jsonl(path, read, names),
         "csv": lambda path: reading.table(path, read),
-        "parquet": lambda path: reading.parquet(path, read, names),
+        "parquet": lambda path: arrow.parquet(path, read, names),
     }
     return {"": (record for path in paths for record in readers[form](path))}
 
@@ -77,14 +76,14 @@ def take(
 ) -> Taken:
     """Rows by split: the given splits, or those by the hash of the document, and none of a text in two of them.
 
-    ``of_many_lines``: whether a record is made of as many lines as it has (plain texts), and not of one.
+    ``of_many_lines``: whether a record counts as the lines that it has (plain texts), and not as one.
 
-    Errors: DataError for a larger share of malformed lines than ``most_malformed``, for too few documents, and for
+    Errors: DataError for a larger share of malformed records than ``most_malformed``, for too few documents, and for
     given splits that share a text.
     """
     malformed: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, Row]]] = {}
-    total, lost, documents = 0, 0, list[int]()
+    total, lost = 0, list[int]()
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
         if _split_name(name) not in SPLITS:  # which is not used, whatever stands there
@@ -94,16 +93,16 @@ def take(
                 lines, why = record.lines, record.why
             else:
                 lines, why = record["text"].count("\n") + 1 if of_many_lines else 1, fields.lacking(record)
-            total += lines
-            if isinstance(record, Malformed) or why:
-                lost += lines
-                documents += [lines] * (lines > 1)
+            total += lines if of_many_lines else 1
+            if why:
+                lost.append(lines if of_many_lines else 1)
                 malformed.append((place, why))
-            else:
+            elif isinstance(record, dict):
                 own.append((place, fields.row(record, place)))
-    if lost > most_malformed * total:
+    if sum(lost) > most_malformed * total:
+        unit = "lines" if of_many_lines else "records"
         raise DataError(
-            f"{lost:,} of {total:,} lines cannot be used ({_refused(malformed)}), and {most_malformed:.2%} "
+            f"{sum(lost):,} of {total:,} {unit} cannot be used ({_refused(malformed)}), and {most_malformed:.2%} "
             "may be: mend them, or state a larger share with --most-malformed"
         )
     kept, repeated = _without_repeats(rows)
@@ -117,8 +116,8 @@ def take(
     leaking = 0
     if set(kept) != set(SPLITS):
         kept, leaking = _held_out(kept, fields)
-    of_documents = len(documents), sum(documents)
-    return Taken(_rows(kept), repeated, leaking, tuple(malformed), unused, lost, of_documents, _origins(kept, fields))
+    words = _lost(lost) if of_many_lines else _counted(len(lost), "record")
+    return Taken(_rows(kept), repeated, leaking, tuple(malformed), unused, words, _origins(kept, fields))
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
@@ -130,7 +129,7 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
         note(f"{_counted(taken.repeated, 'row')} left out, which repeat{'s' * (taken.repeated == 1)} another one")
     if taken.leaking:
         note(f"{_counted(taken.leaking, 'row')} left out of a split, because a held-out one has their text too")
-    counts = {"malformed": taken.lost, "repeated": taken.repeated, "leaking": taken.leaking}
+    counts = {"malformed": len(taken.malformed), "repeated": taken.repeated, "leaking": taken.leaking}
     facts = {"kind": fields.kind, "left_out": counts, **facts}
     home = add(
         f"{OWN}{name}",
@@ -142,7 +141,7 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
         **options,
     )
     if taken.malformed:
-        note(f"{_lost(taken)} left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
+        note(f"{taken.lost} left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
     return home
 
 
@@ -150,16 +149,11 @@ def _counted(count: int, what: str) -> str:
     return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
 
 
-def _lost(taken: Taken) -> str:
-    """How many lines, and how many documents of several lines, ``are``."""
-    count, of_documents = taken.documents
-    lines = taken.lost - of_documents
-    if not count:
-        return _counted(lines, "line")
-    found = f"{count:,} document{'s' * (count > 1)} of {'together ' * (count > 1)}{of_documents:,} lines"
-    if not lines:
-        return f"{found} {'is' if count == 1 else 'are'}"
-    return f"{_counted(lines, 'line').rpartition(' ')[0]} and {found} are"
+def _lost(lines: list[int]) -> str:
+    """How many documents of so many lines ``are``."""
+    count, total = len(lines), sum(lines)
+    of = f" of {'together ' * (count > 1)}{total:,} lines" if total > count else ""
+    return f"{count:,} document{'s' * (count != 1)}{of} {'is' if count == 1 else 'are'}"
 
 
 def sha256_of(path: Path) -> str:

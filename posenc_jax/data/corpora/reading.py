@@ -1,4 +1,4 @@
-"""Rows from files of the user's: plain text, JSON lines, CSV, Parquet, and folders that Hugging Face datasets saved.
+"""Rows from files of the user's: plain text, folders of it, JSON lines and CSV; `arrow` has the others.
 
 Every reader yields ``(place, fields)`` for what can be used, and ``(place, Malformed(why))`` for what cannot; a place
 is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed. A field is a text; those
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.extras import needed
 
 LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
@@ -26,10 +25,14 @@ _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or 
 
 @dataclasses.dataclass(frozen=True)
 class Malformed:
-    """What cannot be used, and why; of how many lines of its file it is."""
+    """What cannot be used, and why; of how many lines of its file it is.
+
+    odd_quotes: of a line, whether it has an odd number of them, so that a field of a table begins or ends in it.
+    """
 
     why: str
     lines: int = 1
+    odd_quotes: bool = False
 
 
 Record = tuple[str, dict[str, str] | Malformed]
@@ -41,39 +44,52 @@ def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
         number = 0
         while raw := file.readline(LONGEST_LINE + 1):
             number += 1
+            quotes = raw.count(b'"')
             if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
-                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                    pass
-                yield number, Malformed(f"longer than {LONGEST_LINE:,} bytes")
+                while rest := file.readline(LONGEST_LINE):
+                    quotes += rest.count(b'"')
+                    if rest.endswith(b"\n"):
+                        break
+                yield number, Malformed(f"longer than {LONGEST_LINE:,} bytes", 1, quotes % 2 == 1)
                 continue
             raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
             try:
                 line = raw.decode()
             except UnicodeDecodeError as error:
-                yield number, Malformed(f"not UTF-8 at byte {error.start + 1}")
+                yield number, Malformed(f"not UTF-8 at byte {error.start + 1}", 1, quotes % 2 == 1)
                 continue
-            yield number, Malformed("a NUL byte") if "\0" in line else line.rstrip("\r\n")
+            nul = Malformed("a NUL byte", 1, quotes % 2 == 1)
+            yield number, nul if "\0" in line else line.rstrip("\r\n")
+
+
+def _damage(part: Iterable[str | Malformed], first: int) -> Malformed | None:
+    """Of a record of several lines, from ``first`` on, that one of them is malformed: it is left out as a whole."""
+    found = list(part)
+    for number, line in enumerate(found, first):
+        if isinstance(line, Malformed):
+            where = f" (line {number})" if len(found) > 1 else ""
+            return Malformed(line.why + where, len(found))
+    return None
 
 
 def text(path: Path) -> Iterator[Record]:
     """The documents of a plain text: the file, or, of a longer one, parts of `DOCUMENT` characters and more."""
-    part: list[str] = []
+    part: list[str | Malformed] = []
     first, size = 1, 0
     for number, line in lines(path):
-        if isinstance(line, Malformed):
-            yield f"{path}:{number}", line
-            continue
         part.append(line)
-        size += len(line) + 1
+        size += 1 if isinstance(line, Malformed) else len(line) + 1
         if size >= DOCUMENT:
-            yield from _document(f"{path}:{first}", part)
+            yield from _document(path, first, part)
             part, first, size = [], number + 1, 0
-    yield from _document(f"{path}:{first}", part)
+    yield from _document(path, first, part)
 
 
-def _document(place: str, part: list[str]) -> Iterator[Record]:
-    if any(line.strip() for line in part):
-        yield place, {"text": "\n".join(part).strip("\n")}
+def _document(path: Path, first: int, part: list[str | Malformed]) -> Iterator[Record]:
+    if damage := _damage(part, first):
+        yield f"{path}:{first}", damage
+    elif any(line.strip() for line in part if isinstance(line, str)):
+        yield f"{path}:{first}", {"text": "\n".join(map(str, part)).strip("\n")}
 
 
 def classes(folder: Path) -> Iterator[Record]:
@@ -85,13 +101,13 @@ def classes(folder: Path) -> Iterator[Record]:
         )
     for inner in found:
         for path in sorted(path for path in inner.rglob("*") if path.is_file() and not path.name.startswith(".")):
-            whole: list[str] = []
-            for number, line in lines(path):
-                if isinstance(line, Malformed):
-                    yield f"{path}:{number}", line
-                whole.append("" if isinstance(line, Malformed) else line)  # so that numbers of lines stay
-            first = next((number for number, line in enumerate(whole, 1) if line.strip()), 1)
-            yield f"{path}:{first}", {"text": "\n".join(whole).strip(), "label": inner.name}
+            whole = [line for _, line in lines(path)]
+            if damage := _damage(whole, 1):
+                yield f"{path}:1", damage
+                continue
+            text_lines = [str(line) for line in whole]
+            first = next((number for number, line in enumerate(text_lines, 1) if line.strip()), 1)
+            yield f"{path}:{first}", {"text": "\n".join(text_lines).strip(), "label": inner.name}
 
 
 def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[Record]:
@@ -125,17 +141,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
-    """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice."""
-    malformed: dict[int, Malformed] = {}
-    seen = 0
+    """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice.
+
+    A record may have several lines. A malformed one stands in it as a quote or as nothing: what is left of it tells
+    where its record ends, which is left out as a whole.
+    """
+    part: list[str | Malformed] = []
 
     def text_lines() -> Iterator[str]:
-        nonlocal seen
-        for seen, line in lines(path):
-            if isinstance(line, Malformed):
-                malformed[seen] = line
-            else:
-                yield line + "\n"
+        for _, line in lines(path):
+            part.append(line)
+            yield ('"' * line.odd_quotes if isinstance(line, Malformed) else line) + "\n"
 
     reader = csv.reader(text_lines(), strict=True)
     try:
@@ -144,25 +160,31 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
         names = []
     except csv.Error as error:
         raise DataError(f"{path}:1 names the fields, and is no CSV ({error}): mend it{_LINE_ENDS}") from None
-    if 1 in malformed:  # then another line stood in its place
-        raise DataError(f"{path}:1 names the fields, and cannot be used ({malformed[1].why}): mend it{_LINE_ENDS}")
-    _check_fields(path, names, fields)
+    if damage := _damage(part, 1):
+        raise DataError(f"{path}:1 names the fields, and cannot be used ({damage.why}): mend it{_LINE_ENDS}")
+    check_fields(path, names, fields)
+    damage, first = None, 1
     while True:
-        first = seen + 1
+        first += len(part)
+        part.clear()
         try:
             values = _next_values(reader)
         except StopIteration:
             break
         except csv.Error as error:  # a stray quote takes every line up to the next one
-            for number in range(first, seen + 1):
-                yield f"{path}:{number}", Malformed(f"no CSV ({error})")
+            for number, line in enumerate(part, first):
+                yield f"{path}:{number}", line if isinstance(line, Malformed) else Malformed(f"no CSV ({error})")
             continue
-        if values and len(values) != len(names):
+        if damage and sum(str(line).count('"') for line in part) % 2:  # the quote that began it was what was damaged
+            damage = Malformed("a quote without another one, after a damaged record", len(part))
+        else:
+            damage = _damage(part, first)
+        if damage:
+            yield f"{path}:{first}", damage
+        elif values and len(values) != len(names):
             yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
         elif values:
             yield f"{path}:{first}", chosen(dict(zip(names, values)), fields)
-    for number, why in malformed.items():
-        yield f"{path}:{number}", why
 
 
 def _next_values(reader: Iterator[list[str]]) -> list[str]:
@@ -174,109 +196,13 @@ def _next_values(reader: Iterator[list[str]]) -> list[str]:
         csv.field_size_limit(before)
 
 
-def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> Iterator[Record]:
-    """A Parquet file."""
-    with needed("report", "a Parquet file"):
-        import pyarrow
-        import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        _check_fields(path, file.schema_arrow.names, fields)
-        batches = file.iter_batches(columns=list(fields))
-        yield from _rows(path, (batch.to_pylist() for batch in batches), fields, names=names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is no Parquet file that can be read: {_first_line(error)}") from None
-
-
-def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[Record]]:
-    """A folder that Hugging Face datasets saved (``save_to_disk``): rows by split, "" where it has none."""
-    with needed("report", "a folder of Hugging Face datasets"):
-        import pyarrow.ipc
-
-    splits = {"": folder}
-    if (folder / "dataset_dict.json").is_file():
-        splits = {name: folder / name for name in _names(folder / "dataset_dict.json", "splits")}
-
-    def rows(home: Path) -> Iterator[Record]:
-        labels = _labels(home)
-        for name in _names(home / "state.json", "_data_files"):
-            try:
-                with pyarrow.OSFile(str(home / name)) as file, pyarrow.ipc.open_stream(file) as reader:
-                    _check_fields(home / name, reader.schema.names, fields)
-                    batches = (batch.select(list(fields)).to_pylist() for batch in reader)
-                    yield from _rows(home / name, batches, fields, labels, names)
-            except (pyarrow.ArrowException, OSError) as error:
-                raise DataError(f"{home / name} cannot be read: {_first_line(error)}") from None
-
-    if not (next(iter(splits.values()), folder) / "state.json").is_file():
-        raise DataError(f"{folder} has no state.json: name the folder that Dataset.save_to_disk wrote")
-    return {name: rows(home) for name, home in splits.items()}
-
-
-def _rows(
-    path: Path,
-    batches: Iterable[list[dict[str, Any]]],
-    fields: Iterable[str],
-    labels: dict[str, list[str]] | None = None,
-    names: Iterable[str] = (),
-) -> Iterator[Record]:
-    number = 0
-    for batch in batches:
-        for row in batch:
-            number += 1
-            yield f"{path}:{number}", _labelled(row, fields, labels or {}, names)
-
-
-def _labelled(
-    row: dict[str, Any], fields: Iterable[str], labels: dict[str, list[str]], names: Iterable[str]
-) -> dict[str, str] | Malformed:
-    """The fields of a row, numbers of classes by their names."""
-    for name, classes in labels.items():
-        if name in fields and isinstance(row.get(name), int):
-            if not 0 <= row[name] < len(classes):
-                return Malformed(f"field {name!r} is unlabelled ({row[name]})")
-            row[name] = classes[row[name]]
-    return chosen(row, fields, names)
-
-
-def _names(path: Path, field: str) -> list[str]:
-    """Names of files or folders beside a file that lists them; DataError for what leads elsewhere."""
-    listed = _json(path).get(field)
-    names: list[Any] = []
-    if isinstance(listed, list):
-        names = [one.get("filename") if isinstance(one, dict) else one for one in listed]
-    if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
-        raise DataError(f"{path} names no files beside it ({field} = {listed!r}): save the data set again")
-    return names
-
-
-def _labels(home: Path) -> dict[str, list[str]]:
-    """The names of the classes that numbers stand for."""
-    path = home / "dataset_info.json"
-    features = _json(path).get("features") if path.is_file() else None
-    return {
-        name: [str(word) for word in feature["names"]]
-        for name, feature in (features or {}).items()
-        if isinstance(feature, dict) and isinstance(feature.get("names"), list)
-    }
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read ({error}): save the data set again") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} holds no JSON object: save the data set again")
-    return found
-
-
 def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()) -> dict[str, str] | Malformed:
     """The fields of a row, which are texts, maybe empty; those among ``names`` may be whole numbers too."""
     found = {}
     for name in fields:
         value = row.get(name)
+        if isinstance(value, Malformed):
+            return Malformed(f"field {name!r} is {value.why}")
         if value is None and name in row:
             return Malformed(f"field {name!r} is null")
         if value is None:
@@ -296,11 +222,20 @@ def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()
 _KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
+def decoded(value: bytes) -> str | Malformed:
+    """A value of UTF-8 as text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        return Malformed(f"not UTF-8 at byte {error.start + 1}")
+
+
 def _has_surrogate(word: str) -> bool:
     return any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
-def _check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
+def check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
+    """DataError for a field that a file lacks, or has twice."""
     missing = [name for name in fields if name not in names]
     if missing:
         raise DataError(f"{path} has no field {missing[0]!r}: it has {', '.join(names) or 'none'}")
@@ -312,7 +247,3 @@ def _open(path: Path) -> Any:
     if not path.is_file():
         raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
     return path.open("rb")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

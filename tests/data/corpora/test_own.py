@@ -18,7 +18,7 @@ import pytest
 
 from posenc_jax.cli import main
 from posenc_jax.data.checks import check_task
-from posenc_jax.data.corpora import builders, own, reading
+from posenc_jax.data.corpora import arrow, builders, own, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.nesting import nested
@@ -238,12 +238,52 @@ def test_a_table(tmp_path):
         list(reading.table(path, ("z",)))
 
 
+DAMAGED = {
+    "first in its quotes": (b'"tak\xe9 it\nonly if\nyou may","x"', "x.csv:3", "not UTF-8 at byte 5 (line 3)"),
+    "within": (b'"take it\nonly \xe9if\nyou may","x"', "x.csv:3", "not UTF-8 at byte 6 (line 4)"),
+    "last": (b'"take it\nonly if\nyou may","\xe9"', "x.csv:3", "not UTF-8 at byte 11 (line 5)"),
+    "ends and begins a field": (b'"take it\nonly\xe9 if","\nyou may"', "x.csv:3", "not UTF-8 at byte 5 (line 4)"),
+    "with a NUL": (b'"take it\nonly if\0\nyou may","x"', "x.csv:3", "a NUL byte (line 4)"),
+    "too long": (b'"take it\n' + b"x" * 2**21 + b'\nyou may","x"', "x.csv:3", "longer than 1,048,576 bytes (line 4)"),
+    "alone": (b"take \xe9it,x", "x.csv:3", "not UTF-8 at byte 6"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_record_of_a_table_that_is_damaged_in_part_is_left_out_whole(here, tmp_path, damage):
+    damaged, place, reason = DAMAGED[damage]
+    lines = damaged.count(b"\n") + 1
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"q,a\n1,2\n" + damaged + b'\n"3\n4",5\n')
+    found = read(reading.table(path, ("q", "a")))
+    assert found == [
+        ("x.csv:2", {"q": "1", "a": "2"}),
+        (place, Malformed(reason, lines)),
+        (f"x.csv:{3 + lines}", {"q": "3\n4", "a": "5"}),
+    ]
+
+
+def test_what_is_left_of_a_damaged_quote_is_no_record(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'q,a\n1,2\n\xa2take it\nyou may",x\n3,4\n"5 \xe9\n6')
+    assert why(reading.table(path, ("q", "a"))) == [
+        ("x.csv:3", "not UTF-8 at byte 1"),
+        ("x.csv:4", "a quote without another one, after a damaged record"),
+        ("x.csv:6", "not UTF-8 at byte 4"),
+        ("x.csv:7", "no CSV (unexpected end of data)"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         (b'"q"x,a\n1,2\n', "x.csv:1 names the fields, and is no CSV (',' expected after '\"'): mend it, or save"),
         (b"q,a\r1,2\r3,4\r", "x.csv:1 names the fields, and is no CSV (new-line character seen in unquoted field"),
         (b"q,\xe4\nq,a\n1,2\n", "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 3): mend it"),
+        (
+            b'q,"a\nb\xe4"\n1,2\n',
+            "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 2 (line 2)): mend it",
+        ),
         (b"q,a,q\n1,2,3\n", "x.csv has 2 fields 'q': rename all but one of them"),
         (b"", "x.csv has no field 'q': it has none"),
     ],
@@ -274,16 +314,26 @@ def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
     found = read(reading.text(path))
     assert [place for place, _ in found] == [f"x.txt:{1 + 164 * i}" for i in range(7)]
     assert "\n".join(record["text"] for _, record in found) == path.read_text().rstrip("\n")
-    path.write_bytes(b"one\n\xff\n\0\n\ntwo\n")
-    assert read(reading.text(path)) == [
-        ("x.txt:2", Malformed("not UTF-8 at byte 1")),
-        ("x.txt:3", Malformed("a NUL byte")),
-        ("x.txt:1", {"text": "one\n\ntwo"}),
+    damaged = "".join(f"{i:099d}\n" for i in range(400)).encode().replace(b"0256\n", b"02\xff6\n")
+    path.write_bytes(damaged + b"\0")
+    assert read(reading.text(path))[1:] == [
+        ("x.txt:165", Malformed("not UTF-8 at byte 98 (line 257)", 165)),
+        ("x.txt:330", Malformed("a NUL byte (line 401)", 72)),
     ]
     path.write_text("one")
     assert len(read(reading.text(path))) == 1
     path.write_text("\n \n")
     assert read(reading.text(path)) == []
+
+
+def test_a_document_of_a_folder_that_is_damaged_in_part_is_left_out_whole(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "good.txt").write_text("good")
+    (tmp_path / "a" / "bad.txt").write_bytes(b"take it only if\nthe doctor says you may \xe9 not\neat\n")
+    assert [(place, record) for place, record in read(reading.classes(tmp_path)) if "bad" in place] == [
+        ("bad.txt:1", Malformed("not UTF-8 at byte 25 (line 2)", 3))
+    ]
 
 
 def records(rows):
@@ -338,7 +388,10 @@ def test_given_splits_of_other_documents_are_refused_for_a_text_too():
         ([], "there is no text to train on"),
         (pairs(2), r"2 documents are too few for the splits train, test and validation: give more text"),
         ([{"q": "same", "a": str(i), "page": str(i)} for i in range(9)], r"1 documents are too few"),
-        ([Malformed("bad"), *pairs(50)], r"1 of 51 lines cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend them"),
+        (
+            [Malformed("bad"), *pairs(50)],
+            r"1 of 51 records cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend them",
+        ),
     ],
 )
 def test_what_makes_no_corpus(rows, message):
@@ -351,7 +404,7 @@ def test_of_plain_texts_the_lines_are_counted():
     parts = [(f"f:{i}", {"text": f"{i}\n{document['text']}"}) for i in range(5)]
     fields = Fields(text="text")
     assert take({"": [("f:9", Malformed("bad")), *parts]}, fields, of_many_lines=True).malformed
-    with pytest.raises(DataError, match="1 of 6 lines cannot be used"):
+    with pytest.raises(DataError, match="1 of 6 records cannot be used"):
         take({"": [("f:9", Malformed("bad")), *parts]}, fields)
 
 
@@ -386,18 +439,20 @@ NO_KEY = "no JSON (Expecting property name enclosed in double quotes)"
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ([1], "1 line is left out: "),
-        ([1, 1], "2 lines are left out: "),
-        ([3, 1], "1 line and 1 document of 3 lines are left out: "),
-        ([3, 4, 1, 1], "2 lines and 2 documents of together 7 lines are left out: "),
-        ([3, 4], "2 documents of together 7 lines are left out: "),
+        ([1], "1 document is left out: "),
+        ([1, 1], "2 documents are left out: "),
+        ([3], "1 document of 3 lines is left out: "),
+        ([3, 4, 1, 1], "4 documents of together 9 lines are left out: "),
     ],
 )
-def test_lines_and_documents_are_told_apart(here, bad, words):
+def test_documents_are_told_with_their_lines(here, bad, words):
     notes: list[str] = []
-    taken = take({"": records([*[Malformed("bad", count) for count in bad], *pairs(60)])}, PAIR, 0.5)
-    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
+    found = {"": records([*[Malformed("bad", count) for count in bad], *({"text": f"text {i}"} for i in range(60))])}
+    fields = Fields(text="text")
+    taken = take(found, fields, 0.5, of_many_lines=True)
+    own.add_own("x", taken, fields, {"licence": "", "sources": {}}, note=notes.append)
     assert next(note for note in notes if "left out" in note).startswith(words)
+    assert manifest("own/x")["left_out"]["malformed"] == len(bad)
 
 
 def test_rows_that_others_repeat_are_counted_once(here):
@@ -504,15 +559,15 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
 
     rows = [*pairs(60), {"q": None, "a": "x", "page": "p"}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), here / "x.parquet")
-    assert why(reading.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "field 'q' is null")]
+    assert why(arrow.parquet(here / "x.parquet", PAIR.read)) == [("x.parquet:61", "field 'q' is null")]
     arguments = ["--source", "q", "--target", "a", "--most-malformed", "0.05"]
     assert main(["data", "add", "table", "--parquet", "x.parquet", *arguments]) == 0
-    assert "1 line is left out: x.parquet:61" in said(capsys)
+    assert "1 record is left out: x.parquet:61" in said(capsys)
     with pytest.raises(DataError, match=r"x.parquet has no field 'z': it has q, a, page"):
-        list(reading.parquet(here / "x.parquet", ("z",)))
+        list(arrow.parquet(here / "x.parquet", ("z",)))
     (here / "y.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError, match=r"y.parquet is no Parquet file that can be read"):
-        list(reading.parquet(here / "y.parquet", ("z",)))
+        list(arrow.parquet(here / "y.parquet", ("z",)))
 
     saved = here / "saved"
     for split, start in (("train", 0), ("test", 100)):
@@ -572,9 +627,9 @@ def test_rows_of_a_builder_pass_what_those_of_files_pass(here, capsys):
     (here / "my_bad.py").write_text(BUILDER.replace("Mine", "Bad").replace('f"text {i} of {count}"', bad))
     arguments = ["--builder", "my_bad.py:Bad", "--field", "body"]
     assert main(["data", "add", "built", *arguments]) == 2
-    assert "4 of 99 lines cannot be used (" in said(capsys)
+    assert "4 of 99 records cannot be used (" in said(capsys)
     assert main(["data", "add", "built", *arguments, "--most-malformed", "0.1"]) == 0
-    listed = said(capsys).partition("4 lines are left out: ")[2].splitlines()[0]
+    listed = said(capsys).partition("4 records are left out: ")[2].splitlines()[0]
     assert sorted(re.findall(r"Bad:train:\d+ \((.*?)\)", listed)) == [
         "field 'body' has a NUL byte or half a character",
         "field 'body' is empty",
@@ -634,7 +689,7 @@ def test_an_example_without_a_class_is_not_given_one(here, capsys):
     (here / "my_unlabelled.py").write_text(source)
     arguments = ["--builder", "my_unlabelled.py:Unlabelled", "--field", "body", "--label", "kind"]
     assert main(["data", "add", "some", *arguments]) == 2
-    assert "4 of 109 lines cannot be used (" in said(capsys)
+    assert "4 of 109 records cannot be used (" in said(capsys)
     assert main(["data", "add", "some", *arguments, "--most-malformed", "0.1"]) == 0
     assert "(field 'kind' is unlabelled (-1))" in said(capsys)
     rows = [row for split in ("train", "test", "validation") for row in load_split("own/some", split)]
@@ -643,9 +698,7 @@ def test_an_example_without_a_class_is_not_given_one(here, capsys):
 
     with pytest.raises(DataError, match=r"an example is unlabelled \(-1\)"):
         text_of(tfds.features.ClassLabel(names=["no", "yes"]))(-1)
-    assert why(reading._rows(here, [[{"k": -1}, {"k": 1}]], ("k",), {"k": ["no", "yes"]})) == [
-        (f"{here.name}:1", "field 'k' is unlabelled (-1)")
-    ]
+    assert arrow._labelled({"k": -1}, ("k",), {"k": ["no", "yes"]}, ()) == Malformed("field 'k' is unlabelled (-1)")
 
 
 def test_a_builder_with_a_key_twice_is_named_with_the_key(here, capsys):
@@ -707,10 +760,10 @@ def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(
     command = ["data", "add", "notes", *arguments, "--structure", "markdown"]
     within = "line 4 of its text: " * (form == "jsonl")
     assert main(command) == 2
-    assert f"lines cannot be used ({place} ({within}{why}))" in said(capsys)
+    assert f"{'lines' if form == 'folder' else 'records'} cannot be used ({place} ({within}{why}))" in said(capsys)
     assert main([*command, "--most-malformed", "0.1"]) == 0
     out, err = capsys.readouterr()
-    assert f"{'1 document of 5 lines' if form == 'folder' else '1 line'} is left out: {place} (" in err
+    assert f"{'1 document of 5 lines' if form == 'folder' else '1 record'} is left out: {place} (" in err
     assert "--task.structure markdown" in out
     assert manifest("own/notes")["structure"] == "markdown"
     rows = [row["body"] for split in ("train", "validation", "test") for row in load_split("own/notes", split)]
@@ -777,6 +830,6 @@ def test_structure_is_for_documents_with_classes(here, capsys):
 def test_lines_of_a_folder_are_counted_from_the_file(tmp_path):
     for kind in ("a", "b"):
         (tmp_path / kind).mkdir()
-    (tmp_path / "a" / "x.md").write_bytes(b"\n\n# A\n\xff\n### B\n")
+    (tmp_path / "a" / "x.md").write_bytes(b"\n\n# A\n\n### B\n")
     found = nested({"": reading.classes(tmp_path)}, "text", "markdown", of_many_lines=True)[""]
     assert why(found)[-1][0] == "x.md:5"
