@@ -103,7 +103,7 @@ def runner(
     from posenc_jax.training.layout import Devices
 
     def commands(names: Sequence[str]) -> dict[str, Sequence[str]]:
-        own = ["ablate", config_file, *spread.overrides, "--directory", str(directory), "--group"]
+        own = ["ablate", config_file, *spread.overrides, "--group"]  # what was asked for, in this folder too
         return {name: [*own, name] for name in names}
 
     if spread.slurm is not None:

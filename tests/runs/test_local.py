@@ -1,8 +1,9 @@
-"""``posenc ablate --local``: its tasks and the command itself are killed at random, and it ends with the same bytes."""
+"""``posenc ablate --local``: two tiny cells; and tasks and the command itself killed at random, to the same bytes."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -25,6 +26,37 @@ def tasks(directory: Path) -> list[int]:
     found = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=1) for line in found.splitlines()]
     return [int(pid) for pid, said in lines if str(directory) in said and "--group" in said]
+
+
+TINY = """
+from posenc_jax import Ablation, Evaluation, Run, Training, Transformer, parse
+from posenc_jax.data.tasks import Copying
+
+def cell(posenc):
+    return Run(
+        task=Copying(kind="cmc", max_length=3, num_symbols=4),
+        model=Transformer(d_model=8, num_layers=1, num_heads=1),
+        posenc=parse(posenc),
+        training=Training(steps=1, batch_size=2, steps_per_call=1, log_every=1, validation_batches=1),
+        evaluation=Evaluation(lengths=(2,), num_examples=4),
+        seeds=(0,),
+        learning_rates=(1e-2,),
+    )
+
+config = Ablation(name="tiny", runs=tuple(map(cell, ("nope", "learned"))))
+"""
+
+
+def test_two_cells_are_run_at_once_and_told_in_one_record(tmp_path):
+    log = tmp_path / "log"
+    (tmp_path / "tiny.py").write_text(TINY)
+    words = ["ablate", str(tmp_path / "tiny.py"), "--directory", str(tmp_path / "out"), "--local", "2"]
+    assert processes.finish(processes.start(words, log), log) == 0, log.read_text()
+    said = log.read_text()
+    assert said.endswith(f"complete: {tmp_path / 'out'}\n")
+    rows = [json.loads(line)["label"] for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert rows == ["nope", "learned"]
+    assert len(list((tmp_path / "out" / "logs").iterdir())) == 2
 
 
 @pytest.mark.slow
