@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from posenc_jax.cli import noise
 from posenc_jax.cli.own_errors import own_error
@@ -22,8 +22,34 @@ class UsageError(Exception):
     """The command line, a config file or a directory asks for something impossible; the message says what to do."""
 
 
+class _Once(argparse.Action):
+    """Stores what an option is given, and refuses it a second time: argparse would take the last, in silence."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.filled: argparse.Namespace | None = None
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if option is not None and self.filled is namespace:
+            parser.error(given_twice(self.option_strings[-1]))
+        self.filled = namespace
+        setattr(namespace, self.dest, values)
+
+
+def given_twice(option: str) -> str:
+    """What is said of an option that a command line has two of."""
+    return f"{short(option)} is given twice, and only one of the two would count: give it once"
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UsageErrors; ``prog`` is "posenc COMMAND"."""
+    """A parser whose errors are UsageErrors; ``prog`` is "posenc COMMAND". No option is given twice."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        for name in (None, "store"):
+            self.register("action", name, _Once)
 
     def error(self, message: str) -> NoReturn:
         """Names the command, what is wrong and where its options are explained."""

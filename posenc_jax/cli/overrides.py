@@ -20,7 +20,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.errors import UsageError, given_twice, place
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
 from posenc_jax.config import Run
 from posenc_jax.data.metric import Metric
@@ -52,8 +52,9 @@ def override(
         if len(word) > MOST_CHARACTERS:
             raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
     options = [word.partition("=")[0].replace("_", "-") for word in arguments if word.startswith("--")]
+    options = [re.sub(r"(^--|\.)no-", r"\1", option) for option in options]  # --no-x is of the same field as --x
     if twice := next((option for i, option in enumerate(options) if option in options[:i]), None):
-        raise UsageError(f"{short(twice)} is given twice, and only one of the two would count: give it once")
+        raise UsageError(given_twice(twice))
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)

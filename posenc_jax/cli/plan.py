@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import Parser, guarded
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
 from posenc_jax.drawing.plain import short
@@ -38,25 +39,21 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _plan(arguments[0], arguments[1:]))
 
 
-def _plan(config_file: str, options: list[str]) -> int:
-    name, rest = _taken(options, "--target")
-    portion, overrides = _taken(rest, "--utilisation")
-    compiles = "--compile" in overrides
-    overrides = [word for word in overrides if word != "--compile"]
-    utilisation = _utilisation(portion)
+def _plan(config_file: str, words: list[str]) -> int:
+    options, overrides = _options(words)
     prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, (Run, Ablation), "plan")
     if overrides:
         from posenc_jax.cli.ablate import overridden
 
         config = overridden(config, overrides, f"posenc plan {config_file}", DESCRIPTION)
-    target = _target(name)
+    target = _target(options.target)
     from posenc_jax.runs.described import training_memory
     from posenc_jax.runs.plan import UTILISATION, plan_of
 
     runs = [config] if isinstance(config, Run) else list(config.runs)
-    compiled = training_memory if compiles else None
-    plans = [plan_of(run, target, utilisation or UTILISATION, compiled) for run in runs]
+    compiled = training_memory if options.compile else None
+    plans = [plan_of(run, target, options.utilisation or UTILISATION, compiled) for run in runs]
     width = shutil.get_terminal_size((100, 24)).columns
     tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
     print("\n".join(text(table, width) for table in tables))
@@ -66,30 +63,22 @@ def _plan(config_file: str, options: list[str]) -> int:
     return 1 if lacking else 0
 
 
-def _taken(options: list[str], name: str) -> tuple[str | None, list[str]]:
-    """The value of an option, or None, and the options without it."""
-    rest, value, left = [], None, iter(options)
-    for word in left:
-        if word == name:
-            value = next(left, None)
-            if value is None:
-                raise UsageError(f"{name} needs a value: `posenc plan --help` explains it")
-        elif word.startswith(f"{name}="):
-            value = word.removeprefix(f"{name}=")
-        else:
-            rest.append(word)
-    return value, rest
+def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """What `USAGE` lists, and the overrides beside it."""
+    parser = Parser(prog="posenc plan", add_help=False, allow_abbrev=False)
+    parser.add_argument("--target")
+    parser.add_argument("--utilisation", type=_utilisation)
+    parser.add_argument("--compile", action="store_true")
+    return parser.parse_known_args(words)
 
 
-def _utilisation(asked: str | None) -> float | None:
-    if asked is None:
-        return None
+def _utilisation(asked: str) -> float:
     try:
         value = float(asked)
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise UsageError(f"--utilisation {short(asked)} must be a part of the peak, above 0 and up to 1, such as 0.3")
+        raise argparse.ArgumentTypeError(f"{short(asked)} must be a part of the peak, above 0 and up to 1, such as 0.3")
     return value
 
 

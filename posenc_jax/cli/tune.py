@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import Parser, guarded
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
+from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.runs.tuning import Timed
@@ -38,8 +40,8 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _tune(arguments[0], arguments[1:]))
 
 
-def _tune(config_file: str, options: list[str]) -> int:
-    seconds, overrides = _seconds(options)
+def _tune(config_file: str, words: list[str]) -> int:
+    options, overrides = _options(words)
     prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, (Run, Ablation), "tune")
     if overrides:
@@ -52,7 +54,7 @@ def _tune(config_file: str, options: list[str]) -> int:
 
     refuse_misshapen(config)
     for run in reversed(runs):
-        _tune_one(run, seconds)
+        _tune_one(run, options.seconds)
     return 0
 
 
@@ -86,23 +88,21 @@ def _printer() -> Callable[[str], None]:
     return lambda text: print(text, file=sys.stdout if out.isatty() else out, flush=True)
 
 
-def _seconds(options: list[str]) -> tuple[float, list[str]]:
-    """What --seconds says, and the options without it."""
-    rest, asked, left = [], ["--seconds", "10"], iter(options)
-    for word in left:
-        if word == "--seconds":
-            asked = [word, *([value] if (value := next(left, None)) is not None else [])]
-        elif word.startswith("--seconds="):
-            asked = word.split("=", 1)
-        else:
-            rest.append(word)
+def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """What --seconds says, and the overrides beside it."""
+    parser = Parser(prog="posenc tune", add_help=False, allow_abbrev=False)
+    parser.add_argument("--seconds", type=_seconds, default=10.0)
+    return parser.parse_known_args(words)
+
+
+def _seconds(asked: str) -> float:
     try:
-        seconds = float(asked[1])
-    except (IndexError, ValueError):
+        seconds = float(asked)
+    except ValueError:
         seconds = math.nan
     if not 0 < seconds <= 3600:
-        raise UsageError(f"{' '.join(asked)!r} is no option of posenc tune: say --seconds S, with S from 0 to 3600")
-    return seconds, rest
+        raise argparse.ArgumentTypeError(f"{short(asked)} must be a number of seconds, above 0 and up to 3600")
+    return seconds
 
 
 _HEAD = ("microbatches", "length_strata", "steps_per_call", "compile", "a step", "speed")

@@ -1,11 +1,13 @@
 """Overrides: what they change, what follows from them, and how they are documented."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Training, parse, tasks, text
+from posenc_jax.cli import main
 from posenc_jax.cli.ablate import override_all
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import field_help, named_anew, override_run
@@ -119,6 +121,29 @@ def test_an_option_that_is_given_twice_is_refused():
         train(COPY, "--seeds", "0", "1", "--seeds", "5")
     with pytest.raises(UsageError, match=r"--training\.log-every is given twice"):
         train(COPY, "--training.log_every=5", "--training.log-every", "5")
+    with pytest.raises(UsageError, match=r"--model\.tie-output is given twice"):
+        train(COPY, "--model.tie-output", "--model.no-tie-output")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "verdict rope --against alibi --against nope",
+        "verdict rope --seed 3 --seeds=4",
+        "aliases rope --pair 1 2 --pair 3 4",
+        "data add x --text a --text b",
+        "merge a b -o c --output d",
+        "plan configs/demo.py --target h100 --training.steps 4 --target=h200",
+        "tune configs/demo.py --seconds 1 --seconds 2",
+        "ablate configs/demo.py --local 2 --local 3",
+        "train configs/copy_rope.py --process 0 --process 1",
+        "evaluate x --steps 3 --steps 4",
+    ],
+)
+def test_no_command_takes_the_last_of_two_in_silence(capsys, monkeypatch, tmp_path, line):
+    monkeypatch.chdir(tmp_path)
+    assert main(line.split()) == 2
+    assert re.search(r"--[a-z]+ is given twice, and only one of the two would count", capsys.readouterr().err)
 
 
 def test_an_override_that_a_cell_cannot_take(capsys):

@@ -61,9 +61,10 @@ def test_what_does_not_fit_ends_with_the_field(capsys):
     ("arguments", "line"),
     [
         (("configs/copy_rope.py", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
-        (("configs/copy_rope.py", "--target"), "--target needs a value"),
-        (("configs/copy_rope.py", "--utilisation", "30"), "--utilisation 30 must be a part of the peak, above 0"),
-        (("configs/copy_rope.py", "--utilisation", "x"), "--utilisation x must be a part of the peak"),
+        (("configs/copy_rope.py", "--target"), "argument --target: expected one argument"),
+        (("configs/copy_rope.py", "--target", "h100", "--target=v5e"), "--target is given twice"),
+        (("configs/copy_rope.py", "--utilisation", "30"), "--utilisation: 30 must be a part of the peak, above 0"),
+        (("configs/copy_rope.py", "--utilisation", "x"), "--utilisation: x must be a part of the peak"),
         (
             ("configs/copy_rope.py", "--target", "h100", "--model.attention", "cudnn"),
             "h100: attention = 'cudnn' cannot serve this call: it computes in bfloat16 or float16, not in float32; ",
@@ -79,7 +80,7 @@ def test_what_does_not_fit_ends_with_the_field(capsys):
 def test_bad_input_is_one_line(capsys, arguments, line):
     code, out, err = planned(capsys, *arguments)
     assert (code, out) == (2, "")
-    assert err.startswith(f"posenc: {line}")
+    assert line in err.partition("posenc: ")[2]
     assert err.count("\n") == 1
 
 

@@ -147,10 +147,10 @@ def test_the_command(told, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--seconds"], "'--seconds' is no option of posenc tune: say --seconds S, with S from 0 to 3600"),
-        (["--seconds", "-1"], "'--seconds -1' is no option"),
-        (["--seconds", "nan"], "'--seconds nan' is no option"),
-        (["--seconds=x", "--training.steps", "20"], "'--seconds x' is no option"),
+        (["--seconds"], "tune: argument --seconds: expected one argument"),
+        (["--seconds", "-1"], "-1 must be a number of seconds, above 0 and up to 3600"),
+        (["--seconds", "nan"], "nan must be a number of seconds"),
+        (["--seconds=x", "--training.steps", "20"], "x must be a number of seconds"),
         (["--steps", "3"], "Unrecognized options: --steps"),
         (["--training.steps", "0"], "training.steps = 0 must be at least 1"),
     ],
