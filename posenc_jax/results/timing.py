@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 from posenc_jax.checksums import read_lines
@@ -63,14 +64,14 @@ class Timing:
     compiling: float = 0.0
 
 
-def read_timing(cell_directory: Path) -> Timing | None:
-    """What the groups of a cell say, or None."""
+def read_timing(cell_directory: Path, groups: Collection[str] | None = None) -> Timing | None:
+    """What the groups of a cell say, all or those of these names; or None."""
     found: dict[str, list[Json]] = collections.defaultdict(list)
     plan: Json = {}
     times: list[float] = []
     compiling = 0.0
     for file in sorted(cell_directory.glob("group-*/timing.jsonl")):
-        if file.is_symlink() or not file.is_file():
+        if file.is_symlink() or not file.is_file() or (groups is not None and file.parent.name not in groups):
             continue
         for row in (line.row for line in read_lines(file.read_bytes())):
             if row is None:

@@ -119,6 +119,30 @@ def finished(directory: Path) -> Json:
     return _result(read_group(directory))
 
 
+def finished_groups(directory: Path) -> dict[Path, Json]:
+    """The groups of a run's directory, or the one that it is, with their results.
+
+    Raises:
+      RefusedError: one that the run asks for has none, or a result is damaged.
+    """
+    return {group: finished(group) for group in groups_that_count(directory)}
+
+
+def groups_that_count(directory: Path) -> list[Path]:
+    """The groups of a run's directory that have a result, or a replica that the run asks for: a call for more seeds,
+    stopped, leaves others behind.
+    """
+    groups, path = group_directories(directory), directory / "config.json"
+    if groups == [directory] or not path.exists():
+        return groups
+    data = checked(path)
+    config = data.get("config", data)
+    asked = {(seed, rate) for seed in config["seeds"] for rate in config["learning_rates"]}
+    return [
+        group for group in groups if (group / "result.json").exists() or asked.intersection(read_group(group).replicas)
+    ] or groups
+
+
 def _result(group: Group) -> Json:
     path, way_out = group.directory / "result.json", _measure_again(group.directory)
     result = read_json(path, sealed=group.config_hash is not None, way_out=way_out)

@@ -24,7 +24,16 @@ from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.claims import check_writable, refuse_changed_code
-from posenc_jax.runs.directory import Group, code_in, finished, group_directories, groups_of, load_config, read_group
+from posenc_jax.runs.directory import (
+    Group,
+    code_in,
+    finished,
+    finished_groups,
+    groups_of,
+    groups_that_count,
+    load_config,
+    read_group,
+)
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
@@ -81,11 +90,10 @@ def evaluate(
     posenc = config.posenc if posenc is None else posenc
     changed = changed_config(config, lengths, posenc, data, shuffle_words, metrics)
     groups_of(directory, config)
-    groups, folder = group_directories(directory), directory / "evaluations"
+    folder = directory / "evaluations"
     check_writable(folder)
     refuse_links(directory, folder)
-    for group_directory in groups:
-        finished(group_directory)
+    groups = list(finished_groups(directory))
     changed = _for_these_devices(changed, reporter.note)
     refuse_several_processes("an evaluation")
     check_memory(changed, trained=True)
@@ -186,7 +194,7 @@ def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests
         return load_config(directory), {}  # which says that there is none
     trained_with = code_in(directory / "config.json")
     other = changed_here(home, trained_with)
-    for group in group_directories(directory):  # trained before or after a change that was accepted
+    for group in groups_that_count(directory):  # trained before or after a change that was accepted
         for name, digest in code_in(group / "config.json").items():
             if trained_with.get(name, digest) != digest:
                 other[name] = digest

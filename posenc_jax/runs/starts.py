@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run
-from posenc_jax.runs.directory import finished, group_directories, is_group
+from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, replicas_of, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json
@@ -44,8 +44,7 @@ def keep_start(config: Run, directory: Path) -> None:
     refuse_other_start(config, directory)
     path = directory / FILE
     kept = read_json(path) if path.exists() else {}
-    groups = [group for group in group_directories(directory) if (group / "result.json").exists()]
-    trained = {replica["seed"] for group in groups for replica in _replicas(group)}
+    trained = {seed for result in results(directory) for seed, _ in replicas_of(result)}
     wanted = set(config.seeds) - trained
     own = {
         seed: digests for seed, digests in _digests(source).items() if (int(seed) in wanted if seed else not trained)
@@ -91,21 +90,15 @@ def _digests(source: Path) -> dict[str, list[str]]:
         with source.open("rb") as file:
             return {"": [hashlib.file_digest(file, "sha256").hexdigest()]}
     found: dict[str, list[str]] = {}
-    for group in group_directories(source):
-        for replica in _replicas(group):
+    for result in finished_groups(source).values():
+        for replica in result["replicas"]:
             if replica["diverged_at"] is None:
                 found.setdefault(str(replica["seed"]), []).append(str(replica.get("parameters_sha256", "")))
     return {seed: sorted(digests) for seed, digests in sorted(found.items())}
 
 
-def _replicas(group: Path) -> list[Json]:
-    replicas: list[Json] = finished(group)["replicas"]
-    return replicas
-
-
 def _is_finished(source: Path) -> bool:
-    groups = group_directories(source) if source.is_dir() else []
-    return bool(groups) and all((group / "result.json").exists() for group in groups)
+    return source.is_dir() and all((group / "result.json").exists() for group in groups_that_count(source))
 
 
 def _words(seed: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.directory import Group, finished, group_directories, groups_of, load_config, read_group
+from posenc_jax.runs.directory import Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.moments import optimized, rearranged
@@ -118,8 +118,7 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     config = load_config(source)
     groups_of(source, config)
     best: tuple[float, Path, int] | None = None
-    for directory in group_directories(source):
-        result = finished(directory)
+    for directory, result in finished_groups(source).items():
         for index, replica in enumerate(result["replicas"]):
             score = replica["validation"][config.task.validation_metric]
             score = -math.inf if score is None else score
@@ -135,7 +134,7 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
 
 def surviving_seeds(source: Path) -> set[int]:
     """The seeds of a finished run of which a replica did not diverge."""
-    replicas = (replica for directory in group_directories(source) for replica in finished(directory)["replicas"])
+    replicas = (replica for result in finished_groups(source).values() for replica in result["replicas"])
     return {replica["seed"] for replica in replicas if replica["diverged_at"] is None}
 
 

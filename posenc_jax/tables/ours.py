@@ -12,7 +12,7 @@ from posenc_jax.results.record import Record, read_record
 from posenc_jax.results.summary import CellSummary
 from posenc_jax.results.summation import summarise
 from posenc_jax.runs.beginnings import read_environments
-from posenc_jax.runs.directory import group_directories
+from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json, problem
 from posenc_jax.tables.folder import Place
@@ -158,7 +158,7 @@ _MACHINE = ("platform", "device_kind", "device_count", "cpu", "threads", "jax", 
 
 def _machine(directory: Path, record: Record) -> Json:
     """That of the first group, with ``others`` where groups began or went on elsewhere; empty where nobody knows."""
-    groups = (group for cell in record.info["cells"] for group in group_directories(directory / cell["directory"]))
+    groups = (group for cell in record.info["cells"] for group in groups_that_count(directory / cell["directory"]))
     records = (read_environments(group) for group in groups)
     parts = [part for own in records for part in (own["began"], *own["resumed"]) if part]
     first, *others = dict.fromkeys(tuple(part.get(name) for name in _MACHINE) for part in parts) or [()]

@@ -17,7 +17,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import cell_directory, group_directories
+from posenc_jax.runs.directory import cell_directory, results_by_group
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
@@ -107,8 +107,9 @@ def measure(
     others, seconds = otherwise(
         table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
-    found = dataclasses.replace(found, otherwise=others, environments=_environments(place), seconds=seconds)
-    return _timed(found, read_timing(place))
+    groups = [group for group, _ in results_by_group(place, cell)]  # others are of seeds that nobody asks for here
+    found = dataclasses.replace(found, otherwise=others, environments=_environments(groups), seconds=seconds)
+    return _timed(found, read_timing(place, [group.name for group in groups]))
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
@@ -161,9 +162,9 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
     )
 
 
-def _environments(place: Path) -> tuple[Json, ...]:
-    """Those of all groups of a run, in the order of the groups."""
-    records = (read_environments(group) for group in group_directories(place))
+def _environments(groups: Iterable[Path]) -> tuple[Json, ...]:
+    """Those of groups of a run, in their order."""
+    records = map(read_environments, groups)
     parts = (part for record in records for part in (record["began"], *record["resumed"]) if part)
     return distinct({name: part.get(name) for name in RECORDED} for part in parts)
 

@@ -16,7 +16,7 @@ from posenc_jax.encodings import Temperature, is_pattern
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import finished, group_directories, read_group
+from posenc_jax.runs.directory import finished_groups, group_directories, read_group
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.reporter import Reporter
@@ -91,8 +91,8 @@ def _digests(place: Path) -> dict[tuple[int, float], str | None]:
     """Of the final parameters of every replica."""
     return {
         (replica["seed"], replica["learning_rate"]): replica.get("parameters_sha256")
-        for group in group_directories(place)
-        for replica in finished(group)["replicas"]
+        for result in finished_groups(place).values()
+        for replica in result["replicas"]
     }
 
 

@@ -12,10 +12,12 @@ from trained_runs import CONFIG, contents, copy_of_the_run
 from posenc_jax.config import Ablation, Execution
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.claims import plan
-from posenc_jax.runs.directory import complete, group_directories, results
+from posenc_jax.runs.claims import claim, plan
+from posenc_jax.runs.directory import complete, finished_groups, group_directories, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.starts import keep_start, refuse_other_start
+from posenc_jax.runs.state import best_replica, surviving_seeds
 from posenc_jax.training import replicas
 from posenc_jax.training.layout import Devices, check_mesh, laid_out, layout_of, rows_of
 from posenc_jax.training.memory import memory_of
@@ -52,6 +54,27 @@ def test_an_empty_group_is_none(halves):
     (halves / "group-002").mkdir()
     assert [path.name for path in group_directories(halves)] == ["group-000", "group-001"]
     assert complete(halves, CONFIG)
+
+
+def test_a_group_of_seeds_that_nobody_asks_for_any_more_stands_in_no_way(tmp_path):
+    """A call for more seeds was stopped, and the same run asked for again with the seeds that are finished."""
+    place, more = copy_of_the_run(tmp_path / "run"), dataclasses.replace(CONFIG, seeds=(0, 1, 2, 3))
+    claim(place, more)
+    plan(place, more, 2)
+    for ask in (finished_groups, surviving_seeds, lambda run: best_replica(run, 0), evaluate):
+        with pytest.raises(RefusedError, match=r"group-001 is not finished: run it to the end first"):
+            ask(place)
+    claim(place, CONFIG)
+    assert [group.name for group in finished_groups(place)] == ["group-000"]
+    assert surviving_seeds(place) == {0, 1}
+    assert best_replica(place, 0) == (place / "group-000", 0)
+    later = dataclasses.replace(CONFIG, init_from=str(place))
+    keep_start(later, tmp_path)
+    refuse_other_start(later, tmp_path)
+    result = place / "group-000" / "result.json"
+    sealed_files.rewrite(result, lambda found: [own.update(parameters_sha256="0") for own in found["replicas"]])
+    with pytest.raises(RefusedError, match="it was trained anew since"):
+        refuse_other_start(later, tmp_path)
 
 
 @pytest.mark.parametrize("left", [(), ("config.json.1-ab.unfinished",)])

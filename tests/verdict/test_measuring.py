@@ -126,7 +126,7 @@ def test_where_runs_were_made_is_read_from_them(tmp_path):
     place = copy_of_the_run(tmp_path / "run")
     path = place / "group-000" / "environment.json"
     sealed_files.rewrite(path, lambda record: record["began"].update(commit="a" * 40))
-    (where,) = measuring._environments(place)
+    (where,) = measuring._environments([place / "group-000"])
     assert (where["commit"], where["jax"]) == ("a" * 40, jax.__version__)
     sealed_files.rewrite(path, lambda record: record.update(resumed=[{**record["began"], "commit": "b" * 40}]))
-    assert [own["commit"][0] for own in measuring._environments(place)] == ["a", "b"]
+    assert [own["commit"][0] for own in measuring._environments([place / "group-000"])] == ["a", "b"]

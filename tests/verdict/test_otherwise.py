@@ -5,12 +5,14 @@ import json
 
 import pytest
 import sealed_files
+from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.encodings import Temperature, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.claims import claim, plan
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import otherwise as module
@@ -38,6 +40,25 @@ def test_every_run_of_a_table_keeps_its_checkpoints():
             training = size.cell((), "nope", (0,)).training
             assert training.keep_every == size.steps_kept[0]
             assert dataclasses.replace(training, checkpoint_every=0, keep_every=0) == size.run.training
+
+
+def test_what_a_stopped_verdict_of_more_seeds_left_is_passed_over(tmp_path, monkeypatch):
+    """`posenc verdict --quick` was stopped; then fewer seeds are asked for."""
+    place, more = copy_of_the_run(tmp_path / "run"), dataclasses.replace(CONFIG, seeds=(0, 1, 2, 3))
+    claim(place, more)
+    plan(place, more, 2)
+    claim(place, CONFIG)
+    table = dataclasses.replace(TABLE, run=CONFIG)
+    rows = [
+        {"step": step, "seed": seed, "learning_rate": 1e-2, "length": length, table.metric: 0.25}
+        for step in table.steps_kept
+        for seed in CONFIG.seeds
+        for length in table.score_lengths
+    ]
+    monkeypatch.setattr(module, "Engine", lambda *_: None)
+    monkeypatch.setattr(module, "measure", lambda *_: (rows, []))
+    found, _ = otherwise(table, CONFIG, place, dict.fromkeys((0, 1), 1e-2), {0: 0.5, 1: 0.125}, reporter=Reporter())
+    assert found == {way: {0: 0.5, 1: 0.25} for way in WAYS}
 
 
 @pytest.mark.parametrize("text", [pytest.param("alibi", marks=pytest.mark.slow), "alibi / nope"])
