@@ -13,7 +13,7 @@ OPTIONAL = "anything"
 
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
-_BOTTOM = {"checksums", "extras", "file_names", "files", "model_kind", "shapes", "statistics"}
+_BOTTOM = {"checksums", "extras", "file_names", "files", "model_kind", "own_exits", "places", "shapes", "statistics"}
 _MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
@@ -22,13 +22,15 @@ LAYERS = {
     "files": (set(), set(), {"filelock"}),
     "golden": (set(), {"numpy"}, set()),
     "model_kind": (set(), set(), set()),
+    "own_exits": (set(), set(), set()),
+    "places": (set(), set(), set()),
     "shapes": (set(), set(), set()),
     "shipped": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "encodings": (set(), {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings", "extras", "model_kind", "files", "shapes"}, {"jax", "numpy"}, OPTIONAL),
+    "data": ({"encodings"} | _BOTTOM - {"checksums", "file_names", "statistics"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),

@@ -26,6 +26,7 @@ from posenc_jax.encodings import (
 )
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
 from posenc_jax.encodings.slots import check_hooks
+from posenc_jax.own_exits import exits_as_errors
 
 FORMAT = "posenc audit 1"
 # The model whose positions are told apart and whose parameters and attention are counted; encodings made for another
@@ -95,7 +96,8 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
         if OWN_CODE in by_name:  # which says all
             return None
         try:
-            return measure()
+            with exits_as_errors():
+                return measure()
         except Exception as problem:  # whatever an encoding does wrong is a finding
             problems.append(f"{what}: {type(problem).__name__}: {problem}".splitlines()[0])
             return None

@@ -19,6 +19,7 @@ from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusa
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding
 from posenc_jax.encodings.value import Value
+from posenc_jax.own_exits import exits_as_errors
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
 TOLERANCE_BFLOAT16 = 0.05
@@ -120,7 +121,8 @@ def _judge(name: str, layer: Layer) -> tuple[Clause, bool]:
     error: float | None
     raised = False
     try:
-        findings = [(math.inf if math.isnan(error) else error, what) for error, what in CLAUSES[name](layer)]
+        with exits_as_errors():
+            findings = [(math.inf if math.isnan(error) else error, what) for error, what in CLAUSES[name](layer)]
         error, what = max(findings, default=(None, ""), key=lambda finding: finding[0])
         failed = error is not None and error > limit
     except NotApplicable as reason:

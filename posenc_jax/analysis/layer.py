@@ -17,6 +17,7 @@ import numpy as np
 
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms, by_token
+from posenc_jax.own_exits import exits_as_errors
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
@@ -67,6 +68,7 @@ class Layer:
         self.program = compiled(self.call, static_argnums=(0, 1))
         self.terms = compiled(token_terms, static_argnums=0)
 
+    @exits_as_errors()
     def init(self) -> tuple[Params, ...]:
         """The encodings' parameters, always from one key, and as a model has them: with JAX's default types."""
         with jax.enable_x64(False):

@@ -16,6 +16,7 @@ from posenc_jax.analysis.layer import CALL, DIMS, Layer, UnusableError, compiled
 from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.own_exits import exits_as_errors
 
 __all__ = ["UnusableError", "hooks", "misshapen", "raising_hook", "unusable_hook"]
 
@@ -123,6 +124,7 @@ def _described(result: Any) -> str:
     return f"{result.dtype}{list(result.shape)}" if hasattr(result, "shape") else type(result).__name__
 
 
+@exits_as_errors()
 def hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
     """What each hook in use returns, by element and hook."""
     geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
-import os
 import signal
 import sys
 from typing import NoReturn
 
 from posenc_jax import __version__
+from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
 from posenc_jax.drawing.plain import short
+from posenc_jax.places import NO_TEXT, VARIABLES, PlaceError, from_environment, is_text
 
 # what people do: {name: (module, one help line)}
 GROUPS = {
@@ -111,6 +112,7 @@ posenc --help lists all commands; posenc doctor says what this machine has and l
 
 def console() -> NoReturn:
     """`main` as a process of its own, which ends with its exit code."""
+    screen.refuse_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
     code = main()
@@ -127,36 +129,53 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     try:
         with ending():
-            code = _run(arguments)
-            sys.stdout.flush()  # here, where it can be said that nobody reads it, not while Python ends
+            code = _refused(arguments) or _run(arguments)
+            screen.flush()  # here, where it can be said that it cannot be written, not while Python ends
     except KeyboardInterrupt as error:
-        print(STOPPED, file=sys.stderr)
+        screen.tell(STOPPED)
         return exit_code(error)
     except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        screen.give_up()
         return 128 + signal.SIGPIPE
+    except screen.OutputError as error:
+        screen.give_up(str(error))
+        return 1
     return code
+
+
+def _refused(arguments: list[str]) -> int:
+    """Refuses words and variables that no file could keep, and places that are none, whatever the command is."""
+    try:
+        for before, word in zip(["", *arguments], arguments):
+            if not is_text(word):
+                raise PlaceError(f"{f'{before} ' if before[:1] == '-' else ''}{short(word)} {NO_TEXT}")
+        for variable in VARIABLES:
+            from_environment(variable)
+    except PlaceError as error:
+        screen.tell(f"posenc: {error}")
+        return 2
+    return 0
 
 
 def _run(arguments: list[str]) -> int:
     if not arguments:
-        print(FIRST)
+        screen.show(FIRST)
         return 0
     if arguments[0] in ("-h", "--help", "help"):
-        print(usage())
+        screen.show(usage())
         return 0
     command, rest = arguments[0], arguments[1:]
     if command == "--version":
-        print(f"posenc_jax {__version__}")
+        screen.show(f"posenc_jax {__version__}")
         return 0
     if command not in COMMANDS:
         near = difflib.get_close_matches(command, COMMANDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        print(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.", file=sys.stderr)
+        screen.tell(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.")
         return 2
     code: int = importlib.import_module(COMMANDS[command][0]).main(rest)
     if code == 0 and not {"-h", "--help"}.isdisjoint(rest):
-        print(f"\n{examples(command)}")
+        screen.show(f"\n{examples(command)}")
     return code
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.report import FinalReport
+from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
 from posenc_jax.file_names import file_name
+from posenc_jax.places import full
 
 if TYPE_CHECKING:
     from posenc_jax.cli.overrides import RunArguments
@@ -33,7 +34,7 @@ USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [--local N | --slurm .
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if not arguments:
-        print(USAGE)
+        show(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
         return guarded(lambda: print_options("ablate", DESCRIPTION, HELP))
@@ -49,7 +50,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
         config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
     directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
     accept = chosen is not None and chosen.accept_changed_code
-    directory = directory.expanduser().absolute()
+    directory = full(directory).absolute()
     tracked = chosen.track if chosen is not None else ()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
@@ -67,7 +68,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
         ):
             run_group(config, directory, group, accept_changed_code=accept, reporter=reporter, stop=stop)
         return 0
-    failed, report = None, FinalReport(directory, [shlex.join(("posenc", "ablate", config_file, *arguments))])
+    failed, report = None, FinalReport(directory, [shell_words(("posenc", "ablate", config_file, *arguments))])
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:
@@ -80,7 +81,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
         raise failed
     if report.problem:
         return 1
-    print(f"complete: {directory}")
+    show(f"complete: {directory}")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded
 from posenc_jax.cli.names import named
+from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
     from posenc_jax.analysis.alias_changes import Asked
@@ -49,7 +50,7 @@ def _aliases(options: argparse.Namespace) -> int:
         asked = _asked(options)
         kinds = similarities(asked.slot, asked.dims, asked.length)
         for line in alias_tables.lines(asked, kinds):
-            print(line)
+            show(line)
     except ValueError as error:
         raise UsageError(f"{options.encoding.strip() or 'nope'}: {error}") from None
     return 0

@@ -19,7 +19,9 @@ from typing import Any
 from posenc_jax.cli.errors import Parser, UsageError, check_file, guarded, place
 from posenc_jax.cli.names import named
 from posenc_jax.cli.own_errors import own_error
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.files import write_atomically
+from posenc_jax.own_exits import exits_as_errors
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
 Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and
@@ -52,10 +54,7 @@ def main(arguments: list[str]) -> int:
     try:
         return guarded(lambda: _audit(parser.parse_args(arguments)))
     except concurrent.futures.process.BrokenProcessPool:
-        print(
-            "posenc: a process of the audit was ended from outside (no memory left?); nothing was written",
-            file=sys.stderr,
-        )
+        tell("posenc: a process of the audit was ended from outside (no memory left?); nothing was written")
         return 1
 
 
@@ -80,7 +79,7 @@ def _audit(options: argparse.Namespace) -> int:
     from posenc_jax.show.audit_table import audit_markdown, audit_text
 
     text = audit_markdown(document)
-    print(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
+    show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if options.json:
         write_atomically(options.json, to_text(document))
     if options.markdown:
@@ -173,7 +172,8 @@ def _measure(text: str, *, timing: bool) -> dict[str, Any]:
     from posenc_jax.cli.own_files import read_slot
 
     try:
-        return audit(read_slot(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
+        with exits_as_errors():
+            return audit(read_slot(text), baseline=_baseline(), clock=time.perf_counter if timing else None)
     except UnusableError as error:
         raise UsageError(f"{text} cannot be audited: {error}") from None
     except Exception as error:  # from another process the lines of a traceback do not come along

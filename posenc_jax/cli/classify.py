@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
 from posenc_jax.drawing.plain import plain
 from posenc_jax.shapes import loads
@@ -62,7 +63,7 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     shown = {plain(label): probability for label, probability in probabilities.items()}
     width = max(map(len, shown))
     for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
-        print(f"{label:<{width}}  {probability:.4f}")
+        show(f"{label:<{width}}  {probability:.4f}")
 
 
 def document_of_text(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from posenc_jax.cli import COMMANDS
 from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.screen import show
 
 DESCRIPTION = """Prints a script by which your shell completes the commands and their options. Write it where your shell
 looks for such scripts, as below; it takes some seconds, once."""
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 def _completion(shell: str) -> int:
     importlib.import_module("tyro")  # at first: where it is missing, one line says so
-    print(script(shell, {name: options_of(name) for name in COMMANDS}))
+    show(script(shell, {name: options_of(name) for name in COMMANDS}))
     return 0
 
 

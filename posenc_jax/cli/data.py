@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 import time
 from pathlib import Path
 
 from posenc_jax.cli.data_add import ADD, add, add_options
 from posenc_jax.cli.errors import Parser, guarded, place
-from posenc_jax.drawing.plain import plain
+from posenc_jax.cli.screen import show, tell
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
 sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
@@ -46,12 +45,12 @@ def main(arguments: list[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     directory = options.directory
     if options.command == "list":
-        print(plain(_listing(directory)))
+        show(_listing(directory))
         return 0
     begun = time.monotonic()
 
     def note(text: str) -> None:
-        print(f"[{time.monotonic() - begun:5.1f} s] {plain(text)}", file=sys.stderr, flush=True)
+        tell(f"[{time.monotonic() - begun:5.1f} s] {text}")
 
     if options.command == "add":
         return add(options, note)

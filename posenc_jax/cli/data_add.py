@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, place
-from posenc_jax.drawing.plain import short
+from posenc_jax.cli.own_errors import first_line
+from posenc_jax.cli.screen import shell_words, show
+from posenc_jax.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields
@@ -103,7 +104,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     if named_as:
         _note_structure(options.folder, named_as, note)
     labels = sorted({row["label"] for row in taken.rows["train"] if fields.label})
-    print(_use(name, fields, labels, options.structure))
+    show(_use(name, fields, labels, options.structure))
     return 0
 
 
@@ -169,9 +170,10 @@ def _builder(text: str, module: str, name: str) -> Any:
     if module.endswith(".py"):
         return own_class(module, name)
     try:
-        found = getattr(importlib.import_module(module), name, None)
-    except (Exception, SystemExit) as error:  # whatever the user's module does
-        what = short(f"{type(error).__name__}: {error}")
+        with exits_as_errors():
+            found = getattr(importlib.import_module(module), name, None)
+    except Exception as error:  # whatever the user's module does
+        what = first_line(error)
         raise UsageError(
             f"--builder {text}: {module} cannot be imported ({what}): install or mend it, or name a file"
         ) from None
@@ -192,4 +194,4 @@ def _use(name: str, fields: Fields, labels: list[str], structure: str | None) ->
         words += ["--task.structure", structure] if structure else []
     else:
         tasks = "language modelling"
-    return f"train on it with a config of {tasks}: {shlex.join(words)}"
+    return f"train on it with a config of {tasks}: {shell_words(words)}"

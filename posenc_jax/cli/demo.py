@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from posenc_jax.cli import ablate
+from posenc_jax.cli.screen import show, tell
 
 CONFIG, DIRECTORY = "configs/demo.py", "runs/demo"
 USAGE = f"""usage: posenc demo [--seeds N ...] [--directory DIR] [overrides]
@@ -23,11 +23,11 @@ All other overrides are those of `posenc ablate`."""
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(USAGE)
+        show(USAGE)
         return 0
     elsewhere = any(word.partition("=")[0] == "--directory" for word in arguments)
     code = ablate.main([CONFIG, *([] if elsewhere else ["--directory", DIRECTORY]), *arguments])
     report = Path(DIRECTORY, "report.html")
     if code == 0 and not elsewhere and report.is_file():
-        print(f"Next: open {report} in a browser, or ask `posenc` what else it does.", file=sys.stderr)
+        tell(f"Next: open {report} in a browser, or ask `posenc` what else it does.")
     return code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax
 
 DESCRIPTION = """Says which versions are installed, which devices jax sees, how many threads a run has, where compiled
@@ -52,14 +53,14 @@ def _doctor(_: argparse.Namespace) -> int:
         },
     )
     found = health.findings(machine)
-    print("What is slow, and why")
+    show("What is slow, and why")
     for finding in found:
-        print(f"  - {finding.what}\n    way out: {finding.way_out}")
+        show(f"  - {finding.what}\n    way out: {finding.way_out}")
     if not found:
-        print("  nothing that can be seen from here; posenc tune CONFIG times a config's own settings")
+        show("  nothing that can be seen from here; posenc tune CONFIG times a config's own settings")
     return 0
 
 
 def _section(title: str, entries: dict[str, str]) -> None:
     width = max(map(len, entries))
-    print("\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in entries.items()), ""]))
+    show("\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in entries.items()), ""]))

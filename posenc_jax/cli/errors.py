@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from posenc_jax.cli import noise
-from posenc_jax.cli.own_errors import own_error
+from posenc_jax.cli.own_errors import first_line, own_error
+from posenc_jax.cli.screen import OutputError, tell
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.drawing.plain import plain, short
+from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
+from posenc_jax.own_exits import ExitError, exits_as_errors
+from posenc_jax.places import PlaceError, full
 
 
 class UsageError(Exception):
@@ -62,26 +64,21 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", type=place, metavar="RUN", help=text)
 
 
-def at_home(path: Path) -> Path:
-    """``path`` with ~ or ~user expanded; UsageError where there is no such user."""
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        raise UsageError(f"{path}: there is no home directory of {path.parts[0]!r}: write the path in full") from None
-
-
 def place(text: str) -> Path:
     """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
     if not text.strip():
         raise UsageError(f"{text!r} names no place: name a file or a folder, `.` for this one")
-    return at_home(Path(text))
+    try:
+        return full(text)
+    except PlaceError as error:  # a ValueError, for which argparse has words of its own
+        raise UsageError(str(error)) from None
 
 
 def check_file(option: str, path: Path | None) -> None:
     """UsageError, before anything is computed, where no file can be written."""
     if path is None:
         return
-    file = at_home(path)
+    file = full(path)
     if file.is_dir():
         raise UsageError(f"{option} {path} is a directory: name a file")
     if not file.absolute().parent.is_dir():
@@ -96,25 +93,26 @@ def guarded(work: Callable[[], int]) -> int:
         code, message = _outcome(work)
     where = noise.filed(said)
     if message:
-        print(f"posenc: {plain(message)}{where}", file=sys.stderr)
+        tell(f"posenc: {message}{where}")
     elif where:
-        print(f"posenc: a library had something to say{where}", file=sys.stderr)
+        tell(f"posenc: a library had something to say{where}")
     return code
 
 
 def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     """The exit code, and what is to be said."""
     try:
-        return work(), ""
-    except (UsageError, DataError, MissingExtraError) as error:
+        with exits_as_errors():
+            return work(), ""
+    except (UsageError, DataError, MissingExtraError, PlaceError) as error:
         return 2, str(error)
     except ModuleNotFoundError as error:
         if (said := plain_one(error)) is None:
             return _of_own_code(error)
         return 2, said
-    except SystemExit as error:  # tyro has said what is wrong, or has shown its help
-        return (error.code if isinstance(error.code, int) else 2), ""
-    except BrokenPipeError:
+    except ExitError as error:
+        return _of_an_exit(error)
+    except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
         return _of_the_system(error)
@@ -146,13 +144,25 @@ def _of_backends(error: Exception) -> bool:
     )
 
 
+def _of_an_exit(error: ExitError) -> tuple[int, str]:
+    """What ends the program: a parser of the command line, which has said why or has shown its help, or a failure."""
+    if own_error(error) is not None:
+        return _of_own_code(error)
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    code = getattr(error.raised, "code", None)
+    if frame.f_globals.get("__name__", "").partition(".")[0] in ("argparse", "tyro"):
+        return (code if isinstance(code, int) else 2), ""
+    where = f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
+    return 1, f"{where} would end the program ({first_line(error)}), and its work is not done"
+
+
 def _of_own_code(error: Exception) -> tuple[int, str]:
     """What the user's own code raises, after its lines of the traceback; anything else is raised again."""
     found = own_error(error)
     if found is None:
         raise error
     line, trace = found.args
-    print(plain(trace), file=sys.stderr, end="")
+    tell(trace, end="")
     return 1, line
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded, place
 from posenc_jax.cli.own_files import read_metrics, read_slot
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.shapes import Json
 
@@ -47,7 +48,7 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if not arguments:
-        print(USAGE)
+        show(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
         return guarded(_help)
@@ -110,11 +111,11 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         replicas.setdefault((row["seed"], row["learning_rate"]), []).append(row)
     for step, replicas in measured.items():
         if step is not None:
-            print(f"after step {step}:")
+            show(f"after step {step}:")
         scores = [
             {"seed": seed, "learning_rate": rate, "evaluation": found, "diverged_at": found[0].get("diverged_at")}
             for (seed, rate), found in replicas.items()
         ]
-        print(score_table(changed, scores))
-    print(f"written: {path}")
+        show(score_table(changed, scores))
+    show(f"written: {path}")
     return 0

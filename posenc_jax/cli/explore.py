@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.screen import show
 from posenc_jax.files import write_atomically
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
@@ -48,5 +49,5 @@ def _explore(options: argparse.Namespace) -> int:
     except OSError as error:
         reason = "Is a directory" if output.is_dir() else error.strerror
         raise UsageError(f"cannot write {output}: {reason}; name another file by --output") from None
-    print(output)
+    show(output)
     return 0

@@ -7,13 +7,13 @@ import difflib
 import inspect
 import re
 import shutil
-import sys
 import textwrap
 import types
 import typing
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 
 USAGE = """usage: posenc list [encodings | tasks | NAME | FILE.py:Class]
@@ -39,7 +39,7 @@ _PLACES = {
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if {"-h", "--help"} & set(arguments):
-        print(USAGE)
+        show(USAGE)
         return 0
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
@@ -51,13 +51,13 @@ def main(arguments: list[str]) -> int:
     methods = {method.name: method for family in CATALOGUE.values() for method in family}
     asked = arguments[0] if arguments else ""
     if asked in words and len(arguments) == 1:
-        print(_details(words[asked], methods))
+        show(_details(words[asked], methods))
         return 0
     if ".py:" in asked and len(arguments) == 1:
         return guarded(lambda: _own(asked))
     method = next((m for name, m in methods.items() if name.lower() == asked.lower()), None)
     if method is not None and len(arguments) == 1:
-        print(_method_details(method, words))
+        show(_method_details(method, words))
         return 0
     kind_of_list = not arguments or asked in ("encodings", "tasks")
     if not kind_of_list or len(arguments) > 1:
@@ -65,23 +65,23 @@ def main(arguments: list[str]) -> int:
         wrong = arguments[1] if known else asked
         near = difflib.get_close_matches(wrong, ["encodings", "tasks", *words, *methods], n=1)
         hint = f"; did you mean {near[0]!r}?" if near and near[0] != wrong else "; one word at a time:" if near else ""
-        print(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.", file=sys.stderr)
+        tell(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.")
         return 2
     if asked != "tasks":
-        print("Encodings. Join them with | in the order in which they act; nope is none.\n")
+        show("Encodings. Join them with | in the order in which they act; nope is none.\n")
         for family, rows in CATALOGUE.items():
             if rows:
-                print(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
-        print("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
-        print("\nand the values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
-        print("\nMasks from the structure of documents, for model.mask:\n" + _wrap(", ".join(sorted(MASKS)), "  "))
+                show(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
+        show("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
+        show("\nand the values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
+        show("\nMasks from the structure of documents, for model.mask:\n" + _wrap(", ".join(sorted(MASKS)), "  "))
     if not asked:
-        print()
+        show()
     if asked != "encodings":
-        print("Tasks.\n")
-        print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
-        print("\nTasks on text, whose corpora `posenc data list` shows.\n")
-        print("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
+        show("Tasks.\n")
+        show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
+        show("\nTasks on text, whose corpora `posenc data list` shows.\n")
+        show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
     return 0
 
 
@@ -97,7 +97,7 @@ def _own(text: str) -> int:
             f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base "
             "class of posenc_jax"
         )
-    print(_details(cls, {}))
+    show(_details(cls, {}))
     return 0
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 
 from posenc_jax.cli.errors import Parser, add_trust, guarded, place
 from posenc_jax.cli.report import FinalReport
+from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import prepare_jax, trust
 
 DESCRIPTION = (
@@ -34,12 +34,12 @@ def _merge(options: argparse.Namespace, arguments: list[str]) -> int:
 
     directory = options.output.absolute()
     earlier = (command for source in options.sources for command in read_commands(source))
-    report = FinalReport(directory, [*earlier, shlex.join(("posenc", "merge", *arguments))])
+    report = FinalReport(directory, [*earlier, shell_words(("posenc", "merge", *arguments))])
     with TerminalReporter() as reporter:
         merge(options.sources, directory, note=reporter.note)
         report.write(reporter)
     report.print("the results are complete")
     if report.problem:
         return 1
-    print(f"merged: {directory}")
+    show(f"merged: {directory}")
     return 0

@@ -9,6 +9,7 @@ import keyword
 from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded
+from posenc_jax.cli.screen import show
 
 DESCRIPTION = """Writes NAME.py and test_NAME.py into this folder: an encoding (or a task, or a metric) that works as it
 is, with comments on what to change, and a test that it passes. `NAME.py:Class` is then its name on
@@ -55,7 +56,7 @@ def _new(options: argparse.Namespace) -> int:
         for path in written:
             path.unlink()
         raise
-    print(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
+    show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
     return 0
 
 

@@ -11,7 +11,12 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-_LOUD = ("absl", "asyncio", "orbax")  # by their loggers; what threads of a library die of has no logger
+_LOUD = (
+    "absl",
+    "asyncio",
+    "orbax",
+    "jax._src.callback",
+)  # by their loggers; what threads die of has none
 _MOST = 10_000  # messages
 
 
@@ -50,7 +55,7 @@ class _Handler(logging.Handler):
         self._said = said
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.partition(".")[0] in _LOUD:
+        if f"{record.name}.".startswith(tuple(f"{name}." for name in _LOUD)):
             _keep(self._said, self.format(record))
         elif logging.getLogger().handlers == [self] and logging.lastResort is not None:
             logging.lastResort.handle(record)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType, FunctionType
 
 from posenc_jax.drawing.plain import short
+from posenc_jax.own_exits import ExitError
 
 
 class OwnCodeError(Exception):
@@ -22,6 +23,8 @@ def first_line(error: BaseException) -> str:
     'RuntimeError: no such thing'
     """
     said = str(error).strip().splitlines()
+    if isinstance(error, ExitError):
+        return short(said[0])
     return short(f"{type(error).__name__}: {said[0]}" if said else type(error).__name__)
 
 
@@ -29,18 +32,34 @@ def own_error(error: Exception) -> OwnCodeError | None:
     """The error as one of the user's own code, or None where no file took part in it that a command line named."""
     if isinstance(error, OwnCodeError):
         return error
+    if "posenc_jax.runs.own_code" not in sys.modules:  # by which own code is loaded
+        return None
     if isinstance(error, NotImplementedError) and (lacking := _lacking(error)):
         return OwnCodeError(lacking, "")
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)]
     if isinstance(error, TypeError) and (called := _called(error)):
         return OwnCodeError(f"{called} (it is called with other arguments): write it as its base class has it", "")
     if not frames:
-        return None
+        return _called_back(error)
     summary = traceback.StackSummary.extract(iter(frames))
     trace = "".join(["Traceback (most recent call last):\n", *summary.format(), first_line(error), "\n"])
     last = summary[-1]
     where = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
     return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
+
+
+def _called_back(error: Exception) -> OwnCodeError | None:
+    """The error of a function of the user's that a compiled program called: its traceback is a text in that of JAX."""
+    from posenc_jax.runs.own_code import SourceLoader
+
+    own = [m for m in list(sys.modules.values()) if isinstance(getattr(m, "__loader__", None), SourceLoader)]
+    files = {str(getattr(module, "__file__", "")) for module in own}
+    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', str(error), re.MULTILINE)
+    lines = [f"{Path(file).name}, line {line}, in {name}" for file, line, name in found if file in files]
+    if not lines:
+        return None
+    said = short(next((line for line in reversed(str(error).strip().splitlines()) if line[:1].strip()), ""))
+    return OwnCodeError(f"{lines[-1]} failed ({said}): mend it, then run the same command again", "")
 
 
 def _lacking(error: NotImplementedError) -> str:

@@ -13,18 +13,21 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.own_errors import first_line
+from posenc_jax.cli.screen import tell
 from posenc_jax.config import Ablation, Run, is_own, values_in
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
-from posenc_jax.drawing.plain import plain, short
+from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import ENCODINGS, PositionalEncoding, parse
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
+from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.places import full
 
 
 def read_slot(text: str) -> Slot:
@@ -103,7 +106,7 @@ def _refuse_file_alone(text: str, what: str, base: type[Value]) -> None:
     """UsageError for a file without a class, which lists those that could be meant."""
     for part in text.split("|"):
         found = _FILE_ALONE.fullmatch(part.strip())
-        if found is None or not at_home(Path(found["file"])).is_file():
+        if found is None or not full(found["file"]).is_file():
             continue
         file = found["file"]
         _module_of(file, "Class")
@@ -117,7 +120,7 @@ _FILE_ALONE = re.compile(r"""(?P<quote>['"]?)(?P<file>[^|(),=:'"]+\.py)(?P=quote
 
 def _classes(file: str, base: type) -> list[str]:
     """The classes with this base that a file itself defines."""
-    module = _module(at_home(Path(file)).absolute(), file)
+    module = _module(full(file).absolute(), file)
     classes = {name: value for name, value in vars(module).items() if isinstance(value, type)}
     return [name for name, cls in classes.items() if cls.__module__ == module.__name__ and issubclass(cls, base)]
 
@@ -131,7 +134,7 @@ def _no_value(file: str) -> str:
 
 
 def _module_of(file: str, name: str) -> ModuleType:
-    path = at_home(Path(file))
+    path = full(file)
     if path.is_dir():
         raise UsageError(f"{file}:{name}: {file} is a directory: name a Python file in it, as in {file}/mine.py:{name}")
     if path.is_symlink() and not path.is_file():
@@ -175,7 +178,8 @@ def run_file(path: Path, text: str) -> ModuleType:
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     try:
-        found.loader.exec_module(module)
+        with exits_as_errors():
+            found.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
@@ -188,10 +192,10 @@ def _module(path: Path, text: str) -> ModuleType:
     if present is None:
         try:
             return run_file(path, text)
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             if isinstance(error, UsageError):
                 raise
-            print(plain(_traceback(error, path)), file=sys.stderr, end="")
+            tell(_traceback(error, path), end="")
             raise UsageError(
                 f"{text} cannot be imported ({first_line(error)}): mend it, or install what it needs"
             ) from None

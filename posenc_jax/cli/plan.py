@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
 from posenc_jax.drawing.plain import short
@@ -34,7 +35,7 @@ Overrides are those of `posenc train` and `posenc ablate`, such as --training.ba
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        show(USAGE)
         return 0 if arguments else 2
     return guarded(lambda: _plan(arguments[0], arguments[1:]))
 
@@ -56,10 +57,10 @@ def _plan(config_file: str, words: list[str]) -> int:
     plans = [plan_of(run, target, options.utilisation or UTILISATION, compiled) for run in runs]
     width = shutil.get_terminal_size((100, 24)).columns
     tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
-    print("\n".join(text(table, width) for table in tables))
+    show("\n".join(text(table, width) for table in tables))
     lacking = [plan.shortage for plan in plans if plan.shortage is not None]
     for line in lacking:
-        print(f"does not fit: {line}")
+        show(f"does not fit: {line}")
     return 1 if lacking else 0
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from posenc_jax.cli.screen import tell
 from posenc_jax.drawing.plain import plain
 from posenc_jax.runs.reporter import Reporter
 
@@ -69,7 +70,7 @@ class TerminalReporter(Reporter):
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
 
     def cell(self, text: str, number: int, total: int) -> None:
         """The first live line."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Writes report.html, figures and tables of the finished results in an ablation's 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        show(USAGE)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     return guarded(lambda: _report(place(arguments[0])))
 
@@ -40,8 +40,8 @@ def _report(directory: Path) -> int:
             f"cannot write {name} ({error.strerror}): the report needs room and permission; the results are as they "
             "were"
         ) from None
-    print(report.text_report(directory))
-    print(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
+    show(report.text_report(directory))
+    show(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
     return 0
 
 
@@ -68,10 +68,9 @@ class FinalReport:
         if self._anything():
             self.problem = self.problem or _problem(self._print)
         if self.problem:
-            print(
+            tell(
                 f"posenc: the report could not be written: {self.problem}; {complete} in "
-                f"{self._directory / 'results.jsonl'}: write it again with `posenc report {self._directory}`",
-                file=sys.stderr,
+                f"{self._directory / 'results.jsonl'}: write it again with `posenc report {self._directory}`"
             )
 
     def _anything(self) -> bool:
@@ -90,7 +89,7 @@ class FinalReport:
     def _print(self) -> None:
         from posenc_jax import report
 
-        print(report.text_report(self._directory))
+        show(report.text_report(self._directory))
 
 
 def remember(directory: Path, commands: Iterable[str]) -> None:

@@ -16,11 +16,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, at_home
+from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.own_files import nearest_file, run_file
-from posenc_jax.drawing.plain import plain, short
+from posenc_jax.cli.screen import show, tell
+from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
+from posenc_jax.own_exits import ExitError
+from posenc_jax.places import cache_directory, full
 from posenc_jax.shipped import shipped_config
 
 
@@ -31,7 +34,7 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
     """
     if text.startswith("-"):
         raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
-    path = at_home(Path(text))
+    path = full(text)
     if not path.is_file() and (shipped := shipped_config(text)) is not None:
         path = shipped
         package = ModuleType(path.parent.name)  # they import each other by it
@@ -65,7 +68,7 @@ def print_options(command: str, description: str, more: str = "") -> int:
     try:
         override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
     finally:  # tyro ends the program
-        print(more, end="\n" if more else "")
+        show(more, end="\n" if more else "")
     return 0
 
 
@@ -79,14 +82,14 @@ def trust(directory: Path, *, here: bool = False) -> None:
     from posenc_jax.runs.directory import code_in
     from posenc_jax.runs.starts import home_of
 
-    home = home_of(at_home(directory).absolute())
+    home = home_of(full(directory).absolute())
     if not (home / "config.json").is_file():
         raise UsageError(f"--trust {directory}: there is no run, for it has no config.json")
     own_code.trust(
         home,
         code_in(home / "config.json"),
         here=here,
-        note=lambda text: print(plain(text), file=sys.stderr, flush=True),
+        note=tell,
     )
 
 
@@ -98,16 +101,18 @@ def _imported(path: Path, text: str) -> Any:
         raise
     except SyntaxError as error:
         raise UsageError(f"{text}, line {error.lineno}: {error.msg}") from None
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{text}, line {lines[-1]}" if lines else text
         raise UsageError(f"{where}: {_explained(error)}") from error
 
 
-def _explained(error: Exception | SystemExit) -> str:
+def _explained(error: Exception) -> str:
     """The message of an error in a config file, with the fields that there are when an unknown one was given."""
-    if isinstance(error, SystemExit):
-        return f"it ends the program ({error.code!r}): a config file assigns `config`, and nothing else happens in it"
+    if isinstance(error, ExitError):
+        return (
+            f"it ends the program ({first_line(error)}): a config file assigns `config`, and nothing else happens in it"
+        )
     unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
     cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
     if unknown and cls:
@@ -134,9 +139,8 @@ def prepare_jax() -> None:
         os.environ["XLA_FLAGS"] = deterministic(os.environ.get("XLA_FLAGS", ""))
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         jax.config.update("jax_num_cpu_devices", threads())
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "posenc_jax" / "compiled"
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
-        jax.config.update("jax_compilation_cache_dir", str(cache))
+        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "posenc_jax" / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
@@ -164,7 +168,7 @@ def stoppable() -> Iterator[Callable[[], int | None]]:
         if received and number == signal.SIGINT:
             os._exit(130)
         received.append(number)
-        print("\nstopping at the next boundary, to save; interrupt again to leave at once", file=sys.stderr)
+        tell("\nstopping at the next boundary, to save; interrupt again to leave at once")
 
     before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

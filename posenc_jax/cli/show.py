@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
 from posenc_jax.cli.names import named
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
@@ -90,12 +90,12 @@ def _show(options: argparse.Namespace) -> int:
             reporter.advance(1, path.name)
         _refusing("", write, files)
     if output.suffix not in FILES and (left := sorted(_figures(output) - {path.name for path in files})):
-        print(f"posenc: {output} has figures of other calls too: {', '.join(left)}", file=sys.stderr)
+        tell(f"posenc: {output} has figures of other calls too: {', '.join(left)}")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
-        print(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
+        show(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
-    print("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
+    show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.config import Ablation
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
@@ -137,7 +138,8 @@ def run_group(config: Ablation, directory: Path, name: str, **more: Any) -> None
     from posenc_jax.runs.spread import run_task
 
     try:
-        run_task(config, directory, name, **more)
+        with exits_as_errors():
+            run_task(config, directory, name, **more)
     except (RefusedError, CheckpointError, SaveError, StoppedError, DataError, OSError):
         raise
     except Exception as error:

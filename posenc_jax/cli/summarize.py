@@ -14,7 +14,7 @@ from posenc_jax.cli.texts import (
     load,
     read_file,
     run_parser,
-    show,
+    show_outputs,
 )
 
 DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "summarization", in one line."""
@@ -47,4 +47,4 @@ def _summarize(options: argparse.Namespace, reporter: Any) -> None:
         random_seed=options.random_seed,
         reporter=reporter,
     )
-    show(outputs, options, reporter)
+    show_outputs(outputs, options, reporter)

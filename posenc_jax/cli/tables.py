@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
 from posenc_jax.cli.report import remember
+from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
 from posenc_jax.config import Ablation
 from posenc_jax.drawing.quantities import NONE
@@ -46,7 +46,7 @@ def _tables(arguments: Any) -> int:
     if arguments.name is None:
         if arguments.directory is not None:
             raise UsageError("--directory is where the runs of one table are kept: name the table too")
-        print(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
+        show(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
         return 0
     directory = Path("runs") / "tables" / arguments.name if arguments.directory is None else place(arguments.directory)
     elsewhere = () if arguments.directory is None else ("--directory", arguments.directory)
@@ -69,10 +69,10 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
         raise UsageError(str(error)) from None
     with TerminalReporter() as reporter, stoppable() as stop:
         ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
-    remember(directory, [shlex.join(("posenc", "tables", name, *elsewhere))])
+    remember(directory, [shell_words(("posenc", "tables", name, *elsewhere))])
     width = shutil.get_terminal_size((100, 24)).columns
-    print("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
-    print(f"complete: {directory}; written: {folder.path / README}")
+    show("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
+    show(f"complete: {directory}; written: {folder.path / README}")
     return 0
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.drawing.plain import plain
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def text_of(data: bytes, name: str) -> str:
     return text
 
 
-def show(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> None:
+def show_outputs(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> None:
     """A line for each output; line breaks in it become spaces."""
     cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
     if cut_off:
@@ -174,4 +174,4 @@ def show(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> N
         )
     for output in outputs:
         score = f"{output.log_prob:.4f}\t" if options.scores else ""
-        print(score + plain(" ".join(output.text.splitlines())))
+        show(score + " ".join(output.text.splitlines()))

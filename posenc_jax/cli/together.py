@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 
 from posenc_jax.cli.errors import Parser, UsageError
+from posenc_jax.cli.screen import tell
 
 HELP = """Several processes, each with its own devices, train one run together:
   --distributed        find the others by what SLURM (or another launcher that JAX knows) says: srun posenc train ...
@@ -106,7 +107,7 @@ def _failed(error: Exception) -> int:
     else:
         traceback.print_exception(error)
         end = f"failed ({line}), and the others end with it"
-    print(f"posenc: process {jax.process_index()} of {jax.process_count()} {end}", file=sys.stderr)
+    tell(f"posenc: process {jax.process_index()} of {jax.process_count()} {end}")
     return 1
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.scores import score_table
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
@@ -22,7 +23,7 @@ USAGE = f"""usage: posenc train CONFIG [--directory DIR] [overrides]
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if not arguments:
-        print(USAGE)
+        show(USAGE)
         return 2
     if arguments[0] in ("-h", "--help"):
         return guarded(lambda: print_options("train", DESCRIPTION, HELP))
@@ -59,6 +60,6 @@ def _train(config_file: str, arguments: list[str]) -> int:
         return 0
     asked = [replica for result in results for replica in result["replicas"]]
     asked = [replica for replica in asked if (replica["seed"], replica["learning_rate"]) in config.replicas]
-    print(score_table(config, asked))
-    print(f"complete: {directory}")
+    show(score_table(config, asked))
+    show(f"complete: {directory}")
     return 0

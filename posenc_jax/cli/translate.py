@@ -14,7 +14,7 @@ from posenc_jax.cli.texts import (
     decoding_of,
     load,
     run_parser,
-    show,
+    show_outputs,
     text_of,
 )
 
@@ -53,7 +53,9 @@ def _translate(options: argparse.Namespace, reporter: Any) -> None:
             reporter=reporter,
         )
     )
-    show([next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts], options, reporter)
+    show_outputs(
+        [next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts], options, reporter
+    )
 
 
 def _lines() -> list[str]:

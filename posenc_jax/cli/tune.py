@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
 from posenc_jax.drawing.plain import short
@@ -35,7 +36,7 @@ lists them. Those of a place (--directory, --track) say nothing here."""
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        show(USAGE)
         return 0 if arguments else 2
     return guarded(lambda: _tune(arguments[0], arguments[1:]))
 
@@ -85,7 +86,7 @@ def _tune_one(run: Run, seconds: float) -> None:
 def _printer() -> Callable[[str], None]:
     """Prints at once on the standard output of now, for Rich's live display takes what is printed to standard error."""
     out = sys.stdout
-    return lambda text: print(text, file=sys.stdout if out.isatty() else out, flush=True)
+    return lambda text: show(text, stream=sys.stdout if out.isatty() else out, flush=True)
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
 
 if TYPE_CHECKING:
@@ -75,10 +74,10 @@ def _verdict(arguments: Any) -> int:
             clock=time.perf_counter,
         )
         written = write(card, directory)
-    print(text_card(card, 100))
-    print(f"card: {written[0]}")
+    show(text_card(card, 100))
+    show(f"card: {written[0]}")
     if not any(path.suffix == ".png" for path in written):
-        print("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'", file=sys.stderr)
+        tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")
     return 0
 
 
@@ -130,7 +129,7 @@ def _check(text: str, label: str, slot: Slot) -> None:
             first, others = short(" ".join(str(failed[0]).split())), len(failed) - 1
             more = f" and {others} other {'clause' if others == 1 else 'clauses'}" if others else ""
             # An audit of a pattern is that of one of its layers.
-            audit = f"`{shlex.join(('posenc', 'audit', text))}`"
+            audit = f"`{shell_words(('posenc', 'audit', text))}`"
             audit = f"`posenc audit` of its layer {spec(layer)} alone" if is_pattern(slot) else audit
             raise UsageError(
                 f"{label} gets no verdict, as it breaks its contract ({first}{more}): {audit} shows all, and the way "

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
-from posenc_jax.drawing.plain import plain
+from posenc_jax.cli.screen import show
 from posenc_jax.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
@@ -49,8 +49,8 @@ def _export(options: argparse.Namespace) -> int:
         if options.trust is not None:
             trust(options.trust)
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
-    print(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
-    print(f"written: {options.file}")
+    show(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
+    show(f"written: {options.file}")
     return 0
 
 
@@ -58,7 +58,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from posenc_jax.runs.weights import read_shapes
 
     shapes, entries = read_shapes(options.file)
-    print(plain(table(shapes, entries)))
+    show(table(shapes, entries))
     return 0
 
 

@@ -8,6 +8,7 @@ import difflib
 import inspect
 import re
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,13 @@ MOST_CHARACTERS = 10_000
 MOST_ELEMENTS = 500
 MOST_NESTING = 20
 """Bounds of a string: of its length, of the elements in all its layers, and of calls, brackets and signs in each."""
+
+
+def syntax_tree(text: str, path: str = "<text>", mode: str = "exec") -> Any:
+    """`ast.parse`, without what Python warns of meanwhile, as of 0x1for: a refusal says it, or the file's import."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, path, mode)
 
 
 def parse(text: str, known: Mapping[str, type[PositionalEncoding]], values: Values, own: Own | None = None) -> Slot:
@@ -177,7 +185,7 @@ class _Reading:
         plain, files = _without_files(text.strip())
         _check_size(plain.count("|") + plain.count("/") + 1, MOST_ELEMENTS, "elements", text)
         try:
-            tree = ast.parse(plain, mode="eval").body
+            tree = syntax_tree(plain, mode="eval").body
         except (SyntaxError, ValueError) as error:
             why = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
             if _BLANK_IN_PATH.search(text):

@@ -123,8 +123,18 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
     if kind in (bool, int, float):
         return _number(value, kind, name)
     if isinstance(kind, type) and isinstance(value, kind):
+        if isinstance(value, str) and not _is_text(value):
+            raise ValueError(f"{name} = {value!a} has half a character, and no file could keep it: write it in UTF-8")
         return value
     raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}{_of_word(value, kind)}")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _of_word(value: Any, kind: Any) -> str:

@@ -12,6 +12,8 @@ from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.files import refuse_links, write_changed
+from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.places import full
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
@@ -60,7 +62,7 @@ def ablate(
         it.
     """
     reporter = reporter or PrintingReporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     failures = []
     to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code)
     with locked(directory):
@@ -72,7 +74,8 @@ def ablate(
             try:
                 place = cell_directory(directory, cell)
                 refuse_links(directory, place)
-                run(cell, place, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
+                with exits_as_errors():
+                    run(cell, place, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others

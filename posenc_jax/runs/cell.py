@@ -24,6 +24,7 @@ from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
+from posenc_jax.places import full
 from posenc_jax.runs.alike import refuse_other_configs, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
@@ -82,7 +83,7 @@ def run(
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
     reporter = (reporter or PrintingReporter()) if first() else Reporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     refuse_other_configs(config)
     with contextlib.ExitStack() as holding:
 

@@ -21,6 +21,7 @@ from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files import make_directory, refuse_links, write_atomically
+from posenc_jax.places import full
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.claims import check_writable, refuse_changed_code
@@ -84,7 +85,7 @@ def evaluate(
         trained, or code has changed. ValueError: a length or slot that the run cannot serve.
     """
     reporter = reporter or Reporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     posenc = config.posenc if posenc is None else posenc

@@ -31,6 +31,7 @@ from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
+from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
@@ -86,7 +87,7 @@ def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, repo
       CheckpointError: its parameters are damaged.
     """
     reporter = reporter or Reporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     config = load_config(directory)
     if not isinstance(config.task, TextTask):
         raise RefusedError(f"{directory} is a run of task {config.task.name!r}, which is not about text: name another")

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
 from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_atomically
+from posenc_jax.places import full
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import write_results
 from posenc_jax.runs.beginnings import other_beginnings, read_environments
@@ -64,8 +65,8 @@ def merge(
       RefusedError: the sources differ where they overlap (in a cell's config, own code, data or a replica's results),
         one of them is no ablation or is damaged, or the new directory holds something.
     """
-    places = [Path(source).expanduser().absolute() for source in sources]
-    directory = Path(directory).expanduser().absolute()
+    places = [full(source).absolute() for source in sources]
+    directory = full(directory).absolute()
     if len({place.resolve() for place in places}) < 2:
         raise RefusedError(f"merge joins at least two ablations, and got {', '.join(map(str, places)) or 'none'}")
     if directory.is_dir() and any(directory.iterdir()):

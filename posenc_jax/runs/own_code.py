@@ -22,6 +22,7 @@ from typing import Any
 
 from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.files import refuse_links, write_changed
+from posenc_jax.own_exits import exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_sources import (
     Find,
@@ -357,7 +358,8 @@ def _is_of_others(module: str) -> bool:
 
 def _imported(name: str, path: Path) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        with exits_as_errors():
+            return importlib.import_module(name)
     except Exception as error:
         raise RefusedError(
             f"{path} does not run here ({type(error).__name__}: {error}): install what it needs"

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 import posenc_jax
+from posenc_jax.encodings.parsing import syntax_tree
 from posenc_jax.runs.errors import RefusedError
 
 Find = Callable[[str], Path | None]
@@ -130,7 +131,8 @@ def _readable(cls: type) -> Iterator[None]:
 
 @functools.lru_cache(maxsize=64)
 def _parsed(source: str, path: str) -> ast.Module:
-    return ast.parse(source, path)
+    found: ast.Module = syntax_tree(source, path)
+    return found
 
 
 def _imports(tree: ast.AST) -> list[Import]:

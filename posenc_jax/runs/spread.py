@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from posenc_jax.config import Ablation, Run
 from posenc_jax.files import refuse_links
+from posenc_jax.places import full
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import cells_to_run, left_out, refuse_failures, write_results
 from posenc_jax.runs.cell import Engine
@@ -53,7 +53,7 @@ def ablate_in_tasks(
       RefusedError, FailedCellsError, StoppedError: as `ablate`.
     """
     reporter = reporter or PrintingReporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code, on=devices)
     _refuse_starts(to_run)
     with locked(directory):
@@ -76,6 +76,9 @@ def ablate_in_tasks(
         if tasks:
             reporter.phase("train and measure", len(tasks), unit="groups")
         without = launch(list(tasks), lambda name: reporter.advance(1, name)) if tasks else {}
+        for name in tasks:  # own code may have ended its process as if all were well
+            if name not in without and not (directory / name / "result.json").exists():
+                without[name] = "it ended without a result"
         for name, why in without.items():
             failures[f"{tasks[name].table} {tasks[name].label} ({name}): {why}"] = tasks[name]
         write_results(directory, config, left_out)
@@ -112,7 +115,7 @@ def run_task(
         `posenc_jax.runs.cell.run`.
     """
     reporter = reporter or PrintingReporter()
-    directory = Path(directory).expanduser().absolute()
+    directory = full(directory).absolute()
     refuse_other(directory, config, accept_changed_code=accept_changed_code, claimed=True)
     places = {str(cell_directory(directory, cell).relative_to(directory)): cell for cell in config.runs}
     cell, place = places.get(name.rpartition("/")[0]), directory / name

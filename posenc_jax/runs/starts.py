@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run
+from posenc_jax.places import full
 from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, replicas_of, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
@@ -22,7 +23,7 @@ def start_of(config: Run, directory: Path | None) -> Path | None:
     if config.init_from is None:
         return None
     if not config.init_from.startswith(CELL):
-        return Path(config.init_from).expanduser().absolute()
+        return full(config.init_from, "init_from").absolute()
     return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
 
 

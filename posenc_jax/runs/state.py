@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run
+from posenc_jax.places import full
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
@@ -108,13 +109,13 @@ def load_state_at(
 def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
     """Final parameters of one seed of a finished run (of its best learning rate by validation, if it tried several)."""
     directory, index = best_replica(source, seed)
-    _, state = load_group_state(load_config(source.expanduser().absolute()), directory, note)
+    _, state = load_group_state(load_config(full(source).absolute()), directory, note)
     return jax.tree.map(lambda leaf: leaf[index], state["params"])
 
 
 def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     """The group and the place in it of the replica with this seed that is best by validation."""
-    source = source.expanduser().absolute()
+    source = full(source).absolute()
     config = load_config(source)
     groups_of(source, config)
     best: tuple[float, Path, int] | None = None

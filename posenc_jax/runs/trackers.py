@@ -16,6 +16,8 @@ from typing import Any, Literal, Protocol
 from posenc_jax import extras
 from posenc_jax.file_names import file_name
 from posenc_jax.files import append, make_directory
+from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.places import full
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
@@ -54,7 +56,7 @@ class Tracked(Reporter):
             package = _PACKAGES.get(name)
             if package is not None:
                 extras.check("tracking", package, f"--track {name}")
-        self._reporter, self._folder = reporter, directory.expanduser().absolute() / FOLDER
+        self._reporter, self._folder = reporter, full(directory).absolute() / FOLDER
         self._part = part
         self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Tracker]()
 
@@ -109,7 +111,8 @@ class Tracked(Reporter):
 
     def _guarded(self, name: TrackerName, work: Any) -> None:
         try:
-            work()
+            with exits_as_errors():
+                work()
         except Exception as error:  # whatever it is, it must not end the run
             self._open.pop(name, None)
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]

@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.config import Run
 from posenc_jax.encodings import Slot, elements
 from posenc_jax.models.config import Slots
+from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_code import own_classes
@@ -31,7 +32,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
-    trained, old_slots = _trained(source.expanduser().absolute(), config, seed, note)
+    trained, old_slots = _trained(full(source).absolute(), config, seed, note)
     arranged = {
         stack: tuple(
             None if partner is None else trained["posenc"][stack][partner]

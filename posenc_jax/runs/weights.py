@@ -31,6 +31,7 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model, build
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
+from posenc_jax.places import full
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -154,7 +155,7 @@ def load_weights(
       RefusedError: the file is damaged, was written by something else, lacks tensors of its model, or needs other
         classes.
     """
-    path = Path(path).expanduser()
+    path = full(path)
     tensors, entries = read_tensors(path)
     metadata = metadata_of(path, entries)
     described = describe(path, metadata, own)
@@ -211,7 +212,7 @@ def export_weights(
     Raises:
       RefusedError: the run is not finished, the file exists or cannot be written, or torch has no place for the model.
     """
-    source, path = Path(run_directory).expanduser().absolute(), Path(path).expanduser()
+    source, path = full(run_directory).absolute(), full(path)
     if path.exists():
         raise RefusedError(f"{path} exists: choose another file, or remove it")
     if not path.absolute().parent.is_dir():
@@ -314,7 +315,7 @@ def _read(path: str | os.PathLike[str], read: Callable[[Any, str], Any]) -> tupl
     with needed("text", "a safetensors file"):
         from safetensors import SafetensorError, safe_open
 
-    path = Path(path).expanduser()
+    path = full(path)
     if not path.is_file():
         raise RefusedError(f"there is no file {path}: name a safetensors file")
     try:

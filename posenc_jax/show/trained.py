@@ -18,6 +18,7 @@ from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.models import Streams
+from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import load_run, translate
@@ -58,7 +59,7 @@ class Tokens:
 
 def load(directory: Path, seed: int | None, note: Callable[[str], None]) -> TrainedReplica:
     """One seed of a finished run (default: the first that did not diverge); RefusedError if there is none."""
-    directory = directory.expanduser().absolute()
+    directory = full(directory).absolute()
     config = load_config(directory)
     alive = surviving_seeds(directory)
     chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed

@@ -16,6 +16,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from posenc_jax.own_exits import exits_as_errors
+
 Result = TypeVar("Result")
 
 
@@ -105,7 +107,8 @@ def agreed(work: Callable[[], Result]) -> Result:
             raise error
         return found  # type: ignore[no-any-return]
     try:
-        found = work()
+        with exits_as_errors():
+            found = work()
     except Exception as error:
         _sent(pickle.dumps((_picklable(error), None)))
         raise

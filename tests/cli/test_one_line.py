@@ -85,7 +85,10 @@ LINES = {
     "less deep document": (["classify", "run", "less_deep.json"], "nested deeper than 50 levels"),
     "page into a directory": (["explore", "--output", "directory"], "directory"),
     "a config that ends Python": (["train", "exits.py"], "exits.py, line 2"),
-    "bytes in a name": (["train", "a\udcff.py"], "there is no config file a\\udcff.py"),
+    "bytes in a name": (
+        ["train", "a\udcff.py"],
+        "a\\udcff.py has bytes that are no text in UTF-8",
+    ),
     "commands for a terminal": (["train", "\x1b[2Jx.py"], "there is no config file \\x1b[2Jx.py"),
 }
 

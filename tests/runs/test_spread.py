@@ -94,6 +94,13 @@ def test_groups_are_laid_out_for_the_devices_of_a_task(tmp_path):
         assert f"2 of 2 cells failed (run the same command again to repeat only them):\n  {line}\n" in str(caught.value)
 
 
+def test_a_task_that_ends_without_a_result_has_failed(tmp_path):
+    """As own code can make it end, by os._exit(0)."""
+    place = not_measured(tmp_path / "a")
+    with pytest.raises(FailedCellsError, match=r"group-000\): it ended without a result"):
+        ablate_in_tasks(ABLATION, place, lambda names, ended: {}, HERE, reporter=Reporter())
+
+
 def test_a_task_of_another_ablation_or_of_none_is_refused(tmp_path):
     place = not_measured(tmp_path / "a")
     with pytest.raises(RefusedError, match=r"has no group 'x/group-000': it is made by `posenc ablate` with --local"):

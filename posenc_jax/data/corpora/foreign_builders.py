@@ -16,6 +16,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
+from posenc_jax.own_exits import exits_as_errors
 
 
 def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
@@ -33,30 +34,34 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
     folder, twice = Path(tempfile.mkdtemp(prefix="posenc-builder-")), list[str]()
     try:
         tfds.disable_progress_bar()
-        made = builder(data_dir=folder, config=config or None, file_format="array_record")
-        _watch_keys(made, twice)
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
-            made.download_and_prepare()
-        texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
-        if missing := [field for field in fields.read if field not in texts]:
-            raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
-        found: dict[str, Iterator[Record]] = {}
-        for split in made.info.splits:
-            source = made.as_data_source(split=split)
-            rows = [
-                _generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))
-            ]
-            found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows, 1)])
-        return found
+        with exits_as_errors():
+            made = builder(data_dir=folder, config=config or None, file_format="array_record")
+            _watch_keys(made, twice)
+            return _rows(made, name, fields)
     except DataError:
         raise
-    except (Exception, SystemExit) as error:  # whatever the user's builder does
+    except Exception as error:  # whatever the user's builder does
         if twice:
             raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
         what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows(made: Any, name: str, fields: Fields) -> dict[str, Iterator[Record]]:
+    """The fields that are read of what a builder generates, by split."""
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
+        made.download_and_prepare()
+    texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
+    if missing := [field for field in fields.read if field not in texts]:
+        raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
+    found: dict[str, Iterator[Record]] = {}
+    for split in made.info.splits:
+        source = made.as_data_source(split=split)
+        rows = [_generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))]
+        found[str(split)] = iter([(f"{name}:{split}:{i}", row) for i, row in enumerate(rows, 1)])
+    return found
 
 
 def _watch_keys(builder: Any, twice: list[str]) -> None:
@@ -90,9 +95,9 @@ def _builder_class(builder: Any, called: str) -> Any:
     import tensorflow_datasets as tfds
 
     try:
-        with quiet():
+        with exits_as_errors(), quiet():
             found = getattr(builder, "__mro__", (builder,))[0]
-    except (Exception, SystemExit) as error:  # whatever its module does
+    except Exception as error:  # whatever its module does
         what = (str(error).strip().splitlines() or [""])[0][:200]
         raise DataError(
             f"{called or 'the builder'} cannot be imported ({type(error).__name__}: {what}): install what it needs"

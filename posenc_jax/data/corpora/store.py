@@ -24,6 +24,7 @@ from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held
+from posenc_jax.places import cache_directory, from_environment
 from posenc_jax.shapes import loads, problem
 
 FORMAT = 1
@@ -39,10 +40,7 @@ _OWN_NAME = re.compile(f"{OWN}[a-z0-9][a-z0-9_-]{{,63}}")
 
 def data_directory() -> Path:
     """$POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache."""
-    if os.environ.get("POSENC_DATA"):
-        return Path(os.environ["POSENC_DATA"]).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "posenc_jax" / "data"
+    return from_environment("POSENC_DATA") or cache_directory() / "posenc_jax" / "data"
 
 
 def corpus_of(name: str) -> Corpus:

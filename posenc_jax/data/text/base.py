@@ -18,6 +18,7 @@ from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value, check_at_most
+from posenc_jax.places import full
 
 SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain
@@ -69,7 +70,7 @@ class Data(Value):
     @property
     def tokenizer_file(self) -> Path | None:
         """The file of the tokenizer, where it is one."""
-        return Path(self.tokenizer).expanduser() if self.tokenizer.endswith(".json") else None
+        return full(self.tokenizer, "data.tokenizer") if self.tokenizer.endswith(".json") else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""What commands print, on one way: text of others is shown and never obeyed, and what cannot be written is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from posenc_jax.drawing.plain import plain
+
+
+class OutputError(Exception):
+    """Standard output or standard error takes nothing any more."""
+
+
+def show(text: object = "", *, end: str = "\n", flush: bool = False, stream: Any = None) -> None:
+    """Prints a text on standard output, or what stood in its place before; `OutputError` where it cannot be written."""
+    _print(stream or sys.stdout, "standard output", text, end, flush=flush)
+
+
+def tell(text: object, *, end: str = "\n") -> None:
+    """Prints a text on standard error, at once; `OutputError` where it cannot be written."""
+    _print(sys.stderr, "standard error", text, end, flush=True)
+
+
+def flush() -> None:
+    """Has all that was printed written; `OutputError` where it cannot be."""
+    for stream, name in ((sys.stdout, "standard output"), (sys.stderr, "standard error")):
+        _print(stream, name, "", "", flush=True)
+
+
+def _print(stream: Any, name: str, text: object, end: str, *, flush: bool) -> None:
+    try:
+        if stream is None:
+            raise ValueError("it is closed")
+        print(plain(str(text)), end=end, file=stream, flush=flush)
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{name} cannot be written ({reason}): mend that, then run the same command again") from None
+
+
+def shell_words(words: Iterable[str]) -> str:
+    r"""Words of a command line as a shell reads them, to be copied: also those that a terminal may not be sent.
+
+    >>> print(shell_words(["--labels", "a b", "\x1b[31mred"]))
+    --labels 'a b' $'\x1b[31mred'
+    """
+    return " ".join(shlex.quote(word) if plain(word) == word else _dollar_quoted(word) for word in words)
+
+
+def _dollar_quoted(word: str) -> str:
+    """As bash, zsh and ksh read it, whose escapes are other than Python's: one byte after x, a character after u."""
+    escaped = plain(re.sub(r"[\\']", r"\\\g<0>", word))
+    return "$'" + re.sub(r"(?<!\\)((?:\\\\)*)\\x([89a-f].)", r"\1\\u00\2", escaped) + "'"
+
+
+def give_up(message: str = "") -> None:
+    """Says why a command ends, where it still can, and drops what no stream takes, lest Python try it once more."""
+    for say in (tell, show):
+        with contextlib.suppress(OutputError, BrokenPipeError):
+            if message:
+                say(f"posenc: {message}")
+            break
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def refuse_closed() -> None:
+    """Ends the process where a stream was closed before it began: files that it opens would take the stream's place."""
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_RDONLY)  # which takes the place of standard input
+    for stream, name, other in ((sys.stdout, "output", 2), (sys.stderr, "error", 1)):
+        if stream is None:
+            with contextlib.suppress(OSError):
+                os.write(other, f"posenc: standard {name} is closed: leave it open, or send it to /dev/null\n".encode())
+            os._exit(1)

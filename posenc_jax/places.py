@@ -1,0 +1,55 @@
+"""Paths as people write them, in options, fields of configs and variables of the environment, and as they are used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLES = ("POSENC_DATA", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "JAX_COMPILATION_CACHE_DIR", "MPLCONFIGDIR", "TMPDIR")
+"""The variables by which we, or libraries that we use, are told where files go."""
+
+
+class PlaceError(ValueError):
+    """A path that names no place; the message says why, and the way out."""
+
+
+def full(path: str | os.PathLike[str], named: str = "") -> Path:
+    """The path with ``~`` and ``~user`` expanded.
+
+    Args:
+      named: where it was read, for the message ("POSENC_DATA").
+
+    Raises:
+      PlaceError: there is no such user, or the name is no text, so that no file could keep it.
+    """
+    said = f"{named} = {path}" if named else str(path)
+    if not is_text(str(path)):
+        raise PlaceError(f"{said} {NO_TEXT}")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        user = repr(Path(path).parts[0])
+        raise PlaceError(f"{said}: there is no home directory of {user}: write the path in full") from None
+
+
+NO_TEXT = "has bytes that are no text in UTF-8, and no file could keep it: write it in UTF-8"
+
+
+def is_text(text: str) -> bool:
+    """Whether a file in UTF-8 can keep it: not what bytes of another encoding become in a command line."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def from_environment(variable: str) -> Path | None:
+    """The path that a variable of the environment holds; None where it is unset or empty. PlaceError as `full`."""
+    value = os.environ.get(variable)
+    return full(value, variable) if value else None
+
+
+def cache_directory() -> Path:
+    """Where this user's caches lie: $XDG_CACHE_HOME, else ~/.cache."""
+    return from_environment("XDG_CACHE_HOME") or full("~/.cache")

@@ -1,0 +1,133 @@
+"""Paths as people write them: ~user of nobody and what is no text are refused in one line, wherever a path stands."""
+
+import os
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+from trained_runs import CONFIG
+
+from posenc_jax.cli import main
+from posenc_jax.cli.screen import shell_words
+from posenc_jax.data.corpora.store import data_directory
+from posenc_jax.data.text.base import Data
+from posenc_jax.encodings import parse
+from posenc_jax.places import VARIABLES, PlaceError, full
+from posenc_jax.runs.cell import run
+
+ROOT = Path(__file__).parent.parent
+NOBODY = "~nobodyhere/x"
+NO_HOME = "there is no home directory of '~nobodyhere': write the path in full"
+
+
+def test_a_home_is_expanded(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/of")
+    assert full("~/x") == Path("/home/of/x")
+    assert full(Path("a/~b")) == Path("a/~b")
+    monkeypatch.setenv("POSENC_DATA", "~/data")
+    assert data_directory() == Path("/home/of/data")
+    monkeypatch.setenv("POSENC_DATA", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert data_directory() == Path("/home/of/.cache/posenc_jax/data")
+
+
+def test_a_home_of_nobody_and_what_is_no_text_are_refused():
+    with pytest.raises(PlaceError, match=f"^{NOBODY}: {NO_HOME}$"):
+        full(NOBODY)
+    with pytest.raises(PlaceError, match=r"^there = a.* has bytes that are no text in UTF-8"):
+        full("a\udcff", "there")
+
+
+def test_only_one_function_expands_a_home():
+    for path in (ROOT / "posenc_jax").rglob("*.py"):
+        assert ("expanduser" in path.read_text()) == (path.name == "places.py"), path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "run.py", "--directory", NOBODY],
+        ["train", "run.py", "--init-from", NOBODY],
+        ["train", f"{NOBODY}.py"],
+        ["ablate", f"{NOBODY}.py"],
+        ["weights", "export", NOBODY, "w.safetensors"],
+        ["weights", "inspect", NOBODY],
+        ["evaluate", NOBODY, "--lengths", "2"],
+        ["evaluate", "run", "--trust", NOBODY],
+        ["report", NOBODY],
+        ["merge", NOBODY, "b", "-o", "c"],
+        ["merge", "a", "b", "-o", NOBODY],
+        ["classify", NOBODY, "file"],
+        ["aliases", f"{NOBODY}.py:X"],
+        ["data", "list", "--directory", NOBODY],
+        ["show", "rope", "--output", NOBODY],
+        ["audit", "rope", "--json", NOBODY],
+    ],
+    ids=" ".join,
+)
+def test_every_path_of_a_command_line(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    Path("run.py").write_text("from trained_runs import CONFIG as config\n")
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "there is no home directory of '~nobodyhere': write the path in full" in err
+    assert os.listdir() == ["run.py"]
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_every_variable(monkeypatch, capsys, variable):
+    monkeypatch.setenv(variable, NOBODY)
+    assert main(["--version"]) == 2
+    assert capsys.readouterr().err == f"posenc: {variable} = {NOBODY}: {NO_HOME}\n"
+    monkeypatch.setenv(variable, "a\udcff")
+    assert main(["--version"]) == 2
+    assert capsys.readouterr().err.startswith(f"posenc: {variable} = a\\udcff has bytes that are no text in UTF-8")
+
+
+def test_fields_of_configs(tmp_path):
+    import dataclasses
+
+    with pytest.raises(PlaceError, match=f"^init_from = {NOBODY}: {NO_HOME}$"):
+        run(dataclasses.replace(CONFIG, init_from=NOBODY), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+    with pytest.raises(PlaceError, match=re.escape(f"data.tokenizer = {NOBODY}.json: {NO_HOME}")):
+        Data(tokenizer=f"{NOBODY}.json")
+
+
+@pytest.mark.parametrize("field", ["label", "table", "note"])
+def test_texts_that_no_file_keeps_are_refused_by_configs(field):
+    import dataclasses
+
+    with pytest.raises(ValueError, match=f"Run.{field} = 'a.udcff' has half a character, and no file could keep it"):
+        dataclasses.replace(CONFIG, **{field: "a\udcff"})
+
+
+@pytest.mark.parametrize("option", ["--label", "--table", "--note", "--model.mask", "--unknown"])
+def test_words_that_no_file_keeps_are_refused(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "run.py", "--directory", "new", option, "a\udcff"]) == 2
+    assert capsys.readouterr().err.startswith(f"posenc: {option} a\\udcff has bytes that are no text in UTF-8")
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize("text", ["rope(base=0x1for)", "rope(base='\\d')", "rope(base=1 is 1)"])
+def test_python_says_nothing_beside_a_refusal(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"RoPE|rope"):
+            parse(text)
+
+
+def test_what_is_printed_to_be_copied_stays_right_when_pasted():
+    words = ["a b", "it's", "\x1b]0;TITLE\x07red", "é日本", "a\\b\x9b'", "\u202ex"]
+    shown = shell_words(words)
+    assert shown.isprintable()
+    import shutil
+    import subprocess
+
+    if shutil.which("bash"):
+        done = subprocess.run(["bash", "-c", f"printf '%s\\n' {shown}"], capture_output=True)
+        assert done.stdout.decode().splitlines() == "\n".join(words).splitlines()
