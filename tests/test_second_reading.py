@@ -81,13 +81,13 @@ def test_where_trained_models_contradict_the_simulation_the_page_says_so():
             real = share.over_seeds(trained, arm, row["accuracy"], "alias_excess")
             assert real.low > row["alias excess"]["of the whole kernel"][0]
     assert "At accuracy 0.7 and 0.9 and widths 16 to 64 it lies above" in flat(share.PAGE)
-    assert "is blind" not in flat(share.HERE / "README.md")
+    assert "is blind" not in flat(share.READING)
 
 
 def test_the_committed_page_is_that_of_the_committed_numbers():
     found, seen = (json.loads(file.read_text()) for file in (share.FILE, power.FILE))
     assert share.PAGE.read_text() == share.page(found, seen), "run python -m experiments.periodicity.share"
-    assert len(share.pages()) == 2
+    assert len(share.pages()) == 3
     for other in share.pages():
         assert share.filled(other.read_text(), found) == other.read_text(), f"{other}: run the same command"
 
@@ -112,13 +112,13 @@ def test_what_was_not_among_the_thirteen_has_a_family_of_its_own():
         assert f"| {claim} | {one.n} | {one.mean:.2f} [" in table
         assert f"| {adjusted[claim]:.2g} |" in next(line for line in table.splitlines() if f"| {claim} |" in line)
         assert claim not in before
-    readme = flat(share.HERE / "README.md")
+    readme = flat(share.READING)
     more = later["seen: rope, 8 heads of 8: alias excess minus one head's"]
     assert f"{more.mean:.1f} points [{more.low:.1f}, {more.high:.1f}] more than a single head" in readme
 
 
 def test_the_lift_of_the_kernel_itself_stands_beside_that_of_models():
-    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    found, readme = json.loads(share.FILE.read_text()), flat(share.READING)
     heads = [f"rope, head {head}, token_back" for head in (8, 16, 32, 64)]
     own = [share.own_lift(found["arms"][name]["arm"]) for name in heads]
     assert own == pytest.approx([45.56, 11.37, 3.27, 0.45], abs=5e-3)
@@ -132,7 +132,7 @@ def test_the_lift_of_the_kernel_itself_stands_beside_that_of_models():
 
 
 def test_what_was_not_run_is_said():
-    said = flat(share.HERE / "README.md").partition("Not run with this measure: ")[2].partition("## ")[0]
+    said = flat(share.READING).partition("Not run with this measure: ")[2].partition("## ")[0]
     arms = [kept["arm"] for kept in json.loads(share.FILE.read_text())["arms"].values()]
     others = {
         arm["d_model"] // arm["heads"] for arm in arms if arm["task"] == "token_back" and "rope" not in arm["posenc"]
@@ -153,13 +153,13 @@ def test_the_shares_of_rope_are_in_the_answer_and_in_a_table_by_head():
     found, inner = (json.loads(file.read_text()) for file in (share.FILE, inside.FILE))
     arms = ("head 8", "8 heads of 8", "head 16", "head 32", "head 64")
     one, eight, *wide = (share.over_seeds(found, f"rope, {arm}, token_back", 0.5, "share") for arm in arms)
-    readme = flat(share.HERE / "README.md")
+    readme = flat(share.READING)
     assert f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] with one head of 8, {eight.mean:.2f} with 8" in readme
     assert "{:.2f}, {:.2f} and {:.2f} with one of 16, 32 and 64".format(*(i.mean for i in wide)) in readme
     within = [np.mean([*inside.values(inner, f"rope, head {size}", "share").values()]) for size in (16, 32)]
     assert "shares of {:.2f} and {:.2f}, the answers of such heads {:.2f}".format(*within, wide[0].mean) in readme
     assert f"| rope | 8 | 8 | {eight.n} | {eight.mean:.2f} [" in share.by_head(found)
-    assert f"{share.by_head(found)}<!--" in (share.HERE / "README.md").read_text()
+    assert f"{share.by_head(found)}<!--" in (share.READING).read_text()
 
 
 def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it():
@@ -168,7 +168,7 @@ def test_the_widest_sinusoid_has_no_settled_share_and_the_figure_shows_all_of_it
     last = np.array([rows[-1] for rows in found["arms"][arm]["along"].values()])
     at = [share.over_seeds(found, arm, level, "share").mean for level in (0.3, 0.5)]
     (low_accuracy, low), (high_accuracy, high) = last.min(0), last.max(0)
-    readme = flat(share.HERE / "README.md")
+    readme = flat(share.READING)
     assert (
         f"{at[0]:.2f} at accuracy 0.3, {at[1]:.2f} at 0.5, {low:.2f} to {high:.2f} by seed at the last score "
         f"(accuracy {low_accuracy:.2f} to {high_accuracy:.2f})"
@@ -228,7 +228,7 @@ def test_how_many_seeds_stand_behind_a_number():
 
 
 def test_a_lift_along_training_is_of_the_same_seeds():
-    found, readme = json.loads(share.FILE.read_text()), flat(share.HERE / "README.md")
+    found, readme = json.loads(share.FILE.read_text()), flat(share.READING)
     for arm, words in (("rope, head 8", "in the {} seeds that reach all four"), ("rope, 8 heads of 8", "in {}")):
         name = f"{arm}, token_back"
         seeds = share.through(found, name, along.LEVELS)
@@ -367,7 +367,7 @@ def test_the_wider_heads_and_the_names_are_told_as_they_were_tested():
     assert {key for key, claim in eight.items() if claim not in told} == missed
     means = {key: wide[claim].mean for key, claim in eight.items()}
     assert min(means.values()) > 0
-    readme = flat(share.HERE / "README.md")
+    readme = flat(share.READING)
     for name in waves:
         values = [means[name, h] for h in (16, 32, 64)]
         assert values == sorted(values, reverse=True)
@@ -389,7 +389,7 @@ def test_the_wider_heads_and_the_names_are_told_as_they_were_tested():
 def test_the_price_of_the_full_grid_is_that_of_the_plan(capsys):
     assert main(["plan", str(share.HERE / "full.py"), "--target", "h100"]) == 0
     total = capsys.readouterr().out.partition("\nall\n")[2]
-    readme = flat(share.HERE / "README.md")
+    readme = flat(share.READING)
     fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
     for shown in (f"{fields['replicas']} replicas", fields["in all"], fields["memory"], fields["time"]):
         assert shown in readme

@@ -38,7 +38,7 @@ from posenc_jax.drawing.markdown import grid
 from posenc_jax.statistics import Interval, detectable, holm, p_value
 
 HERE = Path(__file__).parent
-FILE, PAGE = HERE / "side-lobes.json", HERE / "side-lobes.md"
+FILE, PAGE, READING = HERE / "side-lobes.json", HERE / "side-lobes.md", HERE / "second-reading.md"
 GUIDE = HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md"
 Json = dict[str, Any]
 
@@ -239,7 +239,7 @@ def own_lift(arm: Json) -> float:
 
 def pages() -> list[Path]:
     """Those that show `answer` or `by_head`."""
-    return [page for page in (HERE / "README.md", GUIDE) if _BLOCK.search(page.read_text())]
+    return [page for page in (HERE / "README.md", READING, GUIDE) if _BLOCK.search(page.read_text())]
 
 
 def filled(text: str, found: Json) -> str:
