@@ -14,7 +14,8 @@ import numpy as np
 from flax import nnx
 
 import posenc_jax
-from posenc_jax.encodings import Sinusoidal, parse
+from posenc_jax.encodings import Sinusoidal, elements, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.models import Slots, Transformer, build
 from posenc_jax.models.torch_weights import to_torch
 
@@ -111,21 +112,76 @@ def test_attention_of_ones_own_model():
     x = jnp.asarray(rng.normal(size=(2, 6, 64)), jnp.float32)
 
     the("nnx.Module", names)
-    flax = names["Attention"](64, 4, names["encodings"], rngs=nnx.Rngs(0))
+    flax = names["Attention"](64, 4, names["slot"], rngs=nnx.Rngs(0))
     flax.out.kernel[...], flax.qkv.bias[...] = jnp.eye(64), jnp.asarray(rng.normal(size=192), jnp.float32)
     found = nnx.jit(lambda module, x: module(x))(flax, x)
 
     q, k, v = jnp.moveaxis(flax.qkv(x).reshape(2, 6, 3, 4, 16), (2, 3), (0, 2))
-    plain = names["attention"](names["params"], q, k, v)
+    plain = names["attention"](names["params"], names["embeddings"](names["params"], x), q, k, v)
     np.testing.assert_allclose(found, jnp.swapaxes(plain, 1, 2).reshape(x.shape), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(names["my_attention"](names["params"], q, k, v), plain, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(names["my_attention"](names["params"], x, q, k, v), plain, rtol=1e-5, atol=1e-6)
 
     the("eqx.Module", names)
     linear = names["eqx"].nn.Linear(64, 192, key=jax.random.key(0))
     same = lambda linear: (linear.weight, linear.bias)  # noqa: E731
     linear = names["eqx"].tree_at(same, linear, (flax.qkv.kernel[...].T, flax.qkv.bias[...]))
-    equinox = names["Attention"](linear, names["params"], names["encodings"], 4)
+    equinox = names["Attention"](linear, names["params"], names["slot"], 4)
     np.testing.assert_allclose(jax.jit(jax.vmap(equinox))(x), found, rtol=1e-5, atol=1e-6)
+
+
+NEEDS = (  # what the refusals say that rows of the catalogue meet on these pages
+    r"acts on embeddings, not in attention: call embed\(.*\) before the first layer, and say embedded=True",
+    r"LongRoPE.short_factors has 4 factors, but RoPE turns 8 planes .* give one factor per plane",
+    r"Randomized draws random positions: pass key=",
+    r"by token ids, and the sequence has none: pass tokens=",
+    r"tells sections by token types, and the sequence has none: pass token_types= ",
+)
+SPECS = list(dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods))
+
+
+def outcome(word, spec, call):
+    """The index in `NEEDS` of what a row of the catalogue is refused for on a page, or None where it runs."""
+    (block,) = [block for block in BLOCKS if word in block.code]
+    written = 'parse("rope|alibi")' if 'slot = parse("rope|alibi")' in block.code else "(RoPE(), ALiBi())"
+    code = block.code.replace(f"slot = {written}", f"slot = parse({spec!r})")
+    assert code != block.code or spec == "rope|alibi"
+    names = {"parse": parse}
+
+    def run():
+        exec(code, names)
+        return call(names)
+
+    try:
+        assert jax.eval_shape(run).shape in {(1, 4, 6, 16), (1, 6, 64)}
+    except ValueError as error:
+        (met,) = [number for number, need in enumerate(NEEDS) if re.search(need, str(error))] or [str(error)]
+        return met
+    return None
+
+
+ONES = [np.ones((1, 6, 64), np.float32), *(np.ones((1, 4, 6, 16), np.float32) for _ in range(3))]
+
+
+def test_every_row_of_the_catalogue_runs_as_the_readme_has_it_or_is_told_what_it_needs():
+    found = {
+        spec: outcome("def my_attention(params", spec, lambda names: names["my_attention"](names["params"], *ONES))
+        for spec in SPECS
+    }
+    adding = {spec for spec in SPECS if any("embed" in element.acts_on for element in elements(parse(spec)))}
+    assert {spec for spec, met in found.items() if met == 0} == adding
+    assert {spec.partition("(")[0]: met for spec, met in found.items() if met} == {"rope": 1, "randomized|rope": 2}
+
+
+def test_every_row_of_the_catalogue_runs_as_the_guide_has_it_or_is_told_what_it_needs():
+    def call(names):
+        x = names["embeddings"](names["params"], ONES[0])
+        return names["attention"](names["params"], x, *ONES[1:])
+
+    found = {spec: outcome("def attention(params", spec, call) for spec in SPECS}
+    assert {spec for spec, met in found.items() if met == 0} == set()
+    needy = {spec for spec, met in found.items() if met is not None}
+    assert all(re.match("randomized|rope.*longrope|shape|cape|abacus|.*coupling|.*segment|.*section", s) for s in needy)
+    assert len(needy) <= 12
 
 
 def test_weights_from_torch(tmp_path, monkeypatch):

@@ -87,6 +87,8 @@ from posenc_jax.encodings.base import Dims as Dims
 from posenc_jax.encodings.base import Geometry as Geometry
 from posenc_jax.encodings.base import PositionalEncoding as PositionalEncoding
 from posenc_jax.encodings.base import Sequence as Sequence
+from posenc_jax.encodings.layer_inputs import LayerInputs as LayerInputs
+from posenc_jax.encodings.layer_inputs import layer_inputs as layer_inputs
 from posenc_jax.encodings.parsing import spec as spec
 from posenc_jax.encodings.randomized import random_positions as random_positions
 from posenc_jax.encodings.rope import convert_layout as convert_layout

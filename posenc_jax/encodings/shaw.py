@@ -48,8 +48,9 @@ def sum_by(weights: Array, rows: Array, num_rows: int) -> Array:
 
     The transpose of `pick`, which is also how it is computed.
     """
-    shape = jax.ShapeDtypeStruct((*weights.shape[:3], num_rows), weights.dtype)
-    return jax.linear_transpose(lambda x: pick(x, rows), shape)(weights)[0]
+    # Like the weights also in the axes of a `jax.shard_map` that they vary over.
+    like = jax.lax.full_like(weights, 0, shape=(*weights.shape[:3], num_rows))
+    return jax.linear_transpose(lambda x: pick(x, rows), like)(weights)[0]
 
 
 @dataclasses.dataclass(frozen=True)

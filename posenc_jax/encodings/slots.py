@@ -30,7 +30,7 @@ def _groups(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
 
 
 def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
-    """The encodings of one layer."""
+    """The encodings of one layer, counted from 0."""
     return slot[layer % len(slot)] if is_pattern(slot) else slot  # type: ignore[return-value]
 
 
@@ -147,6 +147,18 @@ def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
 def layer_params(slot: Slot, params: SlotParams, layer: int) -> tuple[Params, ...]:
     """The parameters of one layer's encodings, parallel to `for_layer`."""
     index = {element: i for i, element in enumerate(elements(slot))}
+    if len(params) != len(index):
+        raise ValueError(
+            f"a slot of {len(index)} different encodings has as many parameter sets, got {len(params)}: pass what "
+            "init_slot gave for this slot"
+        )
+    for element, i in index.items():
+        if element.per_layer and not (isinstance(params[i], tuple | list) and 0 <= layer < len(params[i])):
+            given = f"those of {len(params[i])} layers" if isinstance(params[i], tuple | list) else "those of one layer"
+            raise ValueError(
+                f"layer = {layer}: {element!r} has parameters for every layer, counted from 0, and here are {given}: "
+                "pass what init_slot gave, with num_layers in dims"
+            )
     return tuple(params[index[e]][layer] if e.per_layer else params[index[e]] for e in for_layer(slot, layer))
 
 
@@ -254,17 +266,21 @@ def geometries(
 
 
 def embed(
-    encodings: tuple[PositionalEncoding, ...],
-    params: tuple[Params, ...],
+    encodings: Slot,
+    params: SlotParams,
     x: Array,
     sequence: Sequence,
     *,
     key: Key | None = None,
     train: bool = False,
 ) -> Array:
-    """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right."""
-    for element, element_params, seen in zip(
-        encodings, params, map_slot(encodings, sequence, key=key, train=train), strict=True
-    ):
+    """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right.
+
+    For ``encodings`` that are a whole slot, with the parameters of `init_slot`, those of its first layer act.
+    """
+    whole = is_pattern(encodings) or any(isinstance(own, tuple) for own in params)
+    own = layer_params(encodings, params, 0) if whole else params
+    first = for_layer(encodings, 0)
+    for element, element_params, seen in zip(first, own, map_slot(first, sequence, key=key, train=train), strict=True):
         x = element.embed(element_params, x, seen)
     return x

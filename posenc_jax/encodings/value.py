@@ -101,6 +101,7 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
             # Values by the word that strings have for them.
             allowed = [getattr(m, "name", m.__name__) for m in members if m is not type(None)]
             raise ValueError(f"{name} = {value!r} must be of type {', '.join(allowed[:-1])} or {allowed[-1]}")
+        assert problem is not None
         raise ValueError(f"{problem}, or None") if others[0] in _NUMBERS and type(None) in members else problem
     if origin is Literal:
         choices = typing.get_args(kind)

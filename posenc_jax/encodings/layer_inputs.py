@@ -1,0 +1,80 @@
+"""What `attend` needs of one layer of anybody's model beside queries, keys and values, in one call."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+
+from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
+from posenc_jax.encodings.slots import Slot, SlotParams, elements, for_layer, geometries, layer_params, token_terms
+
+
+class LayerInputs(NamedTuple):
+    """The arguments of `attend` after q, k and v, in its order."""
+
+    encodings: tuple[PositionalEncoding, ...]
+    params: tuple[Params, ...]
+    geometry: Geometry | tuple[Geometry, ...]
+    terms: tuple[Terms, ...]
+
+
+def layer_inputs(
+    slot: Slot,
+    params: SlotParams,
+    x: Array,
+    sequence: Sequence | None = None,
+    *,
+    num_heads: int,
+    causal: bool = False,
+    layer: int = 0,
+    embedded: bool = False,
+    key: Key | None = None,
+    train: bool = False,
+    **call: Any,
+) -> LayerInputs:
+    """What the self-attention of one layer needs for any slot: ``attend(q, k, v, *layer_inputs(...))``.
+
+    It takes the encodings and the parameters of the layer, maps positions, and computes what encodings read of the
+    tokens. Parameters that are not trained (`frozen`) get no gradient.
+
+    Args:
+      slot, params: the slot, and what `init_slot` gave for it.
+      x: ``[B, S, M]``, what q, k and v are projected from.
+      sequence: the tokens of x; None for S unpadded ones at the positions 0 .. S-1.
+      embedded: whether `embed` was called, before the first layer: encodings that act on embeddings do it there.
+      key, train: for random positions, as of `geometries`, which takes ``call`` too (``window``, ...).
+
+    Raises:
+      ValueError: if an encoding acts on embeddings and `embed` was not called; if it needs a causal mask, tokens, token
+        types, a key, or positions of other axes; if ``params`` are of another slot, or have no such layer.
+
+    >>> from posenc_jax.encodings import Dims, init_slot, parse
+    >>> slot, dims = parse("shaw|rope"), Dims(8, 2, 2, 4, num_layers=3, max_len=16)
+    >>> params = init_slot(jax.random.key(0), slot, dims)
+    >>> of_layer = layer_inputs(slot, params, jax.numpy.ones((1, 5, 8)), num_heads=2, layer=2)
+    >>> [sorted(own) for own in of_layer.params]
+    [['keys', 'values'], []]
+    """
+    if x.ndim != 3:
+        raise ValueError(f"x has the shape {list(x.shape)}, and q is projected from one [batch, sequence, d_model]")
+    sequence = Sequence.of_length(x.shape[1]) if sequence is None else sequence
+    for element in elements(slot):
+        if "embed" in element.acts_on and not embedded:
+            raise ValueError(
+                f"{element!r} acts on embeddings, not in attention: call embed(slot, params, x, sequence) before the "
+                "first layer, and say embedded=True in every layer"
+            )
+        if element.causal_only and not causal:
+            raise ValueError(f"{element!r} needs a causal mask: say causal=True, or choose another encoding")
+    encodings = for_layer(slot, layer)
+    own = tuple(map(_without_gradients, encodings, layer_params(slot, params, layer)))
+    seen = geometries(
+        encodings, sequence, sequence, num_heads=num_heads, causal=causal, key=key, train=train, layer=layer, **call
+    )
+    return LayerInputs(encodings, own, seen, token_terms(encodings, own, x, sequence))
+
+
+def _without_gradients(element: PositionalEncoding, params: Params) -> Params:
+    frozen = element.frozen
+    return {name: jax.lax.stop_gradient(array) if name in frozen else array for name, array in params.items()}
