@@ -100,19 +100,19 @@ def override_all(
     """The ablation with the overrides in every run, and those that are not about runs (beside the last one); UsageError
     if one does not fit.
     """
-    from posenc_jax.cli.overrides import override_run
+    from posenc_jax.cli.overrides import CannotTakeError, override_each
 
     runs: list[Run] = []
     starts: dict[str | None, str] = {}
-    for number, run in enumerate(config.runs):
-        try:
-            changed = override_run(run, overrides, program, f"{description} The defaults shown are those of the first.")
-        except SystemExit:  # tyro has said it
-            if number == 0:
-                raise
-            raise UsageError(
-                f"an override applies to every cell, and {run.table} {run.label} cannot take it: change the config file"
-            ) from None
+    try:
+        each = override_each(
+            config.runs, overrides, program, f"{description} The defaults shown are those of the first."
+        )
+    except CannotTakeError as error:
+        raise UsageError(
+            f"an override applies to every cell, and {error} cannot take it: change the config file"
+        ) from None
+    for run, changed in zip(config.runs, each, strict=True):
         start = starts.get(run.init_from)  # the cell that this one starts from has changed too
         runs.append(changed.run if start is None else dataclasses.replace(changed.run, init_from=start))
         starts[run.as_start] = runs[-1].as_start
@@ -122,6 +122,8 @@ def override_all(
                 f"--{field.replace('_', '-')} is what the cells of this ablation differ in: change its config file, "
                 "or use posenc train for a single run"
             )
+    if runs == list(config.runs):
+        return config, changed
     _refuse_equal(config.runs, runs)
     try:
         return dataclasses.replace(config, runs=tuple(runs)), changed

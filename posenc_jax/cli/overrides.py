@@ -103,6 +103,78 @@ def override_run(
     return chosen
 
 
+def override_each(runs: Sequence[Run], arguments: list[str], program: str, description: str) -> list[RunArguments]:
+    """`override_run` of several runs. The command line is parsed once for those that are made of the same classes, and
+    what its options say is put into the others: parsing takes as long as reading hundreds of results.
+
+    Raises:
+      CannotTakeError: one of the runs but the first cannot take the options; UsageError, SystemExit: as `override`.
+    """
+    done: list[RunArguments] = []
+    parsed: dict[Any, tuple[RunArguments, dict[str, Any] | None]] = {}
+    for number, run in enumerate(runs):
+        kinds = _classes(run)
+        first, given = parsed.get(kinds, (None, None))
+        if first is not None and given is not None:
+            changed = _put(run, {**automatic_names(run), **given}) if given else run
+            done.append(dataclasses.replace(first, run=changed))
+            continue
+        try:
+            done.append(override_run(run, arguments, program, description))
+        except SystemExit:  # tyro has said it
+            if number == 0:
+                raise
+            raise CannotTakeError(f"{run.table} {run.label}") from None
+        parsed[kinds] = done[-1], _given(done[-1].run, arguments)
+    return done
+
+
+class CannotTakeError(Exception):
+    """A run lacks what an option names; the message is which."""
+
+
+def _classes(value: Value) -> tuple[Any, ...]:
+    """The class of a value and, by field, those of the values in it: they decide which options there are."""
+    inner = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))  # type: ignore[arg-type]
+    return type(value), tuple((name, _classes(own)) for name, own in inner if isinstance(own, Value))
+
+
+def _given(run: Run, arguments: list[str]) -> dict[str, Any] | None:
+    """What the options say of a run, by the paths of its fields; None where an option is not the path of a field."""
+    places = {field.name for field in dataclasses.fields(RunArguments)} - {"run"}
+    found: dict[str, Any] = {}
+    for word in map(_in_full, arguments):
+        path = word.partition("=")[0].removeprefix("--").replace("-", "_")
+        if not word.startswith("--") or path.removeprefix("no_") in places:
+            continue
+        value: Any = run
+        for name in path.split("."):
+            if not (isinstance(value, Value) and name in {field.name for field in dataclasses.fields(value)}):  # type: ignore[arg-type]
+                return None
+            value = getattr(value, name)
+        if isinstance(value, Value) and not isinstance(value, StructureMask):  # another class, as --task may name
+            return None
+        found[path] = value
+    return found
+
+
+def _put(value: Any, given: Mapping[str, Any]) -> Any:
+    """A value with other ones at the paths of its fields; UsageError for one that cannot be."""
+    inner: dict[str, dict[str, Any]] = {}
+    own: dict[str, Any] = {}
+    for path, new in given.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            inner.setdefault(name, {})[rest] = new
+        else:
+            own[name] = new
+    own |= {name: _put(getattr(value, name), new) for name, new in inner.items()}
+    try:
+        return dataclasses.replace(value, **own) if own else value
+    except ValueError as error:
+        raise UsageError(_named(type(value), str(error))) from None
+
+
 def _without_task(arguments: list[str]) -> tuple[list[str], str | None]:
     """The other arguments, and what ``--task`` says: that decides which options there are, so it is read first."""
     words, task = [], None

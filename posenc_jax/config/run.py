@@ -4,6 +4,7 @@ way out, before anything is compiled.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import re
 from typing import Any
@@ -227,12 +228,10 @@ class Ablation(Value):
         """Refuses empty or ambiguous comparisons."""
         if not self.runs:
             raise ValueError("an ablation needs at least one run")
-        cells = [(run.table, run.label) for run in self.runs]
-        for cell in cells:
-            if cells.count(cell) > 1:
+        for (table, label), count in collections.Counter((run.table, run.label) for run in self.runs).items():
+            if count > 1:
                 raise ValueError(
-                    f"two runs of the ablation are called {cell[1]!r} in table {cell[0]!r}: "
-                    "give each a label of its own"
+                    f"two runs of the ablation are called {label!r} in table {table!r}: give each a label of its own"
                 )
         self._check_tables()
         self._check_starts()
@@ -243,6 +242,8 @@ class Ablation(Value):
     def _check_starts(self) -> None:
         """Refuses cells that start from one which is not there, or not before them."""
         before: dict[str, Run] = {}
+        if not any(run.init_from is not None and run.init_from.startswith(CELL) for run in self.runs):
+            return
         for run in self.runs:
             if run.init_from is not None and run.init_from.startswith(CELL):
                 if run.init_from not in before:
@@ -250,7 +251,8 @@ class Ablation(Value):
                         f"init_from = {run.init_from!r} of {run.label!r} is no cell before it: list the cell that it "
                         "starts from first, and write init_from=THAT_RUN.as_start"
                     )
-                missing = [seed for seed in run.seeds if seed not in before[run.init_from].seeds]
+                there = set(before[run.init_from].seeds)
+                missing = [seed for seed in run.seeds if seed not in there]
                 if missing:
                     raise ValueError(
                         f"{run.label!r} starts from {before[run.init_from].label!r}, which has no seed "

@@ -7,6 +7,7 @@ own under ``"file.py:Class"``; where the modules lie is no part of it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import sys
@@ -31,8 +32,8 @@ def type_name(cls: type) -> str:
     if is_own(cls):
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
         return f"{Path(file).name if file else cls.__module__}:{cls.__qualname__}"
-    fields = {field.name for field in dataclasses.fields(cls)}
-    return cls.__name__.lower() if "name" in fields else getattr(cls, "name", cls.__name__.lower())
+    named = any(name == "name" for name, _ in _defaults(cls))  # each by itself: its class has no name then
+    return cls.__name__.lower() if named else getattr(cls, "name", cls.__name__.lower())
 
 
 def values_in(value: Any) -> Iterator[Value]:
@@ -53,14 +54,21 @@ def to_json(value: Any, *, defaults: bool = True) -> Any:
     """
     if isinstance(value, Value):
         fields = {
-            field.name: to_json(getattr(value, field.name), defaults=defaults)
-            for field in dataclasses.fields(value)  # type: ignore[arg-type]
-            if defaults or getattr(value, field.name) != field.default
+            name: to_json(own, defaults=defaults)
+            for name, default in _defaults(type(value))  # type: ignore[arg-type]
+            for own in (getattr(value, name),)
+            if defaults or own != default
         }
         return {"type": type_name(type(value)), **fields}
     if isinstance(value, tuple):
         return [to_json(member, defaults=defaults) for member in value]
     return value
+
+
+@functools.cache
+def _defaults(cls: type) -> tuple[tuple[str, Any], ...]:
+    """The fields of a class, each with its default."""
+    return tuple((field.name, field.default) for field in dataclasses.fields(cls))
 
 
 def config_hash(run: Value) -> str:

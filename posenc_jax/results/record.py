@@ -98,9 +98,12 @@ def read_record(directory: Path | str) -> Record:
     )
     empty: dict[Cell, set[int]] = collections.defaultdict(set)
     unused: collections.Counter[str] = collections.Counter()
+    asked = {
+        name: (set(asked_seeds(info, cell)), set(asked_learning_rates(info, cell))) for name, cell in cells.items()
+    }
     for row in rows:
         cell = (row["task_label"], row["label"])
-        reason = _why_not(row, cells.get(cell), info)
+        reason = _why_not(row, cells.get(cell), *asked.get(cell, (set(), set())))
         if reason:
             unused[f"{_name(cell)}: {reason}"] += 1
             continue
@@ -202,15 +205,14 @@ def _range_of(row: Json) -> Range:
     return row["range"] if "range" in row else "within" if row["in_range"] else "beyond"
 
 
-def _why_not(row: Json, cell: Json | None, info: Json) -> str | None:
-    """Why a row has no part in the report, or None."""
+def _why_not(row: Json, cell: Json | None, seeds: set[int], rates: set[float]) -> str | None:
+    """Why a row has no part in the report, or None. seeds, rates: those that are asked for, any rate if it is empty."""
     if cell is None:
         return "not a cell of ablation.json"
     if row.get("config_hash") != cell["config_hash"]:
         return f"rows of config {row.get('config_hash')}, but ablation.json has {cell['config_hash']}"
-    if row["seed"] not in asked_seeds(info, cell):
+    if row["seed"] not in seeds:
         return f"seed {row['seed']} is not asked for in ablation.json"
-    rates = asked_learning_rates(info, cell)
     if rates and row["learning_rate"] not in rates:
         return f"learning rate {row['learning_rate']:g} is not asked for in ablation.json"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.claims import changed_code, check_writable, claim, refuse_changed_code, refuse_other
 from posenc_jax.runs.damage import refuse_damaged_metrics
-from posenc_jax.runs.directory import cell_directory, complete, results_by_group
+from posenc_jax.runs.directory import cell_directory, has_all, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
@@ -64,15 +65,16 @@ def ablate(
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
     failures = []
-    to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code)
+    cells = read_cells(config, directory, accept_changed_code=accept_changed_code)
+    to_run = [number for number, cell in enumerate(cells) if not cell.complete]
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
-        for number, cell in enumerate(to_run):
-            reporter.cell(f"{cell.table} {cell.label}", number, len(to_run))
+        for done, number in enumerate(to_run):
+            cell, place = cells[number].config, cells[number].place
+            reporter.cell(f"{cell.table} {cell.label}", done, len(to_run))
             try:
-                place = cell_directory(directory, cell)
                 refuse_links(directory, place)
                 with exits_as_errors():
                     run(cell, place, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
@@ -81,22 +83,41 @@ def ablate(
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
-            write_results(directory, config, left_out)
-        for cell in config.runs:  # one that was finished before what it starts from was trained anew
-            if cell not in to_run:
-                try:
-                    refuse_other_start(cell, cell_directory(directory, cell))
+            cells[number] = _read_cell(cell, place, cells[number].varying, left_out)
+            _write(directory, config, cells)
+        if to_run:
+            for cell in (cells[number] for number in {*range(len(cells))}.difference(to_run)):
+                try:  # one that was finished before what it starts from was trained anew
+                    refuse_other_start(cell.config, cell.place)
                 except RefusedError as error:
-                    failures.append(f"{cell.table} {cell.label}: {error}")
-        write_results(directory, config, left_out)
+                    failures.append(f"{cell.config.table} {cell.config.label}: {error}")
+        _write(directory, config, cells)
     refuse_failures(failures, len(failures), len(config.runs))
     return read_result(directory)
 
 
-def cells_to_run(
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What there is of a cell of an ablation.
+
+    Attributes:
+      varying: its fields in which the cells differ. groups: those that are finished, with their results. complete:
+        whether every replica is. record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
+    """
+
+    config: Run
+    place: Path
+    varying: dict[str, Any]
+    groups: list[tuple[Path, Json]]
+    complete: bool
+    record: Json
+    rows: str
+
+
+def read_cells(
     config: Ablation, directory: Path, *, accept_changed_code: bool, on: Devices | None = None
-) -> list[Run]:
-    """The cells that lack a result, when nothing speaks against running them.
+) -> list[Cell]:
+    """What there is of the cells, each read once, when nothing speaks against running those that are not complete.
 
     on: the devices that they will run on, where these are not the ones of this process.
 
@@ -104,32 +125,47 @@ def cells_to_run(
       RefusedError: as `ablate`; nothing has been written then.
     """
     refuse_several_processes("an ablation")
-    for cell in config.runs:
-        if not cell.evaluation.lengths:
+    for own in config.runs:
+        if not own.evaluation.lengths:
             raise RefusedError(
-                f"{cell.table} {cell.label}: evaluation.lengths is empty, and an ablation compares scores: give one at "
+                f"{own.table} {own.label}: evaluation.lengths is empty, and an ablation compares scores: give one at "
                 "least"
             )
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    places = {cell: cell_directory(directory, cell) for cell in config.runs}
+    places = [cell_directory(directory, cell) for cell in config.runs]
     if not accept_changed_code:
-        for cell, place in places.items():
-            refuse_changed_code(directory, changed_code(place, digests(cell)))
-    for cell, place in places.items():  # what is damaged beyond repair is told before hours of training, not after
-        found = results_by_group(place, cell, left_out)
-        _code_of(found)
-        for group, result in found:
+        for own, place in zip(config.runs, places, strict=True):
+            refuse_changed_code(directory, changed_code(place, digests(own)))
+    cells = _read_cells(config, places, left_out)
+    for cell in cells:  # what is damaged beyond repair is told before hours of training, not after
+        for group, result in cell.groups:
             refuse_damaged_metrics(group, result)
-    to_run = [cell for cell, place in places.items() if not complete(place, cell)]
-    for cell in config.runs:
-        if cell not in to_run:
-            refuse_other_tokenizers(cell, places[cell])
-            refuse_other_start(cell, places[cell])
-    for cell in to_run:
-        check_run(cell, on)
-    refuse_other_corpora(places, to_run)
-    return to_run
+    for cell in cells:
+        if cell.complete:
+            refuse_other_tokenizers(cell.config, cell.place)
+            refuse_other_start(cell.config, cell.place)
+    for cell in cells:
+        if not cell.complete:
+            check_run(cell.config, on)
+    refuse_other_corpora({c.config: c.place for c in cells}, {c.config for c in cells if not c.complete})
+    return cells
+
+
+def _read_cells(
+    config: Ablation, places: list[Path], on_damage: Callable[[DamagedFileError], None] | None
+) -> list[Cell]:
+    fields = zip(config.runs, places, varying_fields(config), strict=True)
+    return [_read_cell(cell, place, varying, on_damage) for cell, place, varying in fields]
+
+
+def _read_cell(
+    cell: Run, place: Path, varying: dict[str, Any], on_damage: Callable[[DamagedFileError], None] | None
+) -> Cell:
+    groups = results_by_group(place, cell, on_damage)
+    rows = "".join(sealed_line(row) for _, result in groups for row in _rows(cell, result, varying))
+    whole = has_all([result for _, result in groups], cell)
+    return Cell(cell, place, varying, groups, whole, _cell_record(cell, place, groups), rows)
 
 
 def refuse_failures(failures: list[str], failed: int, cells: int) -> None:
@@ -151,18 +187,12 @@ def write_results(
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
     report needs) from the finished groups; ``on_damage`` as in `directory.results`.
     """
-    rows, cells, decoded = [], [], set()
-    groups: list[tuple[Path, Json]] = []
-    for cell, varying in zip(config.runs, varying_fields(config), strict=True):
-        place = cell_directory(directory, cell)
-        found = results_by_group(place, cell, on_damage)
-        if found and cell.evaluation.decoded_examples:
-            decoded.add(cell.table)
-        cells.append(_cell_record(cell, place, found))
-        groups += found
-        for _, result in found:
-            rows += _rows(cell, result, varying)
-    write_changed(directory / "results.jsonl", "".join(map(sealed_line, rows)))
+    _write(directory, config, _read_cells(config, [cell_directory(directory, cell) for cell in config.runs], on_damage))
+
+
+def _write(directory: Path, config: Ablation, cells: list[Cell]) -> None:
+    decoded = {cell.config.table for cell in cells if cell.groups and cell.config.evaluation.decoded_examples}
+    write_changed(directory / "results.jsonl", "".join(cell.rows for cell in cells))
     record = {
         "name": config.name,
         "title": config.title or config.name,
@@ -170,7 +200,7 @@ def write_results(
         "baseline": config.baseline,
         "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
         "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
-        "cells": cells,
+        "cells": [cell.record for cell in cells],
         "published": [
             {
                 "task_label": p.table,
@@ -192,7 +222,7 @@ def write_results(
         "chance": {cell.table: cell.task.chance for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
         "config": to_json(config),
-        "environment": _environment(groups),
+        "environment": _environment([group for cell in cells for group in cell.groups]),
         "size_note": config.size_note,
     }
     path = directory / "ablation.json"
@@ -299,6 +329,7 @@ def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
 
 def _by_position(cell: Run, found: list[Json]) -> list[Json]:
     """The perplexities by position, which have no place in rows: ``{seed, learning_rate, length, perplexity}``."""
+    asked = set(cell.replicas)
     return [
         {
             "seed": replica["seed"],
@@ -308,7 +339,7 @@ def _by_position(cell: Run, found: list[Json]) -> list[Json]:
         }
         for result in found
         for replica in result["replicas"]
-        if (replica["seed"], replica["learning_rate"]) in set(cell.replicas)
+        if (replica["seed"], replica["learning_rate"]) in asked
         for scores in replica["evaluation"]
         if "perplexity_by_position" in scores
     ]
@@ -324,13 +355,13 @@ def _own_metrics(config: Ablation) -> Json:
 
 
 def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:
-    asked = set(cell.replicas)
+    asked, hashed = set(cell.replicas), config_hash(cell)
     return [
         {
             "task_label": cell.table,
             "label": cell.label,
             "posenc": result["posenc"],
-            "config_hash": config_hash(cell),
+            "config_hash": hashed,
             "seed": replica["seed"],
             "learning_rate": replica["learning_rate"],
             "length": scores["length"],

@@ -16,11 +16,11 @@ from posenc_jax.runs.directory import (
     Group,
     checked,
     code_in,
-    config_differences,
+    code_of,
+    differences_from,
     group_directories,
     groups_of,
     is_group,
-    read_stored,
 )
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import locked, write_json
@@ -49,21 +49,13 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
     claimed: whether others have claimed it, so that their code counts before anything is computed.
     """
     path = directory / "config.json"
-    if path.exists():
-        stored = read_stored(path, own_code.own_classes(config))
-        if type(stored.config) is not type(config):
-            kinds = {"Run": "a single run", "Ablation": "an ablation"}
-            raise RefusedError(
-                f"{directory} holds {kinds[type(stored.config).__name__]}, not {kinds[type(config).__name__]}: choose "
-                "another directory"
-            )
-        if lines := config_differences(stored.config, config):
-            holds = "a run" if isinstance(config, Run) else "an ablation"
-            empty = "" if _begun_in(directory) else " (nothing is computed in it yet: it can be removed)"
-            raise RefusedError(
-                f"{directory} holds {holds} with other settings{empty}; choose another directory, or go back to them. "
-                "Differences:\n  " + "\n  ".join(lines)
-            )
+    if path.exists() and (lines := differences_from(path, checked(path), config)):
+        holds = "a run" if isinstance(config, Run) else "an ablation"
+        empty = "" if _begun_in(directory) else " (nothing is computed in it yet: it can be removed)"
+        raise RefusedError(
+            f"{directory} holds {holds} with other settings{empty}; choose another directory, or go back to them. "
+            "Differences:\n  " + "\n  ".join(lines)
+        )
     if isinstance(config, Run):
         groups_of(directory, config)
     if not accept_changed_code:
@@ -75,15 +67,19 @@ def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = Fal
     something, or (``claimed``) will; or may be.
     """
     found: list[str] = []
-    for path in [directory / "config.json", *(group / "config.json" for group in group_directories(directory))]:
+    for path in dict.fromkeys(home / "config.json" for home in (directory, *group_directories(directory))):
         if not path.exists():
             continue
+        data = checked(path)
+        recorded, was = "format" in data, code_of(path, data)
+        if not (was.keys() & code.keys() if recorded else code):  # nothing that could have changed
+            continue
         users = [path.parent] if claimed else _begun_in(path.parent)
-        if users and "format" not in checked(path):
+        if users and not recorded:
             found += [f"{name} may have changed, for its source was not recorded then" for name in code]
         elif users:
             used = {name for user in users for name in code_in(user / "config.json")}
-            found += own_code.changes({name: was for name, was in code_in(path).items() if name in used}, code)
+            found += own_code.changes({name: digest for name, digest in was.items() if name in used}, code)
     return list(dict.fromkeys(found))
 
 
@@ -121,7 +117,8 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
     """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
     there = groups_of(directory, config)
     taken = {replica for group in there for replica in group.replicas}
-    groups = [group for group in there if set(group.replicas) & set(config.replicas)]
+    asked = set(config.replicas)
+    groups = [group for group in there if not asked.isdisjoint(group.replicas)]
     for group in groups:
         _begin_again(group, config)
     _remove_half_made(directory)

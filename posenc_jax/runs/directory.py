@@ -7,6 +7,7 @@ last. All carry checksums; what was written before there were any is read as it 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -74,8 +75,19 @@ def group_directories(directory: Path) -> list[Path]:
 
     Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
-    found = [path for path in directory.glob("group-*") if is_group(path) and any(path.glob("*.json"))]
+    found = [path for path in map(directory.joinpath, _names(directory)) if is_group(path) and _has_json(path)]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _has_json(directory: Path) -> bool:
+    return any(name.endswith(".json") for name in _names(directory))
 
 
 def results(
@@ -93,13 +105,12 @@ def results_by_group(
     directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
 ) -> list[tuple[Path, Json]]:
     """As `results`, each with the directory of its group."""
-    found = []
-    if config is not None:
-        groups_of(directory, config)
+    found, asked = [], set() if config is None else set(config.replicas)
+    known = {} if config is None else {group.directory: group for group in groups_of(directory, config)}
     for path in group_directories(directory):
         if path == directory or not (path / "result.json").exists():
             continue
-        group = read_group(path)
+        group = known.get(path) or read_group(path)
         try:
             result = _result(group)
         except DamagedFileError as error:
@@ -107,7 +118,7 @@ def results_by_group(
                 raise
             on_damage(error)
             continue
-        if config is None or any(replica in config.replicas for replica in replicas_of(result)):
+        if config is None or not asked.isdisjoint(replicas_of(result)):
             found.append((path, result))
     return found
 
@@ -144,10 +155,13 @@ def groups_that_count(directory: Path) -> list[Path]:
 
 
 def _result(group: Group) -> Json:
-    path, way_out = group.directory / "result.json", _measure_again(group.directory)
-    result = read_json(path, sealed=group.config_hash is not None, way_out=way_out)
-    if wrong := problem(result, _RESULT):
-        raise DamagedFileError(path, wrong, way_out)
+    path = group.directory / "result.json"
+    try:
+        result = read_json(path, sealed=group.config_hash is not None)
+        if wrong := problem(result, _RESULT):
+            raise DamagedFileError(path, wrong, "")
+    except DamagedFileError as error:
+        raise DamagedFileError(path, error.reason, _measure_again(group.directory)) from None
     replicas, hashed = replicas_of(result), result.get("config_hash")
     away = f"restore one of them, or move {group.directory} away to train it again"
     record = group.directory / "config.json"
@@ -197,7 +211,11 @@ def replicas_of(result: Json) -> tuple[Replica, ...]:
 
 def complete(directory: Path, config: Run) -> bool:
     """True when every replica of ``config`` has a result that is not damaged."""
-    found = results(directory, config, on_damage=lambda error: None)
+    return has_all(results(directory, config, on_damage=lambda error: None), config)
+
+
+def has_all(found: list[Json], config: Run) -> bool:
+    """Whether these results have every replica of ``config``."""
     done = {replica for result in found for replica in replicas_of(result)}
     return done.issuperset(config.replicas)
 
@@ -215,20 +233,38 @@ def config_differences(old: Any, new: Any) -> list[str]:
     return lines
 
 
+def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str]:
+    """The fields in which what a ``config.json`` says and a config differ.
+
+    Raises:
+      RefusedError: this version cannot read it, or it is a config of the other kind.
+    """
+    if data.get("config") == to_json(config):  # which spares making values of it, one for each of hundreds of cells
+        return []
+    stored = _stored(path, data, own_code.own_classes(config)).config
+    if type(stored) is not type(config):
+        kinds = {"Run": "a single run", "Ablation": "an ablation"}
+        raise RefusedError(
+            f"{path.parent} holds {kinds[type(stored).__name__]}, not {kinds[type(config).__name__]}: choose another "
+            "directory"
+        )
+    return config_differences(stored, config)
+
+
 def groups_of(directory: Path, config: Run) -> list[Group]:
     """The groups in a run's directory; RefusedError when one is of another config, or two have the same replica."""
-    own, groups = own_code.own_classes(config), []
+    groups = []
     taken: set[Replica] = set()
     for path in group_directories(directory):
         if path == directory or not (path / "config.json").exists():
             continue
-        stored = read_stored(path / "config.json", own)
-        if lines := config_differences(stored.config, config):
+        data = checked(path / "config.json")
+        if lines := differences_from(path / "config.json", data, config):
             raise RefusedError(
                 f"{path} belongs to another config; choose another directory, or move it away. Differences:\n  "
                 + "\n  ".join(lines)
             )
-        group = read_group(path)
+        group = _group(path, data)
         if twice := taken.intersection(group.replicas):
             raise RefusedError(
                 f"{path} has replicas that another group of {directory} has too ({listed(tuple(twice))}): move one of "
@@ -260,7 +296,12 @@ def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> St
 
 def code_in(path: Path) -> own_code.Digests:
     """The digests of the user's classes in a ``config.json``."""
-    code = checked(path).get("code", {})
+    return code_of(path, checked(path))
+
+
+def code_of(path: Path, data: Json) -> own_code.Digests:
+    """As `code_in`, of what was read from there."""
+    code = data.get("code", {})
     if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
         raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
     if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
@@ -270,7 +311,10 @@ def code_in(path: Path) -> own_code.Digests:
 
 def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
     """What a ``config.json`` of any format says; RefusedError when this version cannot read it."""
-    data = checked(path)
+    return _stored(path, checked(path), own)
+
+
+def _stored(path: Path, data: Json, own: Mapping[str, type]) -> Stored:
     try:
         config = from_json(data.get("config", data), own)
         if not isinstance(config, Run | Ablation):
@@ -279,7 +323,7 @@ def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
         raise RefusedError(f"{path}: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
-    return Stored(config, code_in(path))
+    return Stored(config, code_of(path, data))
 
 
 def read_group(directory: Path) -> Group:
@@ -287,7 +331,11 @@ def read_group(directory: Path) -> Group:
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
-    data = checked(path)
+    return _group(directory, checked(path))
+
+
+def _group(directory: Path, data: Json) -> Group:
+    path = directory / "config.json"
     try:
         if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash?": str}):
             raise ValueError(wrong)

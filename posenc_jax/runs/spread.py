@@ -14,7 +14,7 @@ from posenc_jax.config import Ablation, Run
 from posenc_jax.files import refuse_links
 from posenc_jax.places import full
 from posenc_jax.results import AblationResult, read_result
-from posenc_jax.runs.ablation import cells_to_run, left_out, refuse_failures, write_results
+from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures, write_results
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.claims import claim, refuse_other
 from posenc_jax.runs.directory import cell_directory, read_group
@@ -54,7 +54,8 @@ def ablate_in_tasks(
     """
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
-    to_run = cells_to_run(config, directory, accept_changed_code=accept_changed_code, on=devices)
+    cells = read_cells(config, directory, accept_changed_code=accept_changed_code, on=devices)
+    to_run = [cell.config for cell in cells if not cell.complete]
     _refuse_starts(to_run)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)

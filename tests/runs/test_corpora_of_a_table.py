@@ -56,8 +56,8 @@ def test_an_ablation_asks_before_it_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "check_run", lambda *_: None)
     monkeypatch.setattr(ablation, "refuse_other_corpora", lambda cells, to_run: asked.append((set(cells), to_run)))
     config = Ablation("both", (FIRST, SECOND))
-    ablation.cells_to_run(config, tmp_path / "run", accept_changed_code=False)
-    assert asked == [({FIRST, SECOND}, [FIRST, SECOND])]
+    ablation.read_cells(config, tmp_path / "run", accept_changed_code=False)
+    assert asked == [({FIRST, SECOND}, {FIRST, SECOND})]
 
 
 def test_the_state_of_a_corpus_is_what_its_runs_have(tmp_path):
