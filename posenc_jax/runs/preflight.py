@@ -22,6 +22,7 @@ from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in
 from posenc_jax.training.memory import Memory, own_sums
 from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import check_devices
+from posenc_jax.training.step import of_few_lengths
 
 
 def refuse_several_processes(what: str) -> None:
@@ -98,6 +99,8 @@ def shortage(
       trained: whether the run is only measured. correction: what the formula of computing is multiplied by, where a
         compiled program says what it takes.
     """
+
+    config = of_few_lengths(config)  # memory is asked for many times
 
     def lacking(run: Run) -> tuple[Memory, int, str] | None:
         memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)

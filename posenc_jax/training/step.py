@@ -393,6 +393,14 @@ def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tu
     )
 
 
+def of_few_lengths(run: Run) -> Run:
+    """The run with the longest of the lengths of each bucket alone, which takes the memory of all of them."""
+    longest = {run.task.padded_length(length): length for length in run.evaluation.lengths}
+    if len(longest) == len(run.evaluation.lengths):
+        return run
+    return dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=tuple(longest.values())))
+
+
 def _chunk(run: Run, task: Task, max_length: int, replicas_at_once: int) -> int:
     """Examples whose activations fit the memory budget, a power of two: a generous estimate of what one layer keeps
     alive.

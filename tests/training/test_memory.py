@@ -21,10 +21,11 @@ from posenc_jax.data.text import Classification, Translation
 from posenc_jax.encodings import ENCODINGS, elements, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
-from posenc_jax.runs.preflight import check_memory
+from posenc_jax.runs.preflight import check_memory, shortage
 from posenc_jax.training.fitting import TooLarge, too_large
+from posenc_jax.training.layout import Devices
 from posenc_jax.training.memory import memory_of, parameters_of
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call
+from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, of_few_lengths, train_call
 
 BASE = Run(
     task=Copying(kind="mc", max_length=31, num_symbols=50),
@@ -226,3 +227,22 @@ def test_no_number_of_an_encoding_keeps_one_waiting(name):
                     changed = dataclasses.replace(element, **{field.name: number})
                     check_memory(dataclasses.replace(run, posenc=(*slot[:index], changed, *slot[index + 1 :])))
                 assert time.process_time() - begun < 2, f"{field.name} = {number}"
+
+
+def test_of_many_lengths_one_for_each_program_is_asked_for(monkeypatch):
+    many = dataclasses.replace(BASE, evaluation=Evaluation(lengths=tuple(range(1, 3001)), num_examples=32))
+    few = of_few_lengths(many)
+    assert few.evaluation.lengths == (16, 31, 62, 124, 248, 496, 992, 1984, 3000)
+    assert memory_of(few, 2, 1) == memory_of(many, 2, 1)
+    asked = []
+    padded = Copying.padded_length
+    monkeypatch.setattr(Copying, "padded_length", lambda task, length: asked.append(length) or padded(task, length))
+    said = shortage(many, Devices(1, "cpu"), host=2**26, device=None)
+    assert said.startswith("evaluation.lengths = 3000 is too large")
+    assert len(asked) < 3 * 3000, "the search asks for memory dozens of times"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_longer_length_is_never_padded_to_less(name):
+    padded = [TASKS[name]().padded_length(length) for length in range(1, 600)]
+    assert padded == sorted(padded)

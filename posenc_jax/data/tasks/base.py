@@ -214,7 +214,7 @@ class Task(Value):
         longest of training, or a half, a quarter, ... of it down to 32 places.
 
         It depends on nothing else that is asked for, so neither do the numbers of a length, to the bit; and lengths
-        share few programs.
+        share few programs. A longer one is never padded to less.
         """
         padded = self.train_lengths[-1]
         while padded < length:
@@ -227,7 +227,7 @@ class Task(Value):
         """Positions, on the wider side, of the widest row of training and of evaluation at ``lengths``; padding too
         stands at positions.
         """
-        longest = max((self.train_lengths[-1], *map(self.padded_length, lengths)))
+        longest = max(self.train_lengths[-1], self.padded_length(max(lengths)) if lengths else 0)
         sides = [self.width(longest)]
         if self.model_kind == "encoder_decoder":
             sides.append(self.decoder_width(longest))
