@@ -25,6 +25,8 @@ MARKERS = {
     "star": "*",
     "x": "X",
 }
+MOST_NAMES = 60
+"""Of a legend."""
 RESOLUTION = 300
 """Dots per inch of a PNG."""
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
@@ -82,8 +84,13 @@ def axes_of_lines(axes: Any) -> None:
 
 
 def legend(figure: Any, names: Iterable[str], *, beside: int, height: float) -> None:
-    """The legend: to the right of up to ``beside`` short names, else in columns below axes of that ``height``."""
+    """The legend: to the right of up to ``beside`` short names, else in columns below axes of that ``height``; of more
+    than `MOST_NAMES`, whose colours repeat many times, only how many there are.
+    """
     names = list(names)
+    if len(names) > MOST_NAMES:
+        figure.supxlabel(f"{len(names)} lines, named in the report and its tables", fontsize=7, color=MUTED)
+        return
     longest = max(map(len, names))
     if longest <= 16 and len(names) <= beside:
         where: dict[str, Any] = {"loc": "outside right upper"}

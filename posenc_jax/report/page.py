@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -245,11 +246,40 @@ def _config_section(summary: Summary) -> str:
     parts.append(f"<details><summary>Cells</summary>{written}</details>")
     for name, key in (("Full config", "config"), ("Tasks", "task")):
         if summary.info.get(key):
-            dumped = json.dumps(summary.info[key], indent=2, ensure_ascii=False)
-            parts.append(f"<details><summary>{name}</summary><pre><code>{escape(dumped)}</code></pre></details>")
+            dumped = escape(settings(summary.info[key]), quote=False)
+            parts.append(f"<details><summary>{name}</summary><pre><code>{dumped}</code></pre></details>")
     if environment:
         parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
     return "\n".join(parts)
+
+
+def settings(config: dict[str, Any]) -> str:
+    """A config as JSON; of several runs what all share once, then for each a line of what it has of its own."""
+    runs = config.get("runs") or ()
+    if len(runs) < 2 or not all(isinstance(run, dict) for run in runs):
+        return json.dumps(config, indent=2, ensure_ascii=False)
+    shared, own = _in_common(runs)
+    whole = {name: value for name, value in config.items() if name != "runs"}
+    lines = [json.dumps(run, ensure_ascii=False) for run in own]
+    common = json.dumps(whole | {"every run": shared}, indent=2, ensure_ascii=False)
+    return "\n".join([common, "", "and the runs, each in a line:", *lines])
+
+
+def _in_common(values: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What several objects have in common, at any depth, and the rest of each."""
+    common: dict[str, Any] = {}
+    own: list[dict[str, Any]] = [{} for _ in values]
+    for name in dict.fromkeys(name for value in values for name in value):
+        inner = [value[name] for value in values if name in value]
+        if len(inner) == len(values) and all(one == inner[0] for one in inner):
+            common[name] = inner[0]
+        elif len(inner) == len(values) and all(isinstance(one, dict) for one in inner):
+            shared, rest = _in_common(inner)
+            common |= {name: shared} if shared else {}
+            own = [left | ({name: one} if one else {}) for left, one in zip(own, rest, strict=True)]
+        else:
+            own = [left | ({name: value[name]} if name in value else {}) for left, value in zip(own, values)]
+    return common, own
 
 
 def cited(summary: Summary) -> dict[str, list[str]]:

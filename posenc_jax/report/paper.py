@@ -110,7 +110,8 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
         lengths = [point.length for point in cell.curve]
         banded = {point.length: edges for point in cell.curve if (edges := drawn(point.interval)) is not None}
         low, high = [edges[0] for edges in banded.values()], [edges[1] for edges in banded.values()]
-        axes.fill_between(list(banded), low, high, color=style.color, alpha=0.13, linewidth=0)
+        if banded:
+            axes.fill_between(list(banded), low, high, color=style.color, alpha=0.13, linewidth=0)
         for seed in sorted({seed for point in cell.curve for seed in point.scores}):
             values = [point.scores.get(seed, float("nan")) for point in cell.curve]
             axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)

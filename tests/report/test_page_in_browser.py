@@ -33,6 +33,7 @@ def browser(tmp_path, directory):
     opened = Browser(tmp_path / "profile")
     try:
         opened.open((directory / "report.html").as_uri())
+        opened.until("!document.querySelector('.figure:empty')")  # plotly is unpacked first
         yield opened
     finally:
         opened.close()

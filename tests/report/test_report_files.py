@@ -1,21 +1,28 @@
 """The files of a report: complete, self-contained, the same bytes for the same results, valid for their readers."""
 
+import base64
+import gzip
 import hashlib
 import html
 import json
 import re
+import shutil
+import subprocess
 import sys
 
 import pytest
+from plotly.offline import get_plotlyjs
 from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 
 from posenc_jax import report
 from posenc_jax.data.tasks import TASKS
-from posenc_jax.drawing.document import plotly_javascript
+from posenc_jax.drawing.document import packed_plotly
+from posenc_jax.drawing.paper import figure_of, legend
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import short_names, styles
 from posenc_jax.report import interactive, paper
 from posenc_jax.report.page import page as page_of
+from posenc_jax.report.page import settings
 from posenc_jax.results import read_record, summarise
 
 FILES = ["report.html", "tables.md", "tables.tex", "citations.bib", "figures/rsc.png", "figures/rsc.pdf"]
@@ -32,9 +39,57 @@ def built(tmp_path_factory):
 def page(built):
     """The HTML without plotly.js."""
     text = (built[0] / "report.html").read_text()
-    javascript = plotly_javascript()
+    javascript = packed_plotly()
     assert text.count(javascript) == 1
     return text.replace(javascript, "")
+
+
+def test_plotly_is_packed(built):
+    text = (built[0] / "report.html").read_text()
+    packed = re.search('<script type="application/gzip" id="plotly">([A-Za-z0-9+/=]*)</script>', text)[1]
+    assert gzip.decompress(base64.b64decode(packed)).decode() == get_plotlyjs()
+    assert len(text) < len(get_plotlyjs()) / 2 + 200_000
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node on this machine")
+@pytest.mark.parametrize("old", [False, True])
+def test_a_page_unpacks_it_and_an_old_browser_says_that_it_cannot(page, old):
+    (script,) = re.findall(r"<script>(const DARK.*?)</script>", page, re.DOTALL)
+    packed = base64.b64encode(gzip.compress("globalThis.ran = 'né'".encode())).decode()
+    before = f"""
+      {"delete globalThis.DecompressionStream;" if old else ""}
+      const place = {{textContent: ""}}, figures = {{textContent: "{{}}"}};
+      globalThis.matchMedia = () => ({{matches: false, addEventListener() {{}}}});
+      globalThis.document = {{
+        getElementById: (id) => id === "plotly" ? {{textContent: "{packed}"}} : figures,
+        createElement: () => ({{}}), querySelectorAll: () => [place],
+        head: {{append: (made) => (0, eval)(made.textContent)}},
+      }};"""
+    after = "setTimeout(() => console.log(globalThis.ran ?? place.textContent), 200)"
+    done = subprocess.run(["node", "-e", f"{before}\n{script}\n{after}"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("This browser is too old to unpack the figures" if old else "né\n"), done.stderr
+
+
+def test_settings_that_all_runs_share_stand_once():
+    runs = [{"label": name, "model": {"d_model": 8, "heads": heads}, "steps": 4} for name, heads in ("a1", "b2")]
+    written = settings({"name": "x", "runs": runs})
+    shared, lines = written.split("\n\nand the runs, each in a line:\n")
+    assert json.loads(shared) == {"name": "x", "every run": {"model": {"d_model": 8}, "steps": 4}}
+    rest = [json.loads(line) for line in lines.splitlines()]
+    assert rest == [{"label": "a", "model": {"heads": "1"}}, {"label": "b", "model": {"heads": "2"}}]
+    assert json.loads(settings({"name": "x", "runs": runs[:1]})) == {"name": "x", "runs": runs[:1]}
+
+
+def test_a_legend_of_hundreds_of_names_is_a_number(monkeypatch):
+    for names, said in ((["a", "b"], ["a", "b"]), ([f"n{i}" for i in range(300)], ["300 lines, named"])):
+        with figure_of(5, 3) as figure:
+            axes = figure.add_subplot()
+            for name in names:
+                axes.plot([0], [0], label=name)
+            legend(figure, names, beside=12, height=2.7)
+            written = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+            written += [figure.get_supxlabel()] if figure.get_supxlabel() else []
+        assert [text[: len(name)] for text, name in zip(written, said, strict=True)] == said
 
 
 def _digests(paths):
@@ -69,7 +124,7 @@ def test_the_page_has_figures_tables_notes_configs_and_citations(page):
     assert "rsc / t5: 3 of 4 seeds (1 diverged)" in text
     assert "Not used: rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths" in text
     assert "12 layers of width 768" in text
-    assert "&quot;d_model&quot;: 64" in text
+    assert '"d_model": 64' in text
     assert "commit 0123abcd" in text
     assert "Raffel et al. 2020, Exploring the Limits (t5)" in text
     assert '<a href="https://arxiv.org/abs/1706.03762">' in page
