@@ -1,4 +1,5 @@
-"""Kills, damages and starves small ablations, and counts what is noticed; `scripts/faults` runs it.
+"""Kills, damages and starves small ablations, gives commands what they must not take, and counts what is noticed;
+`scripts/faults` runs it.
 
 A trial's outcome is *silent* (another result without a word), a *traceback*, *refused* (one line that says what is
 wrong), or *identical* (the same results to the bit, in the end). The first two are faults of this project.
@@ -19,9 +20,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from fault_battery import hostile, trials, values  # noqa: E402
 from fault_battery.scene import OUTCOMES, SILENT, TRACEBACK, Scene  # noqa: E402
-from fault_battery.trials import TRIALS  # noqa: E402
 
+TRIALS = trials.TRIALS | hostile.TRIALS | values.TRIALS
 RESULTS = ROOT / "scripts" / "docs" / "faults.json"
 PAGE = ROOT / "scripts" / "docs" / "reliability.md"
 BLOCK = re.compile(r"(<!-- written by scripts/faults --page -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -34,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__.partition("\n\n")[0])
     parser.add_argument("trials", nargs="*", choices=[*TRIALS, []], metavar="TRIAL", help=f"of {', '.join(TRIALS)}")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of trials (default 1)")
-    parser.add_argument("--json", type=Path, help="a file that keeps the table")
+    parser.add_argument("--json", type=Path, help="a file that keeps the table, and rows that it has of other trials")
     parser.add_argument("--page", action="store_true", help="write the table into the page on reliability, and end")
     given = parser.parse_args(arguments)
     if given.page:
@@ -55,7 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append({"trial": name, "what": words, "trials": sum(counts.values())} | counts)
             print(f"{line(rows[-1])} {time.monotonic() - begun:.0f} s", flush=True)
     if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+        before = {row["trial"]: row for row in json.loads(given.json.read_text())} if given.json.exists() else {}
+        known = before | {row["trial"]: row for row in rows}
+        kept = [known[name] for name in TRIALS if name in known]
+        given.json.write_text(json.dumps(kept, indent=1) + "\n")
     return int(any(row[SILENT] or row[TRACEBACK] for row in rows))
 
 

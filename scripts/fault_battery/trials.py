@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import random
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fault_battery.scene import IDENTICAL, OUTCOMES, SILENT, TRACEBACK, Ended, Scene, command, each, finish
@@ -128,10 +129,7 @@ def full_disks(scene: Scene, count: int) -> Counts:
     needed = sum(path.stat().st_size for path in scene.whole.rglob("*") if path.is_file())
 
     def trial(i: int) -> str:
-        disk = scene.folder / "disk"
-        disk.mkdir(exist_ok=True)
-        _mount(disk, int(needed * (i + 1) / (count + 1)))
-        try:
+        with disk_of(scene, int(needed * (i + 1) / (count + 1))) as disk:
             place = disk / "run"
             full = scene.ablate(place)
             if "Traceback" in full.said:
@@ -139,11 +137,21 @@ def full_disks(scene: Scene, count: int) -> Counts:
             _mount(disk, 4 * needed + 2**24, again=True)
             again = scene.verdict(place, scene.ablate(place))
             return again if full.code or again != IDENTICAL else SILENT
-        finally:
-            os.sync()
-            _libc("umount", str(disk).encode())
 
     return each(count, trial)
+
+
+@contextlib.contextmanager
+def disk_of(scene: Scene, size: int) -> Iterator[Path]:
+    """A disk of so many bytes, which only root can mount: PermissionError."""
+    disk = scene.folder / "disk"
+    disk.mkdir(exist_ok=True)
+    _mount(disk, size)
+    try:
+        yield disk
+    finally:
+        os.sync()
+        _libc("umount", str(disk).encode())
 
 
 def links_out(scene: Scene, count: int) -> Counts:
