@@ -83,10 +83,10 @@ def test_dolphins_vectors_are_those_of_the_formula():
     assert (five != zero).all()
 
 
-def test_seven_tokens_counted_from_one():
+def test_seven_tokens_counted_from_zero_and_from_one():
     seven = load("seven")
-    assert len(seven.TOKENS) == 7
-    assert (seven.place("waves", 0), seven.place("waves", 1)) == (4, 5)
+    assert seven.TOKENS == ("Dolphins", "leap", "grace", "##fully", "over", "waves", ".")
+    assert (seven.position("waves", 0), seven.position("waves", 1)) == (5, 6)
     zero, one = seven.vectors(0), seven.vectors(1)
     np.testing.assert_array_equal(zero[1:], one[:-1])
     np.testing.assert_allclose(zero @ zero.T, one @ one.T, rtol=0, atol=1e-11)

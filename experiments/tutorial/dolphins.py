@@ -1,4 +1,4 @@
-"""Positions 0 and 5 of "Dolphins leap gracefully over waves .", step by step, at d_model 512.
+"""Positions 0 and 5 of "Dolphins leap gracefully over waves.", step by step, at d_model 512.
 
 python -m experiments.tutorial.dolphins
 """
@@ -9,7 +9,16 @@ import numpy as np
 from experiments.tutorial.markdown import number, table
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 
-SENTENCE = "Dolphins leap gracefully over waves ."
+SENTENCE = "Dolphins leap gracefully over waves."
+TOKENS = (
+    "Dolphins",
+    "leap",
+    "grace",
+    "##fully",
+    "over",
+    "waves",
+    ".",
+)  # with pieces of words
 D_MODEL = 512
 DIMENSIONS = (0, 1, 2, 3, 4, 5, 64, 65, 128, 129, 256, 257, 384, 385, 510, 511)
 THRESHOLDS = (1.0, 0.1, 0.01, 0.001, 1e-5)
@@ -33,7 +42,7 @@ def moved_by_more(first: int, second: int, threshold: float) -> int:
 
 def page() -> str:
     """The page."""
-    words = SENTENCE.split()
+    words = TOKENS
     zero, five = rows([0, 5])
     frequencies = vaswani_frequencies(D_MODEL)
     values = [
@@ -65,7 +74,8 @@ One for each token, counted from 0:
 
 {table(["position", *range(len(words))], [["token", *words]])}
 
-So position 0 is "{words[0]}" and position 5 is the full stop. Positions know nothing of the words.
+So position 0 is "{words[0]}" and position 5 is "{words[5]}": "gracefully" is two pieces, so what
+counts is tokens, not words. Positions know nothing of either.
 
 ## 2. The formula
 With d_model = {D_MODEL} there are {D_MODEL // 2} pairs of dimensions, k = 0, 1, ..., {D_MODEL // 2 - 1}. Pair k has
