@@ -109,6 +109,14 @@ def write_ablation(directory: Path) -> Path:
     return directory
 
 
+def begin_group(group: Path, replicas=()) -> None:
+    """The directory of a group as its maker begins it, of the cell in whose directory it lies."""
+    group.mkdir(parents=True, exist_ok=True)
+    own = [cell["config_hash"] for cell in CELLS if cell["directory"] == group.parent.name]
+    config = {"replicas": list(replicas), "group_size": 1, "config_hash": own[0] if own else None}
+    (group / "config.json").write_text(json.dumps(config))
+
+
 def _rows(cell, task_label, label, seed, rate):
     diverged = {(2, 1e-3): 340, (0, 3e-3): 55, (1, 3e-3): 55}.get((seed, rate)) if label == "t5" else None
     for length in RSC_LENGTHS if task_label == "rsc" else EVEN_LENGTHS:

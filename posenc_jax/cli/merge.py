@@ -33,7 +33,7 @@ def _merge(options: argparse.Namespace, arguments: list[str]) -> int:
     from posenc_jax.runs.merge import merge
 
     directory = options.output.absolute()
-    earlier = (command for source in options.sources for command in read_commands(source))
+    earlier = (command for source in options.sources for command in read_commands(source)[0])
     report = FinalReport(directory, [*earlier, shell_words(("posenc", "merge", *arguments))])
     with TerminalReporter() as reporter:
         merge(options.sources, directory, note=reporter.note)

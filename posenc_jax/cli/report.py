@@ -97,7 +97,7 @@ def remember(directory: Path, commands: Iterable[str]) -> None:
     from posenc_jax.results.timing import read_commands
     from posenc_jax.runs.files import append_rows
 
-    known = read_commands(directory)
+    known, _ = read_commands(directory)  # the report says what is wrong with them
     if rows := [{"command": command, "time": time.time()} for command in commands if command not in known]:
         append_rows(directory / "timing.jsonl", rows)
 

@@ -89,7 +89,7 @@ def _list(names: list[str]) -> TextTable:
         except ValueError as error:
             raise UsageError(str(error)) from None
         told = state(ours, _config(folder)).word
-        hours = NONE if ours is None else f"{ours.seconds / 3600:.2f}"
+        hours = NONE if ours is None else f"{ours.seconds / 3600:.2f}" + "+" * bool(ours.untimed)
         seconds += 0.0 if ours is None else ours.seconds
         entries.append((name, folder.title, told, held(judge(folder, ours)), hours))
     return TextTable(
@@ -100,6 +100,7 @@ def _list(names: list[str]) -> TextTable:
         notes=(
             "hours: of the runs behind the results, compiling apart, on the machine that made them; "
             f"{seconds / 3600:.2f} in all.",
+            *(["+: and more, which is not known."] if any(own[-1].endswith("+") for own in entries) else []),
         ),
     )
 

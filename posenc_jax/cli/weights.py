@@ -55,8 +55,9 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from posenc_jax.runs.weights import read_shapes
+    from posenc_jax.runs.weights import read_shapes, refuse_damaged
 
+    refuse_damaged(options.file)
     shapes, entries = read_shapes(options.file)
     show(table(shapes, entries))
     return 0

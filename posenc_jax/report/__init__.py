@@ -80,7 +80,7 @@ def _fingerprint(directory: Path) -> str:
     """
     names = ("results.jsonl", "ablation.json", "timing.jsonl")
     files = [path for name in names if (path := directory / name).is_file()]
-    for name in ("timing.jsonl", "metrics.jsonl"):
+    for name in ("timing.jsonl", "metrics.jsonl", "config.json", "result.json"):
         files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
     for code in (*(f"{room}/**/*.*" for room in ("drawing", "report", "results", "statistics")), "data/score_kinds.py"):
         files += sorted(path for path in _PACKAGE.glob(code) if path.suffix != ".pyc")

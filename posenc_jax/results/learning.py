@@ -1,6 +1,6 @@
 """What the cells of an ablation lost while they trained: read from the ``metrics.jsonl`` of their groups.
 
-No table depends on it; rows that are damaged there are left out.
+No table depends on it.
 """
 
 from __future__ import annotations
@@ -9,22 +9,27 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from posenc_jax.checksums import read_lines
+from posenc_jax.results.groups import other_metrics, own_groups, whole_rows
 from posenc_jax.shapes import problem
 
-_ROW = {"step": int, "seed": int, "learning_rate": float, "loss": float}
+_ROW = {"step": int, "seed": int, "learning_rate": float, "loss?": float}
 
 Losses = Mapping[tuple[int, float], Mapping[int, float]]
 """(seed, learning rate) -> step -> mean training loss in nats since the row before; only finite ones."""
 
 
-def read_losses(cell_directory: Path) -> Losses:
-    """What the groups of a cell say; empty where there is nothing."""
+def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[Losses, list[str]]:
+    """What the groups of a cell say, empty where there is nothing; and a line for each that is damaged or not its own,
+    which is left out.
+    """
     found: dict[tuple[int, float], dict[int, float]] = {}
-    for file in sorted(cell_directory.glob("group-*/metrics.jsonl")):
-        if file.is_symlink() or not file.is_file():
+    groups, problems = own_groups(cell_directory, config_hash)
+    for group in groups:
+        rows, wrong = whole_rows(group, "metrics.jsonl", lambda row: problem(row, _ROW))
+        if wrong := wrong or other_metrics(group):
+            problems.append(wrong)
             continue
-        for row in (line.row for line in read_lines(file.read_bytes())):
-            if row is not None and not problem(row, _ROW) and math.isfinite(row["loss"]):
+        for row in rows:
+            if math.isfinite(row.get("loss", math.nan) or math.nan):
                 found.setdefault((row["seed"], float(row["learning_rate"])), {})[row["step"]] = float(row["loss"])
-    return found
+    return found, problems

@@ -64,7 +64,7 @@ class Record:
       replicas: cell -> its replicas that have rows. Every cell of ``ablation.json`` has an entry.
       ranges: cell -> length -> one of `RANGES`.
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
-      skipped: one line for everything that was not used, by name.
+      skipped: one line for everything that was not used, by name; of groups and their files too.
       timings: cell -> what it took, where that was written down. losses: cell -> those of its training, likewise.
       commands: those that computed it, as far as they were written down.
     """
@@ -132,9 +132,18 @@ def read_record(directory: Path | str) -> Record:
             "Run the ablation (again) on this directory; it resumes."
         )
     inside = dict(_inside(directory, cells))
-    timings = {cell: timing for cell, path in inside.items() if (timing := read_timing(path)) is not None}
-    losses = {cell: found for cell, path in inside.items() if (found := read_losses(path))}
-    commands = read_commands(directory)
+    timings: dict[Cell, Timing] = {}
+    losses: dict[Cell, Losses] = {}
+    commands, problems = read_commands(directory)
+    for cell, path in inside.items():
+        digest = cells[cell]["config_hash"]
+        (timing, no_time), (found, no_losses) = read_timing(path, digest), read_losses(path, digest)
+        if timing is not None:
+            timings[cell] = timing
+        if found:
+            losses[cell] = found
+        problems += dict.fromkeys([*no_time, *no_losses])
+    skipped += problems
     return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, timings, losses, commands)
 
 

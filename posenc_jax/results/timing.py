@@ -1,7 +1,7 @@
 """What the cells of an ablation took, beside what was planned, when, and by which commands: read from the
 ``timing.jsonl`` of their groups and of the ablation.
 
-No result depends on it; what is missing or damaged there is left out.
+No result depends on it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from posenc_jax.checksums import read_lines
+from posenc_jax.results.groups import own_groups, whole_rows
 from posenc_jax.shapes import Json, problem
 
 PHASES = ("train", "validate", "evaluate", "decode")
@@ -64,41 +65,65 @@ class Timing:
     compiling: float = 0.0
 
 
-def read_timing(cell_directory: Path, groups: Collection[str] | None = None) -> Timing | None:
-    """What the groups of a cell say, all or those of these names; or None."""
+def read_timing(
+    cell_directory: Path, config_hash: str | None = None, groups: Collection[str] | None = None
+) -> tuple[Timing | None, list[str]]:
+    """What the groups of a cell say, all or those of these names; None where they say nothing, or where a file of
+    theirs is damaged, missing or another cell's: then with a line for each, since the sum of the others would be no
+    cell's.
+    """
+    own, problems = own_groups(cell_directory, config_hash, groups)
     found: dict[str, list[Json]] = collections.defaultdict(list)
     plan: Json = {}
     times: list[float] = []
     compiling = 0.0
-    for file in sorted(cell_directory.glob("group-*/timing.jsonl")):
-        if file.is_symlink() or not file.is_file() or (groups is not None and file.parent.name not in groups):
-            continue
-        for row in (line.row for line in read_lines(file.read_bytes())):
-            if row is None:
-                continue
-            if not problem(row, _TIMED) and 0 < row["time"] < _LATEST:
-                times.append(row["time"])
-            if not problem(row, _COMPILED) and 0 <= row["compile_seconds"] < math.inf:
-                compiling += row["compile_seconds"]
-            if not problem(row, _PLAN):
-                plan = row["plan"]
-            elif not problem(row, _PHASE) and row["phase"] in PHASES and 0 < row["seconds"] < math.inf:
+    for group in own:
+        rows, wrong = whole_rows(group, "timing.jsonl", lambda row: _odd(row, config_hash))
+        problems += [wrong] * bool(wrong)
+        for row in rows:
+            times += [row["time"]] if "time" in row else []
+            compiling += row.get("compile_seconds", 0.0)
+            plan = row.get("plan", plan)
+            if row.get("phase") in PHASES:
                 found[row["phase"]].append(row)
-    if not found:
-        return None
+    if problems or not found:
+        return None, problems
     planned = {phase: float(s) for phase, s in plan.get("seconds", {}).items() if s is not None}
     measured = {phase: _sum(found[phase]) for phase in PHASES if phase in found}
     span = (min(times), max(times)) if times else None
-    return Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"), span, compiling)
+    timing = Timing(measured, planned, plan.get("operations_per_step"), plan.get("memory_bytes"), span, compiling)
+    return timing, []
 
 
-def read_commands(directory: Path) -> tuple[str, ...]:
-    """The command lines that computed the results of an ablation, each once, in order."""
+def read_commands(directory: Path) -> tuple[tuple[str, ...], list[str]]:
+    """The command lines that computed the results of an ablation, each once, in order; and a line for each damaged one
+    among them.
+    """
     file = directory / "timing.jsonl"
     if file.is_symlink() or not file.is_file():
-        return ()
-    rows = [line.row for line in read_lines(file.read_bytes())]
-    return tuple(dict.fromkeys(row["command"] for row in rows if row is not None and not problem(row, _COMMAND)))
+        return (), []
+    commands: list[str] = []
+    problems: list[str] = []
+    for line in read_lines(file.read_bytes()):
+        if line.row is None or (problem(line.row, _COMMAND) and "command" in line.row):
+            problems.append(f"timing.jsonl, line {line.number}: damaged ({line.problem or 'its command is no text'})")
+        elif "command" in line.row:
+            commands.append(line.row["command"])
+    return tuple(dict.fromkeys(commands)), problems
+
+
+def _odd(row: Json, config_hash: str | None) -> str:
+    """What is wrong with a row of a group, or ""."""
+    if None not in (row.get("config_hash"), config_hash) and row["config_hash"] != config_hash:
+        return f"it is of config {row['config_hash']}, not {config_hash}"
+    kinds = (("time", _TIMED), ("compile_seconds", _COMPILED), ("plan", _PLAN))
+    if wrong := next((why for name, shape in kinds if name in row and (why := problem(row, shape))), ""):
+        return wrong
+    if not 0 < row.get("time", 1.0) < _LATEST or not 0 <= row.get("compile_seconds", 0.0) < math.inf:
+        return "its time is no time"
+    if row.get("phase") not in PHASES:
+        return ""
+    return problem(row, _PHASE) or ("" if 0 < row["seconds"] < math.inf else "its seconds are no time")
 
 
 def _sum(rows: list[Json]) -> PhaseTiming:

@@ -180,7 +180,7 @@ class Engine:
 
     def _timings(self, group: Group) -> Timings:
         mesh = make_mesh(self.config.execution, group.size)
-        return Timings(group.directory, self.plan, len(group.replicas), mesh.size)
+        return Timings(group, self.plan, mesh.size)
 
     def _train(self, group: Group, start: Path | None, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
         config, training = self.config, self.config.training

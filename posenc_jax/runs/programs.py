@@ -12,8 +12,8 @@ from jax.sharding import Mesh
 
 from posenc_jax.config import Run
 from posenc_jax.runs.directory import Group
-from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.supply import Supply
+from posenc_jax.runs.timing import keep
 from posenc_jax.training.generation import decode_chunk
 from posenc_jax.training.replicas import Program, make_mesh
 from posenc_jax.training.step import Bucket, evaluate_length, train_call, validate
@@ -93,7 +93,6 @@ class Programs:
             execution, mesh = self._config.execution, self._mesh(group)
             program = Program(title, fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
             seconds = round(time.perf_counter() - start, 3)
-            timing = {"program": title, "compile_seconds": seconds, "time": time.time()}
-            append_rows(group.directory / "timing.jsonl", [timing])
+            keep(group, {"program": title, "compile_seconds": seconds})
             self._compiled[key] = program
         return self._compiled[key]

@@ -16,6 +16,7 @@ from posenc_jax.places import full
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import Log
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.moments import optimized, rearranged
 from posenc_jax.training.optimizer import transformation
@@ -90,7 +91,7 @@ def load_state_at(
 ) -> tuple[Group, Any]:
     """A finished group (its directory) and its state after ``step`` updates, as host arrays, if that was kept.
 
-    Only reads. RefusedError when the group is not finished, or has no checkpoint of that step.
+    Only reads. RefusedError when the group is not finished, has no checkpoint of that step, or one of another training.
     """
     group, checkpoints = read_group(directory), Checkpoints(directory / "checkpoints", note)
     finished(directory)
@@ -103,6 +104,11 @@ def load_state_at(
     fits = functools.partial(misfit, group)
     restored = restore(config, group.size, checkpoints, set_aside=False, misfit=fits, only=step)
     assert restored is not None
+    log = Log(directory / "metrics.jsonl")
+    if log.path.exists() and checkpoints.rows_at(step) not in (None, log.digest_up_to(step)):
+        raise RefusedError(
+            f"{checkpoints.at(step)} is not of the training that {log.path} tells of: restore the one or the other"
+        )
     return group, restored[1]
 
 

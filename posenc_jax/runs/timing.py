@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from posenc_jax.runs.directory import Group
 from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.plan import Plan, in_record
 from posenc_jax.training.operations import Work
@@ -67,19 +67,24 @@ class Meter:
             "peak_flops_per_second": limit,
             "mfu": None if limit is None else _rounded(operations / limit),
             "host_share": _rounded(1 - self.waited / self.seconds) if self.waited else None,
-            "time": time.time(),
         }
 
 
-class Timings:
-    """Writes what a group's phases take. ``directory``: of the group. ``devices``: those that it lies on."""
+def keep(group: Group, row: dict[str, Any]) -> None:
+    """Adds a row to the file of a group, with the time of now and of which config it is."""
+    of = {} if group.config_hash is None else {"config_hash": group.config_hash}
+    append_rows(group.directory / "timing.jsonl", [{**row, **of, "time": time.time()}])
 
-    def __init__(self, directory: Path, plan: Plan, replicas: int, devices: int) -> None:
-        self._file, self._plan, self._replicas, self._devices = directory / "timing.jsonl", plan, replicas, devices
+
+class Timings:
+    """Writes what a group's phases take. ``devices``: those that it lies on."""
+
+    def __init__(self, group: Group, plan: Plan, devices: int) -> None:
+        self._group, self._plan, self._devices = group, plan, devices
 
     def planned(self) -> None:
         """Writes the plan of the run."""
-        append_rows(self._file, [{"plan": in_record(self._plan), "time": time.time()}])
+        keep(self._group, {"plan": in_record(self._plan)})
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[Meter]:
@@ -89,7 +94,7 @@ class Timings:
             yield meter
         finally:
             if meter.seconds > 0:
-                append_rows(self._file, [meter.row(name, self._replicas, self._devices, self._plan.peak)])
+                keep(self._group, meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
 
 
 def _rounded(value: float) -> float:

@@ -4,7 +4,9 @@ A tensor is called by its path in the tree of parameters (``decoder.blocks.0.sel
 ``posenc.encoder.0.table``), or as in `posenc_jax.models.torch_weights` when the layout is "torch". The file's metadata
 has one entry, "posenc_jax", a JSON object: "layout", "kind", "model", "slots", "vocab_size", "num_classes" and
 "max_len" say which model it is; files of runs also tell "seed", "learning_rate", "run", the whole config,
-"code", the digests of the user's own classes in it, and for text "tokenizer", its SHA-256.
+"code", the digests of the user's own classes in it, and for text "tokenizer", its SHA-256. "tensors" is the SHA-256 of
+the tensors and "checksum" that of all of it; a file without them (of another program, or an earlier version) is read as
+it is.
 
 A file holds numbers and names only: an encoding of the user's own is found in the classes that the caller hands in.
 """
@@ -12,6 +14,7 @@ A file holds numbers and names only: an encoding of the user's own is found in t
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +25,7 @@ import jax
 import numpy as np
 from flax import nnx
 
+from posenc_jax.checksums import DamagedError, seal, unseal
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
@@ -37,12 +41,12 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
-from posenc_jax.shapes import loads
 from posenc_jax.training.paths import flat, names
 from posenc_jax.training.step import init_encodings, init_model
 
 Metadata = dict[str, Any]
 _ENTRY = "posenc_jax"
+_TENSORS = "tensors"
 
 
 def silent(text: str) -> None:
@@ -140,7 +144,8 @@ def save_weights(
     _note_non_finite(tensors, path, note)
     if metadata["layout"] == "torch":
         tensors = to_torch(params, described.model)
-    write_atomically(path, save(tensors, {_ENTRY: json.dumps(metadata, sort_keys=True)}))
+    entry = seal({**json.loads(json.dumps(metadata)), _TENSORS: _sha256(tensors)})
+    write_atomically(path, save(tensors, {_ENTRY: json.dumps(entry, sort_keys=True)}))
 
 
 def load_weights(
@@ -157,7 +162,7 @@ def load_weights(
     """
     path = full(path)
     tensors, entries = read_tensors(path)
-    metadata = metadata_of(path, entries)
+    metadata = _refuse_damaged(path, tensors, metadata_of(path, entries))
     described = describe(path, metadata, own)
     expected = _expected(described)
     if metadata["layout"] == "torch":
@@ -251,13 +256,37 @@ def read_shapes(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[list[int]
     return _read(path, shape_and_dtype)
 
 
+def refuse_damaged(path: Path) -> None:
+    """RefusedError for a file of `save_weights` that is not what was written; others carry no checksum."""
+    entries = read_shapes(path)[1]
+    if "sha256:" in entries.get(_ENTRY, ""):  # as all have that carry a checksum
+        _refuse_damaged(path, read_tensors(path)[0], metadata_of(path, entries))
+
+
+def _refuse_damaged(path: Path, tensors: Mapping[str, np.ndarray], metadata: Metadata) -> Metadata:
+    """The metadata without the digest of the tensors, which must be theirs."""
+    rest = {name: value for name, value in metadata.items() if name != _TENSORS}
+    if metadata.get(_TENSORS) not in (None, _sha256(tensors)):
+        raise RefusedError(f"{path} is damaged (its tensors are not those that were written): export it again")
+    return rest
+
+
+def _sha256(tensors: Mapping[str, np.ndarray]) -> str:
+    total = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        total.update(f"{name} {tensor.dtype} {list(tensor.shape)}\n".encode() + np.ascontiguousarray(tensor).tobytes())
+    return total.hexdigest()
+
+
 def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
-    """Our metadata among those of a safetensors file; RefusedError when it has none."""
+    """Our metadata among those of a safetensors file; RefusedError when it has none, or damaged ones."""
     try:
-        metadata = loads(entries[_ENTRY])
+        metadata, _ = unseal(entries[_ENTRY])
         if metadata["layout"] not in ("posenc_jax", "torch"):
-            raise ValueError(metadata["layout"])
-    except (KeyError, TypeError, ValueError):
+            raise KeyError(metadata["layout"])
+    except DamagedError as error:
+        raise RefusedError(f"{path} is damaged (what it says of its model: {error}): export it again") from None
+    except KeyError:
         raise RefusedError(
             f"{path} does not say which model its tensors belong to, as files of `posenc weights export` do: for those "
             "of a torch model use posenc_jax.runs.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"

@@ -197,8 +197,9 @@ def _provenance(ours: Ours | None) -> tuple[str, ...]:
     machines = "; ".join(map(_machine, (ours.machine, *ours.machine.get("others", ()))))
     rates = sorted({rate for cell in ours.cells for rate in cell.learning_rates})
     diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in ours.cells if c.diverged]
+    but = f", without those of {', '.join(ours.untimed)}, which is not known" if ours.untimed else ""
     lines = [
-        f"Ours: {duration(ours.seconds)} of runs in all, compiling apart, on {machines}; learning rates "
+        f"Ours: {duration(ours.seconds)} of runs in all{but}, compiling apart, on {machines}; learning rates "
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, ours.code))}.",
     ]

@@ -28,7 +28,7 @@ class Cell:
       config: digest of its config, seeds and learning rates apart. seeds: those asked for; one without scores diverged
         or has not finished.
       learning_rate: the one that validation in range chose. learning_rates: all that were tried.
-      seconds: that all its runs took, compiling apart.
+      seconds: that all its runs took, compiling apart; None where its groups do not say, or what they said is damaged.
     """
 
     table: str
@@ -41,7 +41,7 @@ class Cell:
     diverged: tuple[int, ...]
     num_parameters: int
     num_posenc_parameters: int
-    seconds: float
+    seconds: float | None
     scores: Scores
 
 
@@ -67,8 +67,13 @@ class Ours:
 
     @property
     def seconds(self) -> float:
-        """Of all runs, compiling apart."""
-        return sum(cell.seconds for cell in self.cells)
+        """Of all runs, compiling apart, as far as it is known."""
+        return sum(cell.seconds or 0.0 for cell in self.cells)
+
+    @property
+    def untimed(self) -> tuple[str, ...]:
+        """The cells of which it is not."""
+        return tuple(f"{cell.table} {cell.label}" for cell in self.cells if cell.seconds is None)
 
     def cell(self, table: str, label: str) -> Cell | None:
         """A cell by its names, or None where it has not been run."""
@@ -135,7 +140,9 @@ def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
         for replica in replicas:
             for length, score in replica.every_score.get(metric, {}).items():
                 scores.setdefault(metric, {}).setdefault(length, {})[replica.seed] = float(f"{score:.6g}")
-    phases = cell.timing.measured.values() if cell.timing is not None else ()
+    seconds = None
+    if cell.timing is not None:
+        seconds = round(sum(phase.seconds for phase in cell.timing.measured.values()), 1)
     assert cell.learning_rate is not None
     return Cell(
         table=cell.task_label,
@@ -148,7 +155,7 @@ def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
         diverged=tuple(cell.diverged),
         num_parameters=cell.num_parameters or 0,
         num_posenc_parameters=cell.num_posenc_parameters or 0,
-        seconds=round(sum(phase.seconds for phase in phases), 1),
+        seconds=seconds,
         scores=scores,
     )
 
@@ -205,7 +212,7 @@ def state(ours: Ours | None, config: Ablation) -> State:
 
 _CELL = {
     **dict.fromkeys(("table", "label", "encoding", "config"), str),
-    **dict.fromkeys(("learning_rate", "seconds"), float),
+    **dict.fromkeys(("learning_rate", "seconds?"), float),
     **dict.fromkeys(("num_parameters", "num_posenc_parameters"), int),
     "learning_rates": [float],
     "seeds": [int],

@@ -225,6 +225,7 @@ def _cost(card: Card) -> TextTable:
                 )
             )
     grids = sorted({" and ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
+    untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
         title="Cost and settings",
@@ -246,6 +247,7 @@ def _cost(card: Card) -> TextTable:
             "the models that train together, beside whatever else the machine did. memory: of attention on an "
             "accelerator, by the length T; in blocks the logits are computed twice.",
             f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
+            *([f"Without times that are not known: {'; '.join(untimed)}."] if untimed else []),
         ),
     )
 

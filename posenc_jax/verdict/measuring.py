@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from posenc_jax.attention import fused_paths
-from posenc_jax.config import Run
+from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.timing import Timing, read_timing
@@ -44,7 +44,8 @@ class Measured:
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
       diverged: the seeds that did at every learning rate.
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
-      seconds: that all its runs took: compiling, training, evaluating, and scoring otherwise.
+      seconds: that all its runs took: compiling, training, evaluating, and scoring otherwise; untimed: why the times
+        of its runs are not known, and the first three are not in it.
       num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
         encoding on an accelerator, in words.
       environments: in which its runs began and went on, each once: `RECORDED` of them.
@@ -65,6 +66,7 @@ class Measured:
     num_posenc_parameters: int
     memory: str
     environments: tuple[Json, ...] = ()
+    untimed: tuple[str, ...] = ()
 
     def scored(self, way: Scored) -> dict[int, float]:
         """Seed -> score, after the last step or otherwise."""
@@ -109,7 +111,7 @@ def measure(
     )
     groups = [group for group, _ in results_by_group(place, cell)]  # others are of seeds that nobody asks for here
     found = dataclasses.replace(found, otherwise=others, environments=_environments(groups), seconds=seconds)
-    return _timed(found, read_timing(place, [group.name for group in groups]))
+    return _timed(found, *read_timing(place, config_hash(cell), [group.name for group in groups]))
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
@@ -174,10 +176,10 @@ def distinct(environments: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({json.dumps(own, sort_keys=True): own for own in environments}.values())
 
 
-def _timed(measured: Measured, timing: Timing | None) -> Measured:
+def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Measured:
     """What its runs took, beside what they scored."""
     if timing is None:
-        return measured
+        return dataclasses.replace(measured, untimed=tuple(problems))
     training = timing.measured.get("train")
     return dataclasses.replace(
         measured,

@@ -24,7 +24,7 @@ def test_the_command(tmp_path, capsys):
     assert out.endswith(f"merged: {tmp_path / 'c'}\n")
     assert "cmc: " in out
     assert f"wrote in {tmp_path / 'c'}: report.html" in err
-    assert read_commands(tmp_path / "c") == ("posenc ablate a.py", shlex.join(("posenc", *command)))
+    assert read_commands(tmp_path / "c")[0] == ("posenc ablate a.py", shlex.join(("posenc", *command)))
     assert main(command) == 2
     message = f"posenc: {tmp_path / 'c'} is not empty, and a merge begins a directory: choose another\n"
     assert capsys.readouterr() == ("", message)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from browser import CHROMIUM, Browser
-from synthetic_ablation import write_ablation
+from synthetic_ablation import begin_group, write_ablation
 
 from posenc_jax import report
 from posenc_jax.drawing.style import DARK, INK, PAPER
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 def directory(tmp_path_factory):
     found = write_ablation(tmp_path_factory.mktemp("page"))
     rows = [{"step": step, "seed": 0, "learning_rate": 1e-3, "loss": 2.0 / step} for step in (1, 2, 4)]
-    (found / "rsc-nope" / "group-000").mkdir(parents=True)
+    begin_group(found / "rsc-nope" / "group-000")
     (found / "rsc-nope" / "group-000" / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     report.build(found)
     return found

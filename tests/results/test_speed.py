@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from synthetic_ablation import write_ablation
+from synthetic_ablation import begin_group, write_ablation
 
 from posenc_jax import report
 from posenc_jax.checksums import seal
@@ -23,17 +23,16 @@ def phase(name, seconds, **changes):
 
 def write(directory, *rows, group=0):
     folder = directory / f"group-{group:03d}"
-    folder.mkdir(parents=True, exist_ok=True)
+    begin_group(folder)
     lines = [row if isinstance(row, str) else json.dumps(seal(row)) for row in rows]
     (folder / "timing.jsonl").write_text("\n".join(lines) + "\n")
 
 
 def test_groups_are_added_up(tmp_path):
     write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, phase("train", 20.0))
-    damaged = {"program": "validate", "compile_seconds": float("nan")}
     more = {"program": "train", "compile_seconds": 2.5}
-    write(tmp_path, more, damaged, phase("train", 40.0), phase("validate", 1.0, steps=0), group=1)
-    found = read_timing(tmp_path)
+    write(tmp_path, more, phase("train", 40.0), phase("validate", 1.0, steps=0), phase("evaluate again", 7.0), group=1)
+    found, _ = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
     assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0)
     assert found.measured["train"].mfu == pytest.approx(0.2)
@@ -44,7 +43,7 @@ def test_groups_are_added_up(tmp_path):
 def test_a_peak_that_one_group_does_not_know_is_not_known(tmp_path):
     write(tmp_path, phase("train", 20.0))
     write(tmp_path, phase("train", 40.0, peak_flops_per_second=None), group=1)
-    assert read_timing(tmp_path).measured["train"].mfu is None
+    assert read_timing(tmp_path)[0].measured["train"].mfu is None
 
 
 @pytest.mark.parametrize(
@@ -56,20 +55,26 @@ def test_a_peak_that_one_group_does_not_know_is_not_known(tmp_path):
         phase("train", float("nan")),
         phase("train", "1"),
         phase("train", 1.0, operations=True),
-        phase("<b>", 1.0),
+        phase("train", 1.0, time=1e300),
+        phase("train", 1.0, config_hash="another"),
+        {"program": "validate", "compile_seconds": float("nan")},
+        {"plan": {"seconds": {}}},
     ],
 )
-def test_what_is_damaged_is_left_out(tmp_path, row):
-    write(tmp_path, phase("train", 20.0), row)
-    assert read_timing(tmp_path).measured["train"].seconds == 20.0
-    assert set(read_timing(tmp_path).measured) == {"train"}
+def test_a_cell_has_no_time_where_a_part_of_it_is_damaged(tmp_path, row):
+    """That of the other rows and groups would be the time of no cell."""
+    write(tmp_path / "cell", phase("train", 20.0), row)
+    write(tmp_path / "cell", phase("train", 20.0), group=1)
+    found, (problem,) = read_timing(tmp_path / "cell", "own")
+    assert found is None
+    assert problem.startswith("cell/group-000") or "line 2: " in problem
 
 
 def test_nothing_is_read_through_a_link_or_out_of_the_directory(tmp_path):
     write(tmp_path / "elsewhere", phase("train", 20.0))
     (tmp_path / "cell" / "group-000").mkdir(parents=True)
     (tmp_path / "cell" / "group-000" / "timing.jsonl").symlink_to(tmp_path / "elsewhere/group-000/timing.jsonl")
-    assert read_timing(tmp_path / "cell") is None
+    assert read_timing(tmp_path / "cell") == (None, ["cell/group-000/timing.jsonl is a link, which is not followed"])
     directory = write_ablation(tmp_path / "ablation")
     path = directory / "ablation.json"
     info = json.loads(path.read_text())
@@ -110,10 +115,13 @@ def test_the_report_says_when_it_was_run_and_by_which_command(tmp_path, hours, s
     directory = write_ablation(tmp_path)
     begun, ended = (1795421500.0 + 3600 * hour for hour in hours)
     write(directory / "rsc-rope", {"plan": PLAN, "time": begun}, phase("train", 20.0, time=ended))
-    write(directory / "rsc-rope", phase("train", 20.0, time=begun), phase("decode", 1.0, time=1e300), group=1)
-    rows = [{"command": "posenc ablate 'my <own>.py'"}, {"command": 3}, {"command": "posenc ablate 'my <own>.py'"}]
+    write(directory / "rsc-rope", phase("train", 20.0, time=begun), phase("decode", 1.0), group=1)
+    rows = [{"command": "posenc ablate 'my <own>.py'"}, {"command": 3}, {"command": "posenc ablate 'my <own>.py'"}, {}]
     (directory / "timing.jsonl").write_text("".join(json.dumps(seal(row)) + "\n" for row in rows) + "torn")
-    assert read_commands(directory) == ("posenc ablate 'my <own>.py'",)
+    commands, problems = read_commands(directory)
+    assert commands == ("posenc ablate 'my <own>.py'",)
+    assert [problem.partition(" (")[0] for problem in problems] == [f"timing.jsonl, line {n}: damaged" for n in (2, 5)]
+    assert set(problems) < set(read_record(directory).skipped)
     assert when(summarise(read_record(directory))) == said
     report.build(directory)
     section = (directory / "report.html").read_text().partition('id="speed"')[2]

@@ -8,6 +8,7 @@ import pytest
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.checksums import read_lines
+from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
@@ -43,7 +44,8 @@ def test_a_run_says_what_each_phase_took(tmp_path):
 
 
 def test_a_phase_is_written_whatever_ends_it(tmp_path):
-    timings = Timings(tmp_path, plan_of(CONFIG, target_here()), replicas=3, devices=2)
+    group = Group(tmp_path, tuple((seed, 1e-3) for seed in range(3)), 3, "0123abcd")
+    timings = Timings(group, plan_of(CONFIG, target_here()), devices=2)
 
     def interrupted() -> None:
         with timings.phase("train") as meter:
@@ -57,6 +59,7 @@ def test_a_phase_is_written_whatever_ends_it(tmp_path):
         pass  # nothing was done, so there is nothing to say
     (row,) = rows(tmp_path / "timing.jsonl")
     assert (row["phase"], row["steps"], row["operations"], row["devices"]) == ("train", 5, 100, 2)
+    assert (row["replicas"], row["config_hash"]) == (3, "0123abcd")
 
 
 def test_the_part_of_the_peak_is_of_all_devices():

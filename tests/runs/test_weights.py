@@ -186,6 +186,57 @@ def test_damaged_and_foreign_files(tmp_path):
     assert f"there is no file {path}" in refused()
 
 
+OTHER = "is damaged (what it says of its model: its checksum is not that of its content): export it again"
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("a value", "is damaged (its tensors are not those that were written): export it again"),
+        ("a name", "is damaged (its tensors are not those that were written): export it again"),
+        (
+            "metadata",
+            "is damaged (what it says of its model: its checksum is not that of its content): export it again",
+        ),
+        ("digest", "is damaged (what it says of its model: its checksum is not that of its content): export it again"),
+        ("of another file", "is damaged (its tensors are not those that were written): export it again"),
+    ],
+)
+def test_a_changed_bit_is_damage(tmp_path, capsys, what, said):
+    path = tmp_path / "a.safetensors"
+    save_weights(path, random_params(), METADATA)
+    content = path.read_bytes()
+    if what == "of another file":
+        save_weights(path, jax.tree.map(lambda leaf: leaf + 1, random_params()), METADATA)
+        end = 8 + int.from_bytes(content[:8], "little")
+        content = content[:end] + path.read_bytes()[end:]
+    old, new = {
+        "a value": (content[-7:], bytes([content[-7] ^ 64]) + content[-6:]),
+        "a name": (b'"output.bias"', b'"output.bisa"'),
+        "metadata": (b'\\"vocab_size\\": 5', b'\\"vocab_size\\": 4'),
+        "digest": (b'\\"tensors\\"', b'\\"tensorz\\"'),
+        "of another file": (b"", b""),
+    }[what]
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    with pytest.raises(RefusedError) as error:
+        load_weights(path)
+    assert str(error.value) == f"{path} {said}"
+    assert main(["weights", "inspect", str(path)]) == 2
+    assert capsys.readouterr().err == f"posenc: {path} {said}\n"
+
+
+def test_a_file_without_checksums_is_read_as_it_is(tmp_path, capsys):
+    path = tmp_path / "a.safetensors"
+    save_weights(path, random_params(), METADATA)
+    tensors = load_file(path)
+    save_file(tensors, path, {"posenc_jax": json.dumps(METADATA)})
+    same(load_weights(path)[0], random_params())
+    save_file(tensors, path, {"format": "pt"})
+    assert main(["weights", "inspect", str(path)]) == 0
+    assert "format: pt" in capsys.readouterr().out
+
+
 def test_torch_names_are_read_back(tmp_path):
     """`load_weights` reads both layouts; torch's knows no encodings, but the model has them again."""
     path = tmp_path / "torch.safetensors"

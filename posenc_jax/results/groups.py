@@ -1,0 +1,114 @@
+"""The groups in a cell's directory, and their files of rows: those of the cell itself and whole, the others by name.
+
+Pages show more of a cell than its record has: the course and the time of its training, in files that are found by the
+names of folders. So a group says in its ``config.json`` of which config it is, its ``result.json`` which metrics it
+had, and every row carries a checksum. What is damaged, missing or another cell's is left out as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from posenc_jax.checksums import DamagedError, read_lines, unseal
+from posenc_jax.shapes import Json, problem
+
+_GROUP = {"config_hash?": str, "replicas": [[float]]}
+_NAME = re.compile(r"group-\d{3,}")
+
+
+def own_groups(
+    cell: Path, config_hash: str | None, names: Collection[str] | None = None
+) -> tuple[list[Path], list[str]]:
+    """The groups of a cell, each replica once, and a line for every other that lies there.
+
+    config_hash: of the cell; None where the caller has compared them. names: of the groups that are asked for.
+    """
+    found: list[Path] = []
+    problems: list[str] = []
+    taken: dict[tuple[float, ...], str] = {}
+    groups = (path for path in cell.glob("group-*") if _NAME.fullmatch(path.name) and path.is_dir())
+    for group in sorted(groups, key=lambda path: int(path.name[6:])):
+        if names is not None and group.name not in names:
+            continue
+        if group.is_symlink():
+            problems.append(f"{_called(group)} is a link, which is not followed")
+            continue
+        if config_hash is None or not any(group.iterdir()):  # whose maker was killed
+            found.append(group)
+            continue
+        try:
+            data = _read(group / "config.json")
+            wrong = problem(data, _GROUP)
+        except (OSError, DamagedError) as error:
+            data, wrong = {}, _why(error)
+        replicas = [tuple(map(float, replica)) for replica in data.get("replicas", ())] if not wrong else []
+        twice = [taken[replica] for replica in replicas if replica in taken]
+        if wrong:
+            problems.append(f"{_called(group)}: its config.json is damaged ({wrong}), so it may be of another run")
+        elif (own := data.get("config_hash")) not in (None, config_hash):
+            problems.append(f"{_called(group)} is of another run: its config is {own}, not {config_hash}")
+        elif twice:
+            problems.append(f"{_called(group)} has replicas that {twice[0]} has too")
+        else:
+            found.append(group)
+            taken |= dict.fromkeys(replicas, group.name)
+    return found, problems
+
+
+def whole_rows(group: Path, name: str, wrong: Callable[[Json], str]) -> tuple[list[Json], str]:
+    """The rows of a file of a group, or what is wrong with it, which then has no rows; nothing of both where it has not
+    been written yet. wrong: what is wrong with a row, or "".
+    """
+    path = group / name
+    if path.is_symlink():
+        return [], f"{_called(path)} is a link, which is not followed"
+    if not path.exists():
+        return [], f"{_called(path)} is missing" if (group / "result.json").exists() else ""
+    try:
+        content = _content(path)
+    except OSError as error:
+        return [], f"{_called(path)} cannot be read ({_why(error)})"
+    rows: list[Json] = []
+    for line in read_lines(content):
+        if line.row is None or (why := wrong(line.row)):
+            return [], f"{_called(path)} is damaged (line {line.number}: {line.problem or why})"
+        rows.append(line.row)
+    return rows, ""
+
+
+def other_metrics(group: Path) -> str:
+    """Why ``metrics.jsonl`` of a finished group is not what it was when that was finished, or ""."""
+    path = group / "result.json"
+    if not path.exists():
+        return ""
+    try:
+        written = _read(path).get("metrics_sha256")
+        content = _content(group / "metrics.jsonl")
+    except (OSError, DamagedError) as error:
+        return f"{_called(path)} is damaged ({_why(error)}), which says what its metrics were"
+    if written in (None, hashlib.sha256(content).hexdigest()):
+        return ""
+    return f"{_called(group / 'metrics.jsonl')} is damaged (its rows are not those that were written)"
+
+
+def _content(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # a pipe never ends
+        raise OSError(0, "it is no file")
+    return path.read_bytes()
+
+
+def _read(path: Path) -> Json:
+    return unseal(_content(path))[0]
+
+
+def _why(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _called(path: Path) -> str:
+    """CELL/GROUP/FILE, as far as there are such."""
+    parts = path.parts[-3:] if path.parent.name.startswith("group-") else path.parts[-2:]
+    return "/".join(parts)
