@@ -103,6 +103,9 @@ def arguments(encodings, shape, dtype=np.float32):
 def result(encodings, shape, path, dtype=np.float32, compute=attend):
     """The output of ``compute`` along ``path`` and the gradients of a random functional of it."""
     geometry = shape.geometry()
+    mapped = (geometry,) * len(
+        encodings
+    ) or geometry  # for each its own, as of mappings that leave positions as they are
     wide = jnp.promote_types(dtype, jnp.float32)
     real = np.ones((), wide) if geometry.mask is None else np.asarray(geometry.mask).any(-1)[..., None].astype(wide)
     functional = real * noise(2, DIMS.num_heads, shape.queries, DIMS.head_dim, seed=5).astype(wide)
@@ -111,7 +114,7 @@ def result(encodings, shape, path, dtype=np.float32, compute=attend):
     def loss(a):
         keys = Sequence(geometry.k_positions, geometry.k_length, segment_ids=geometry.k_segments)
         terms = token_terms(encodings, a["params"], a["x"], keys)
-        out = compute(a["q"], a["k"], a["v"], encodings, a["params"], geometry, terms, path=path)
+        out = compute(a["q"], a["k"], a["v"], encodings, a["params"], mapped, terms, path=path)
         assert out.dtype == dtype
         out = jnp.where(real != 0, out.astype(wide), 0)
         return (out * functional).sum(), out
