@@ -192,7 +192,7 @@ def measured(names: list[str]) -> list[Record]:
         command = [sys.executable, "-m", "posenc_jax", "audit", *names, "--no-timing", "--json", os.fspath(path)]
         subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)  # 1 for a broken contract
         if not path.exists():
-            raise ValueError(f"posenc audit of {', '.join(names)} wrote nothing: see what it says above")
+            raise ValueError(f"`posenc audit` of {', '.join(names)} wrote nothing: see what it says above")
         return json.loads(path.read_text())["encodings"]
 
 

@@ -107,7 +107,7 @@ FIRST = """A laboratory for positional encodings in Transformers. Five things to
   posenc show rope alibi           see what encodings do, in pictures
   posenc new encoding my_window    begin one of your own; posenc verdict says whether it is better
 
-posenc --help lists all commands; posenc doctor says what this machine has and lacks."""
+`posenc --help` lists all commands; `posenc doctor` says what this machine has and lacks."""
 
 
 def console() -> NoReturn:
@@ -185,5 +185,5 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, (_, line) in group.items())]
-    lines += ["", "posenc COMMAND --help shows the options of a command and examples, posenc --version the version."]
+    lines += ["", "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."]
     return "\n".join(lines)

@@ -57,7 +57,7 @@ def _doctor(_: argparse.Namespace) -> int:
     for finding in found:
         show(f"  - {finding.what}\n    way out: {finding.way_out}")
     if not found:
-        show("  nothing that can be seen from here; posenc tune CONFIG times a config's own settings")
+        show("  nothing that can be seen from here; `posenc tune CONFIG` times a config's own settings")
     return 0
 
 
