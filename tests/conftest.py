@@ -9,6 +9,7 @@ import jax
 import pytest
 import session
 from jax._src.interpreters import mlir
+from slow_parts import PARTS, slow_part
 
 import posenc_jax.cli.session
 from posenc_jax.runs.environment import threads
@@ -56,6 +57,10 @@ SLOW = [
 ]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--slow-part", type=int, choices=range(PARTS), help="of the slow tests, only this sixth")
+
+
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
@@ -63,6 +68,10 @@ def pytest_collection_modifyitems(config, items):
     for name in SLOW:
         if name in found:
             found[name].add_marker(pytest.mark.slow)
+    if (number := config.getoption("slow_part")) is not None:
+        files = slow_part(items, number)
+        config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
+        items[:] = [item for item in items if item.path in files]
     if not any("::" in argument for argument in config.args):  # whole files
         files = {item.nodeid.partition("::")[0] for item in items}
         gone = [name for name in SLOW if name.partition("::")[0] in files and name not in found]
