@@ -185,5 +185,6 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, (_, line) in group.items())]
-    lines += ["", "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."]
+    more = "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."
+    lines += ["", more]
     return "\n".join(lines)
