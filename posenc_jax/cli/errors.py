@@ -89,7 +89,7 @@ def check_file(option: str, path: Path | None) -> None:
 
 def guarded(work: Callable[[], int]) -> int:
     """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
-    with noise.captured() as said:
+    with noise.captured() as said, noise.glyphs_named():
         code, message = _outcome(work)
     where = noise.filed(said)
     if message:

@@ -8,16 +8,35 @@ import sys
 import tempfile
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
-_LOUD = (
-    "absl",
-    "asyncio",
-    "orbax",
-    "jax._src.callback",
-)  # by their loggers; what threads die of has none
+from posenc_jax.cli.screen import tell
+from posenc_jax.drawing.paper import LackingGlyphs
+
+_LOUD = ("absl", "asyncio", "orbax", "jax._src.callback")  # by their loggers; what threads die of has none
 _MOST = 10_000  # messages
+
+
+@contextlib.contextmanager
+def glyphs_named() -> Iterator[None]:
+    """What figures within had no font for, said once at the end; other warnings speak as before."""
+    before, lacking = warnings.showwarning, set[str]()
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        if isinstance(message, LackingGlyphs):
+            lacking.update(message.characters)
+        else:
+            before(message, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+        if lacking:
+            tell(f"posenc: {LackingGlyphs(lacking)}")
 
 
 @contextlib.contextmanager

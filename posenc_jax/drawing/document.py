@@ -9,9 +9,9 @@ import gzip
 import importlib.resources
 import json
 import re
-from html import escape
 from typing import Any
 
+from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.interactive import Figure, dark_words
 from posenc_jax.extras import needed
 
@@ -94,7 +94,7 @@ def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
             '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>",
+            f"<title>{escaped(title)}</title>",
             f"<style>\n{page_style()}</style>",
             "</head>",
             "<body>",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
+from posenc_jax.drawing.hypertext import in_figure
 from posenc_jax.drawing.style import DARK, GRID, INK, MUTED, PAPER
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -39,7 +39,7 @@ def base_layout(height: int) -> dict[str, Any]:
 
 def title_of(text: str) -> dict[str, Any]:
     """The title of an axis."""
-    return {"text": html.escape(text), "font": {"size": 13}}
+    return {"text": in_figure(text), "font": {"size": 13}}
 
 
 def note(text: str, x: float, y: float, xref: str, xanchor: str, yanchor: str, yref: str = "paper") -> dict[str, Any]:

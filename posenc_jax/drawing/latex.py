@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
+from posenc_jax.drawing import tex
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import BEST, TextTable, without, wrapped
@@ -38,7 +40,9 @@ def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
     small = [_tex(note) for note in notes]
     if any(_EQUAL in entry for line in table.entries for entry in line):
         small.append(rf"{_SAME}: {_EQUAL[1:-1]}.")
+    others = tex.unknown(" ".join((table.title, *table.columns, *itertools.chain(*table.entries), *notes)))
     lines = [
+        *([f"% pdflatex has no sign for {' '.join(others)}: use lualatex, and a font that has them"] if others else []),
         rf"\begin{{{kind}}}",
         r"  \centering\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"  \caption{{{_tex(table.title.rstrip('.'))}.}}",
@@ -132,15 +136,9 @@ def _stacked(lines: Sequence[str], align: str, *, escaped: bool = False) -> str:
     return below if len(lines) == 1 else rf"\stacked{{{align}}}{{{below}}}"
 
 
-_TEX = {char: "\\" + char for char in "&%$#_{}"}
-_TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
-_TEX |= {"×": r"$\times$", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "*": r"{*}"}
-_TEX |= {"≤": r"$\leq$", "≥": r"$\geq$", "−": "$-$", "\u00a0": "~"}
-
-
 def _tex(text: str) -> str:
     r"""Text as it is. No entry begins with a star or a bracket that ``\\`` before it would take for its own."""
-    escaped = "".join(_TEX.get(character, character) for character in plain(text))
+    escaped = tex.escaped(text)
     escaped = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)  # a minus sign, not a hyphen
     escaped = re.sub(r"(?<=\d)\.\.(?=\d)", "--", escaped)
     escaped = "{}" + escaped if escaped.startswith("[") else escaped

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from posenc_jax.drawing.plain import plain
 
+_READ = re.compile(r"[\\|*_<>`$~]|&(?=#?\w+;)|\](?=[(\[:])|^(?:#+|[-+])(?= )")
+
 
 def escaped(text: str) -> str:
-    """Text as it is, on one line."""
-    return re.sub(r"([\\|*_<>`])", r"\\\1", plain(text)).replace("\n", " ")
+    """Text as it is, on one line: no markup, no formula, no entity, no link."""
+    return _READ.sub(r"\\\g<0>", plain(text).replace("\n", " "))
 
 
 def code(text: str) -> str:
     """Code as an entry of a table."""
-    return "`" + plain(text).replace("|", "\\|") + "`"
+    text = plain(text).replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 
 
 def refilled(page: str, begin: str, new: str, end: str) -> str:

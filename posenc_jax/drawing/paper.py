@@ -8,9 +8,12 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Iterable, Iterator
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.style import GRID, INK, MUTED
 from posenc_jax.extras import needed
 
@@ -45,6 +48,8 @@ SETTINGS: Any = {
     "xtick.major.size": 3,
     "ytick.major.size": 3,
     "path.simplify": False,
+    "text.parse_math": False,  # names are text: dollars in them are dollars
+    "text.usetex": False,
 }
 
 
@@ -77,17 +82,35 @@ def level(axes: Any, value: float, name: str) -> None:
 
 def axes_of_lines(axes: Any) -> None:
     """The look of axes on which lines are drawn."""
+    from matplotlib.ticker import FuncFormatter, LogFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), LogFormatter):  # its names are in matplotlib's language of formulas
+            axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
     axes.minorticks_off()
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def legend(figure: Any, names: Iterable[str], *, beside: int, height: float) -> None:
-    """The legend: to the right of up to ``beside`` short names, else in columns below axes of that ``height``; of more
-    than `MOST_NAMES`, whose colours repeat many times, only how many there are.
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power_of_ten(value: float) -> str:
+    """A tick of a logarithmic axis.
+
+    >>> power_of_ten(1e-3), power_of_ten(20.0)
+    ('10⁻³', '20')
     """
-    names = list(names)
+    exponent = round(math.log10(value)) if value > 0 else 0
+    return f"10{str(exponent).translate(_RAISED)}" if math.isclose(value, 10.0**exponent) else f"{value:g}"
+
+
+def legend(figure: Any, named: Mapping[str, Any], *, beside: int, height: float) -> None:
+    """The legend of ``named``, name -> what is drawn so: to the right of up to ``beside`` short names, else in columns
+    below axes of that ``height``; of more than `MOST_NAMES`, whose colours repeat many times, only how many there are.
+    """
+    names = list(named)
     if len(names) > MOST_NAMES:
         figure.supxlabel(f"{len(names)} lines, named in the report and its tables", fontsize=7, color=MUTED)
         return
@@ -98,7 +121,9 @@ def legend(figure: Any, names: Iterable[str], *, beside: int, height: float) -> 
         columns = min(max(1, int(5.3 / (0.5 + 0.062 * longest))), len(names))
         figure.set_size_inches(figure.get_figwidth(), height + 0.16 * math.ceil(len(names) / columns))
         where = {"loc": "outside lower center", "ncols": columns}
-    figure.legend(**where, frameon=False, handlelength=2.6, fontsize=7)
+    made = figure.legend(list(named.values()), [""] * len(names), **where, frameon=False, handlelength=2.6, fontsize=7)
+    for text, name in zip(made.get_texts(), names):  # a label that begins with an underscore would hide its line
+        text.set_text(name)
 
 
 def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
@@ -107,9 +132,81 @@ def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, b
         "png": {"Software": None},
         "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     }
-    files = {}
-    for kind in kinds:
+
+    def saved(kind: str) -> bytes:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=RESOLUTION, metadata=metadata[kind])
-        files[kind] = buffer.getvalue()
+        return buffer.getvalue()
+
+    files, lacking = _without_gaps(figure, lambda: {kind: saved(kind) for kind in kinds})
+    if lacking:
+        warnings.warn(LackingGlyphs(lacking), stacklevel=2)
     return files
+
+
+class LackingGlyphs(UserWarning):
+    """``characters`` of names that no font of this machine can draw."""
+
+    def __init__(self, characters: Collection[str]) -> None:
+        self.characters = frozenset(characters)
+        few = [plain(character) for character in sorted(self.characters)]
+        listed = " ".join(few[:10]) + (f" and {len(few) - 10} more" if len(few) > 10 else "")
+        super().__init__(
+            f"no font here has {listed}: figures for papers show boxes in their place, pages the names as they are; "
+            "install a font that has them, such as one of Noto's"
+        )
+
+
+_OTHER_CODES = (".", "Last Resort", "cm", "STIXNonUnicode", "STIXSize")
+"""Fonts that have other signs, or boxes, in the places of characters."""
+_MISSING = re.compile(r"Glyph (\d+) .*missing from")
+
+
+def _without_gaps(figure: Any, draw: Callable[[], dict[str, bytes]]) -> tuple[dict[str, bytes], set[str]]:
+    """A figure in whose texts other fonts stand in for what `SETTINGS`' font lacks, and the characters that none has;
+    matplotlib's own warnings of these are not raised.
+    """
+    from matplotlib.text import Text
+
+    files, lacking = _heard(draw)
+    if lacking and (families := _fonts_with(lacking)):
+        for text in figure.findobj(Text):
+            text.set_fontfamily([SETTINGS["font.family"], *families])
+        files, lacking = _heard(draw)
+    return files, lacking
+
+
+def _heard(draw: Callable[[], dict[str, bytes]]) -> tuple[dict[str, bytes], set[str]]:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        files = draw()
+    lacking = set()
+    for one in heard:
+        if (found := _MISSING.match(str(one.message))) is not None:
+            lacking.add(chr(int(found[1])))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return files, lacking
+
+
+def _fonts_with(characters: set[str]) -> list[str]:
+    """Families of this machine that have some of the characters, as few as cover all that can be drawn; of several
+    that have as many one without serifs, the first by name.
+    """
+    from matplotlib import font_manager
+
+    there: dict[str, set[str]] = {}
+    for entry in font_manager.fontManager.ttflist:
+        if entry.style == "normal" and entry.weight in (400, "normal", "regular") and entry.name not in there:
+            with contextlib.suppress(OSError, RuntimeError):  # a file that is no font, or of a kind that cannot be read
+                drawn = font_manager.get_font(entry.fname).get_charmap()
+                there[entry.name] = {c for c in characters if ord(c) in drawn}
+    there = {name: own for name, own in there.items() if not name.startswith(_OTHER_CODES)}
+    chosen, left = list[str](), set(characters)
+    while left:
+        best = min(there, key=lambda name: (-len(there[name] & left), "Sans" not in name, name), default=None)
+        if best is None or not there[best] & left:
+            break
+        chosen.append(best)
+        left -= there[best]
+    return chosen

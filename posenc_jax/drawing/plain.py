@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -13,6 +14,17 @@ def plain(text: str) -> str:
     Line breaks and tabs stay.
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def places(text: str) -> int:
+    """How many places of a terminal a text takes: two of many signs of East Asia, none of an accent that stands above.
+
+    >>> places("日本"), places("e\u0301"), places("rope")
+    (4, 1, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def short(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 
 from posenc_jax.drawing.plain import plain
 
@@ -66,6 +67,9 @@ def short_names(labels: tuple[str, ...], width: int = 34) -> dict[str, str]:
     return {label: label for label in labels}
 
 
+_CALL = re.compile(r"[^\s()\[\]*]+(\(.*\))?", re.DOTALL)
+
+
 def _parts(label: str) -> list[tuple[str, str]]:
     """``"a(x)|b"`` as ``[("a", "(x)"), ("b", "")]``."""
     parts, depth = [""], 0
@@ -75,4 +79,6 @@ def _parts(label: str) -> list[tuple[str, str]]:
             parts.append("")
         else:
             parts[-1] += character
+    if not all(_CALL.fullmatch(part) for part in parts):  # words of somebody's, as "RoPE (ours)", not a spec
+        return [(label, "")]
     return [(name, bracket + arguments) for name, bracket, arguments in (part.partition("(") for part in parts)]

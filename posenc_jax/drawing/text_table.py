@@ -7,7 +7,7 @@ import re
 import textwrap
 
 from posenc_jax.drawing.markdown import escaped, grid
-from posenc_jax.drawing.plain import plain
+from posenc_jax.drawing.plain import places, plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,14 +73,14 @@ def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -
 def _narrowest(entries: list[list[str]]) -> list[int]:
     """The width of each column below which a word would have to break."""
     words = ([word for entry in column for word in entry.replace("|", "| ").split(" ")] for column in zip(*entries))
-    return [max(map(len, own)) for own in words]
+    return [max(map(places, own)) for own in words]
 
 
 def wrapped(entry: str, width: int) -> list[str]:
     """The entry in lines of ``width``, broken at spaces and after ``|``."""
     lines = [""]
     for word in re.findall(r"[^ |]*\|| *[^ |]+", entry):
-        if len(lines[-1] + word) <= width or not lines[-1]:
+        if places(lines[-1] + word) <= width or not lines[-1]:
             lines[-1] += word
         else:
             lines.append(word.lstrip(" "))
@@ -93,21 +93,25 @@ def _fits(entries: list[list[str]], width: int) -> bool:
 
 def _grid(entries: list[list[str]], align: str, width: int) -> list[str]:
     """Aligned columns of natural width, the widest narrowed until a line fits; entries wrap into their columns."""
-    widths = [max(map(len, column)) for column in zip(*entries)]
+    widths = [max(map(places, column)) for column in zip(*entries)]
     narrowest = _narrowest(entries)
     while sum(widths) + 2 * (len(widths) - 1) > width:
         loose = [i for i, narrow in enumerate(narrowest) if widths[i] > narrow]
         widths[max(loose, key=lambda i: widths[i])] -= 1
-    justify = [str.ljust if letter == "l" else str.rjust for letter in align]
     lines = []
     for number, line in enumerate(entries):
         broken = [wrapped(entry, w) for entry, w in zip(line, widths)]
         for i in range(max(map(len, broken))):
             parts = [entry[i] if i < len(entry) else "" for entry in broken]
-            lines.append("  ".join(j(part, w) for j, part, w in zip(justify, parts, widths)))
+            lines.append("  ".join(map(_padded, parts, align, widths)))
         if number == 0:
             lines.append("  ".join("-" * w for w in widths))
     return [*lines, ""]
+
+
+def _padded(part: str, letter: str, width: int) -> str:
+    blank = " " * (width - places(part))
+    return part + blank if letter == "l" else blank + part
 
 
 def _blocks(entries: list[list[str]], width: int) -> list[str]:

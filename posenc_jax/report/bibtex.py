@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
+from posenc_jax.drawing import tex
 from posenc_jax.drawing.plain import plain
 
 _INITIALS = r"[^\W\d_]{1,2}\.(?:[ -]?[^\W\d_]{1,2}\.)*"  # N. A., T.-Y.
@@ -35,11 +36,6 @@ _NEXT = re.compile(  # before each work but the first
 _NUMBER = r"(?P<arxiv>\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]+)?/\d{7})(?:v\d+)?"
 _ARXIV = re.compile(rf"(?:arXiv: ?|(?:https?://)?(?:www\.)?arxiv\.org/(?:abs|pdf)/){_NUMBER}(?:\.pdf)?", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/[^\s<>\"]*[^\s<>\".,;:)]")
-
-_TEX = {character: "\\" + character for character in "&%$#_"}
-_TEX |= {"\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}"}  # bibtex counts braces
-_TEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
-_TEX |= {"<": r"\textless{}", ">": r"\textgreater{}"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,5 +189,5 @@ def _name(author: str, work: _Work) -> str:
 
 
 def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(character, character) for character in text)
-    return re.sub(r'"([^"]*)"', r"``\1''", escaped)
+    escaped = tex.escaped(re.sub(r'"([^"]*)"', r"“\1”", text))
+    return escaped.replace("“", "``").replace("”", "''")

@@ -5,10 +5,10 @@ An encoding has the same colour, dash and marker everywhere. Every seed is drawn
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.drawing.hypertext import in_figure
 from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
 from posenc_jax.drawing.style import INK, SHADE, Style
 from posenc_jax.report.axes import (
@@ -70,7 +70,7 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
             if comparable(task, value):
                 published["x"].append(value.value)
                 published["y"].append(-place - 0.28)
-                published["text"].append(f"{_label(cell)}, published: {html.escape(published_text(task, value))}")
+                published["text"].append(f"{_label(cell)}, published: {in_figure(published_text(task, value))}")
     traces.append(
         {"type": "scatter", "mode": "markers", **published, "hoverinfo": "text"}
         | {"marker": {"symbol": "diamond-open", "size": 10, "color": INK, "line": {"width": 1.5}}}
@@ -82,7 +82,7 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     layout["xaxis"] |= {"title": title_of(axis_title(task.kind)), **_axis(axis), "tickangle": 0}
     layout["yaxis"] |= {
         "tickvals": [-i for i in range(len(cells))],
-        "ticktext": [html.escape(styles[cell.label].name).replace("|", "|<br>") for cell in cells],
+        "ticktext": [in_figure(styles[cell.label].name).replace("|", "|<br>") for cell in cells],
     }
     layout["yaxis"] |= {"range": [0.4 - len(cells), 0.6], "showgrid": True, "automargin": True}
     layout["shapes"], layout["annotations"] = [], []
@@ -171,13 +171,13 @@ def swept(sweep: Sweep, styles: dict[str, Style]) -> Figure:
         traces.append(
             {**common, "mode": "markers", "showlegend": False, "marker": {"color": faded(style.color, 0.45), "size": 5}}
             | {"x": [value for value, _, _ in seeds], "y": _rounded([score for _, _, score in seeds])}
-            | {"text": [f"{html.escape(name)}, {v:g}, seed {s}: {number(y, sweep.kind)}" for v, s, y in seeds]}
+            | {"text": [f"{in_figure(name)}, {v:g}, seed {s}: {number(y, sweep.kind)}" for v, s, y in seeds]}
         )
         intervals = [cell.score for cell in cells.values()]
         traces.append(
             {**common, "x": [*cells], **_mean_trace(style, _rounded([own.mean for own in intervals]))}
             | {"error_y": _errors(style, intervals) | {"thickness": 1.2, "width": 3}}
-            | {"text": [f"{html.escape(name)}, {v:g}: {interval_text(c.score, sweep.kind)}" for v, c in cells.items()]}
+            | {"text": [f"{in_figure(name)}, {v:g}: {interval_text(c.score, sweep.kind)}" for v, c in cells.items()]}
         )
     every = [cell for line in sweep.lines.values() for cell in line.values()]
     values = [v for cell in every for v in with_bounds(cell.score, cell.scores.values(), sweep.kind)]
@@ -190,7 +190,7 @@ def swept(sweep: Sweep, styles: dict[str, Style]) -> Figure:
 
 def _curve_traces(task: TaskSummary, cell: CellSummary, style: Style) -> list[dict[str, Any]]:
     lengths, shown = [point.length for point in cell.curve], f"%{{y:{task.kind.d3_format}}}"
-    where = f"%{{x}} {task.length_unit}".rstrip()
+    where = f"%{{x}} {in_figure(task.length_unit)}".rstrip()
     common = {"type": "scatter", "legendgroup": cell.label, "cliponaxis": True}
     traces: list[dict[str, Any]] = []
     banded = {point.length: edges for point in cell.curve if (edges := drawn(point.interval)) is not None}
@@ -227,7 +227,7 @@ def _mean_trace(style: Style, means: list[float | None]) -> dict[str, Any]:
     return {
         "y": means,
         "mode": "lines+markers",
-        "name": html.escape(style.name),
+        "name": in_figure(style.name),
         "line": {"color": style.color, "width": 2.6, "dash": style.dash},
         "marker": {"color": style.color, "size": 8, "symbol": style.marker},
     }
@@ -274,7 +274,7 @@ def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> li
 
 def _axis(axis: Axis) -> dict[str, Any]:
     """Range and ticks for plotly."""
-    names = [html.escape(name).replace("\n", "<br>") for name in axis.names]
+    names = [in_figure(name).replace("\n", "<br>") for name in axis.names]
     shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
     return shown | ({"type": "log", "ticktext": names, "automargin": True} if axis.logarithmic else {})
 
@@ -295,7 +295,7 @@ def _shade(start: float, end: float) -> dict[str, Any]:
 
 
 def _label(cell: CellSummary) -> str:
-    return html.escape(cell.label)
+    return in_figure(cell.label)
 
 
 def _interval(interval: Interval, kind: Kind) -> str:

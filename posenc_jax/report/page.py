@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from posenc_jax.drawing.document import document
+from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.interactive import Figure
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
@@ -73,10 +73,10 @@ def _header(summary: Summary) -> str:
         _count(len(seeds), "seed"),
         _count(len(rates), "learning rate"),
     ]
-    parts = [f"<h1>{escape(summary.title)}</h1>"]
+    parts = [f"<h1>{escaped(summary.title)}</h1>"]
     if summary.description:
-        parts.append(f'<p class="lead">{escape(summary.description)}</p>')
-    parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escape(summary.name)}</code>.</p>')
+        parts.append(f'<p class="lead">{escaped(summary.description)}</p>')
+    parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escaped(summary.name)}</code>.</p>')
     missing = [
         f"{task.task_label} / {cell.label}: {seeds_text(cell, ' seeds')}"
         for task in summary.tasks
@@ -84,14 +84,14 @@ def _header(summary: Summary) -> str:
         if cell.diverged or cell.unfinished or not cell.not_finite.keys() <= cell.scores.keys()
     ]
     if missing or summary.skipped:
-        lines = [f"<li>{escape(line)}</li>" for line in missing]
-        lines += [f"<li>Not used: {escape(line)}</li>" for line in summary.skipped]
+        lines = [f"<li>{escaped(line)}</li>" for line in missing]
+        lines += [f"<li>Not used: {escaped(line)}</li>" for line in summary.skipped]
         parts.append(
             '<div class="warning"><strong>Not everything is here.</strong> Means are over the seeds that are.'
             f"<ul>{''.join(lines)}</ul></div>"
         )
     if alarms := provenance.alarms(summary.provenance):
-        lines = [f"<li>{escape(line)}</li>" for line in alarms]
+        lines = [f"<li>{escaped(line)}</li>" for line in alarms]
         parts.append(
             '<div class="warning"><strong>Not everything was computed alike.</strong> '
             f'<a href="#provenance">What computed which.</a><ul>{"".join(lines)}</ul></div>'
@@ -109,11 +109,11 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         about.append(f"unseen lengths {task.length_words(task.unseen_lengths)}")
     if task.length_unit:
         about.append(f"lengths in {task.length_unit}")
-    parts = [f'<h2 id="{anchor}">{escape(task.task_label)}</h2>', f'<p class="facts">{escape(", ".join(about))}.</p>']
+    parts = [f'<h2 id="{anchor}">{escaped(task.task_label)}</h2>', f'<p class="facts">{escaped(", ".join(about))}.</p>']
     if any(cell.curve for cell in task.cells):
         mixed = " Mixed: examples of trained and of unseen lengths together, in no mean." if task.mixed_lengths else ""
         parts += [
-            f"<h3>{escape(name)} at each length</h3>",
+            f"<h3>{escaped(name)} at each length</h3>",
             f'<div class="figure" id="curves-{anchor}"></div>',
             _caption(
                 "Thick: mean over seeds; thin: every seed; band: 95 % interval of the mean; grey: training "
@@ -155,13 +155,13 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
 
 
 def _caption(text: str) -> str:
-    return f'<p class="caption">{escape(text)}</p>'
+    return f'<p class="caption">{escaped(text)}</p>'
 
 
 def _table(table: TextTable, style: dict[str, Style], name: str) -> str:
     """A table; an interval goes under its mean, an encoding has its colour beside its name. name: of its CSV file."""
     kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
-    head = "".join(f'<th class="{kind}">{escape(column)}</th>' for kind, column in zip(kinds, table.columns))
+    head = "".join(f'<th class="{kind}">{escaped(column)}</th>' for kind, column in zip(kinds, table.columns))
     lines = []
     for row, line in enumerate(table.entries):
         marked = []
@@ -178,10 +178,10 @@ def _table(table: TextTable, style: dict[str, Style], name: str) -> str:
             value = f"<strong>{_minus(value)}</strong>" if (row, i) in table.best else _minus(value)
             marked.append(f'<td class="{kind}">{value}{small}</td>')
         lines.append(f"<tr>{''.join(marked)}</tr>")
-    notes = "".join(f"<li>{escape(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
     whole = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
     below = f'<ul class="notes">{notes}</ul>' if notes else ""
-    return f'<div class="scroll"><table data-name="{escape(name)}">{whole}</table></div>{below}'
+    return f'<div class="scroll"><table data-name="{escaped(name)}">{whole}</table></div>{below}'
 
 
 def _sweep_section(sweep: Sweep | None) -> str:
@@ -190,7 +190,7 @@ def _sweep_section(sweep: Sweep | None) -> str:
     along = f" With it change {', '.join(sweep.along)}." if sweep.along else ""
     return "\n".join(
         [
-            f'<h2 id="sweep">Score against {escape(sweep.field)}</h2>',
+            f'<h2 id="sweep">Score against {escaped(sweep.field)}</h2>',
             '<div class="figure" id="swept-field"></div>',
             _caption(f"Large mark: mean over seeds with its 95 % interval; small: every seed.{along}"),
         ]
@@ -206,15 +206,15 @@ def _together_section(summary: Summary, style: dict[str, Style]) -> str:
 def _comparison_section(summary: Summary) -> str:
     if not summary.size_note:
         return ""
-    return f'<h2 id="published">What differs from the published setting</h2><p>{escape(summary.size_note)}</p>'
+    return f'<h2 id="published">What differs from the published setting</h2><p>{escaped(summary.size_note)}</p>'
 
 
 def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
     table = speed_table(summary)
-    parts = [f"<p>{escape(said)}</p>"] if (said := when(summary)) else []
+    parts = [f"<p>{escaped(said)}</p>"] if (said := when(summary)) else []
     if summary.commands:
         commands = "\n".join(summary.commands)
-        parts.append(f"<pre><code>{escape(commands)}</code></pre>")
+        parts.append(f"<pre><code>{escaped(commands)}</code></pre>")
     parts += [_table(table, style, "speed")] if table.entries else []
     return f'<h2 id="speed">Command, time and speed</h2>{"".join(parts)}' if parts else ""
 
@@ -224,7 +224,7 @@ def _provenance_section(summary: Summary) -> str:
     lines, table = [said] if said else provenance.alarms(summary.provenance), provenance.code_table(summary.provenance)
     if not lines:
         return ""
-    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    text = "".join(f"<p>{escaped(line)}</p>" for line in lines)
     written = _table(table, {}, "code") if table.entries else ""
     return f'<h2 id="provenance">What the results stand on</h2>{text}{written}'
 
@@ -238,7 +238,7 @@ def _config_section(summary: Summary) -> str:
     )
     cells = TextTable("", ("task", "encoding", "in code", "bit-exact", "config", "directory"), "llllll", entries)
     environment = "".join(
-        f"<dt>{escape(str(key))}</dt><dd>{escape(_plain(value))}</dd>"
+        f"<dt>{escaped(str(key))}</dt><dd>{escaped(_plain(value))}</dd>"
         for key, value in (summary.info.get("environment") or {}).items()
     )
     parts = ['<h2 id="configs">Configs and environment</h2>']
@@ -246,7 +246,7 @@ def _config_section(summary: Summary) -> str:
     parts.append(f"<details><summary>Cells</summary>{written}</details>")
     for name, key in (("Full config", "config"), ("Tasks", "task")):
         if summary.info.get(key):
-            dumped = escape(settings(summary.info[key]), quote=False)
+            dumped = escaped(settings(summary.info[key]), quote=False)
             parts.append(f"<details><summary>{name}</summary><pre><code>{dumped}</code></pre></details>")
     if environment:
         parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
@@ -304,9 +304,9 @@ def _citation_section(summary: Summary) -> str:
     count = len(summary.labels)
     works = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
     works += [(source, "published values") for source in sources]
-    lines = [f"<li>{_linked(text)} <span class='facts'>({escape(why)})</span></li>" for text, why in works]
+    lines = [f"<li>{_linked(text)} <span class='facts'>({escaped(why)})</span></li>" for text, why in works]
     entries = bibtex.entries(used)
-    block = f"<details><summary>BibTeX</summary><pre>{escape(entries)}</pre></details>" if entries else ""
+    block = f"<details><summary>BibTeX</summary><pre>{escaped(entries)}</pre></details>" if entries else ""
     return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>{block}'
 
 
@@ -316,17 +316,17 @@ def _count(n: int, noun: str) -> str:
 
 def _minus(text: str) -> str:
     """Escaped, with a real minus sign before a number."""
-    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escape(text))
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escaped(text))
 
 
 def _linked(text: str) -> str:
     """Escaped, its addresses as links."""
-    return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escape(text))
+    return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escaped(text))
 
 
 def _breakable(label: str) -> str:
     """A label that may break after | and commas."""
-    return escape(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
+    return escaped(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
 
 
 def _plain(value: Any) -> str:

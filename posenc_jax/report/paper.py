@@ -28,14 +28,14 @@ from posenc_jax.results.sweep import Sweep
 def render(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
     """``{"png": ..., "pdf": ...}``: 5.5 inches wide; mean, every seed and the interval's band per encoding."""
     with figure_of(5.5, 2.9) as figure:
-        _draw(figure.add_subplot(), task, styles)
-        legend(figure, [styles[cell.label].name for cell in task.cells if cell.curve], beside=12, height=2.7)
+        named = _draw(figure.add_subplot(), task, styles)
+        legend(figure, named, beside=12, height=2.7)
         return written(figure)
 
 
 def render_learning(task: TaskSummary, styles: dict[str, Style]) -> dict[str, bytes]:
     """``{"png": ..., "pdf": ...}``: the loss while training, 5.5 inches wide; mean and every seed per encoding."""
-    cells = [cell for cell in task.cells if mean_losses(cell)]
+    cells, named = [cell for cell in task.cells if mean_losses(cell)], {}
     with figure_of(5.5, 2.9) as figure:
         axes = figure.add_subplot()
         axis = loss_axis(task)
@@ -46,14 +46,14 @@ def render_learning(task: TaskSummary, styles: dict[str, Style]) -> dict[str, by
                 axes.plot([*own], [*own.values()], color=style.color, alpha=0.35, linewidth=0.5)
             means = mean_losses(cell)
             look = {"color": style.color, "linestyle": DASHES[style.dash], "linewidth": 1.4}
-            axes.plot([*means], [*means.values()], label=style.name, **look)
+            (named[style.name],) = axes.plot([*means], [*means.values()], **look)
         axes.set_xlabel("step")
         axes.set_ylabel(LOSS_TITLE)
         axes.set_title(plain(task.task_label), fontsize=9, loc="left")
         axes.set_ylim(axis.low, axis.high)
         axes.set_yticks(axis.ticks, axis.names)
         axes_of_lines(axes)
-        legend(figure, [styles[cell.label].name for cell in cells], beside=12, height=2.7)
+        legend(figure, named, beside=12, height=2.7)
         return written(figure)
 
 
@@ -61,7 +61,7 @@ def render_sweep(sweep: Sweep, styles: dict[str, Style]) -> dict[str, bytes]:
     """``{"png": ..., "pdf": ...}``: the score against a field of the config, 5.5 inches wide; means with intervals."""
     scores = [(cell.score, cell.scores.values()) for line in sweep.lines.values() for cell in line.values()]
     axis = score_axis(sweep.kind, [v for own, values in scores for v in with_bounds(own, values, sweep.kind)], 0.1)
-    along = sweep_axis(sweep)
+    along, named = sweep_axis(sweep), {}
     with figure_of(5.5, 2.9) as figure:
         axes = figure.add_subplot()
         if axis.logarithmic:
@@ -75,7 +75,7 @@ def render_sweep(sweep: Sweep, styles: dict[str, Style]) -> dict[str, bytes]:
             reach = [[m - low for m, (low, _) in zip(means, edges)], [high - m for m, (_, high) in zip(means, edges)]]
             look = {"color": style.color, "linestyle": DASHES[style.dash], "marker": MARKERS[style.marker]}
             sizes = {"markersize": 3.2, "linewidth": 1.4, "elinewidth": 0.8, "capsize": 2}
-            axes.errorbar([*cells], means, reach, label=style.name, **look, **sizes)
+            named[style.name] = axes.errorbar([*cells], means, reach, **look, **sizes)
         axes.set_xlabel(plain(sweep.field))
         axes.set_ylabel(axis_title(sweep.kind))
         axes.set_ylim(axis.low, axis.high)
@@ -83,11 +83,13 @@ def render_sweep(sweep: Sweep, styles: dict[str, Style]) -> dict[str, bytes]:
         axes.set_xlim(along.low, along.high)
         axes.set_xticks(along.ticks, along.names)
         axes_of_lines(axes)
-        legend(figure, [styles[name].name for name in sweep.lines], beside=12, height=2.7)
+        legend(figure, named, beside=12, height=2.7)
         return written(figure)
 
 
-def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
+def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> dict[str, Any]:
+    """Draws the curves, and gives the line of each name."""
+    named: dict[str, Any] = {}
     points = [point for cell in task.cells for point in cell.curve]
     values = [v for p in points for v in with_bounds(p.interval, p.scores.values(), task.kind)]
     axis, along = score_axis(task.kind, values, 0.1), length_axis(task)
@@ -115,7 +117,7 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
         for seed in sorted({seed for point in cell.curve for seed in point.scores}):
             values = [point.scores.get(seed, float("nan")) for point in cell.curve]
             axes.plot(lengths, values, color=style.color, alpha=0.4, linewidth=0.5)
-        axes.plot(
+        (named[style.name],) = axes.plot(
             lengths,
             [point.interval.mean for point in cell.curve],
             color=style.color,
@@ -123,7 +125,6 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
             marker=MARKERS[style.marker],
             markersize=3.2,
             linewidth=1.4,
-            label=style.name,
         )
     axes.set_xlabel(plain(task.length_unit or "length"))
     axes.set_ylabel(axis_title(task.kind))
@@ -136,3 +137,4 @@ def _draw(axes: Any, task: TaskSummary, styles: dict[str, Style]) -> None:
     else:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes_of_lines(axes)
+    return named

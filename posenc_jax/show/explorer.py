@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from posenc_jax.drawing.document import POLICY, json_in_script, page_style
+from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.encodings import Learned, T5Bias, alibi_slopes, t5_buckets
 from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, MINIMAX, CosineDensity, LowSideLobes
 
@@ -128,9 +128,9 @@ PRESETS = {
 def page(start: Settings | None = None) -> str:
     """The whole document; without a fragment in its address it opens with ``start``, else "5 and 68"."""
     presets = "\n".join(
-        f'<a href="#{escape(settings.fragment())}">{escape(name)}</a>' for name, settings in PRESETS.items()
+        f'<a href="#{escaped(settings.fragment())}">{escaped(name)}</a>' for name, settings in PRESETS.items()
     )
-    designs = "".join(f'<option value="{name}">{escape(design.label)}</option>\n' for name, design in DESIGNS.items())
+    designs = "".join(f'<option value="{name}">{escaped(design.label)}</option>\n' for name, design in DESIGNS.items())
     numbers, figures, controls = (_file(f"explorer{part}.js") for part in ("_numbers", "_figures", ""))
     opening = '"use strict";\n(() => {\nconst data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from typing import Any
 
 import numpy as np
 
+from posenc_jax.drawing.hypertext import in_figure
 from posenc_jax.drawing.interactive import LEGEND, Figure, base_layout, faded, level, note, title_of
 from posenc_jax.drawing.style import INK, MUTED
 from posenc_jax.show.plots import HeatMap, Line, Lines, Plot, Points
@@ -43,6 +43,7 @@ def _heat_map(plot: HeatMap) -> Figure:
     columns = min(plot.columns, len(plot.panels))
     rows = math.ceil(len(plot.panels) / columns)
     alone = len(plot.panels) == 1
+    x_title, y_title, z_title = map(in_figure, (plot.x_title, plot.y_title, plot.z_title))
     layout = base_layout(_height(plot, rows, columns))
     base = {"showgrid": False, "zeroline": False, "ticks": "outside", "ticklen": 3, "automargin": True}
     layout["xaxis"], layout["yaxis"] = {}, {}
@@ -50,7 +51,7 @@ def _heat_map(plot: HeatMap) -> Figure:
         "cmin": plot.low,
         "cmax": plot.high,
         "colorscale": [[i / 10, c] for i, c in enumerate(_DIVERGING)] if plot.diverging else _SEQUENTIAL,
-        "colorbar": {"title": {"text": plot.z_title, "side": "right"}, "thickness": 12, "outlinewidth": 0, "x": 1.01},
+        "colorbar": {"title": {"text": z_title, "side": "right"}, "thickness": 12, "outlinewidth": 0, "x": 1.01},
     }
     layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
     layout["annotations"] = []
@@ -87,12 +88,12 @@ def _heat_map(plot: HeatMap) -> Figure:
                 "xaxis": f"x{number}",
                 "yaxis": f"y{number}",
                 "showlegend": False,
-                "name": title,
-                "hovertemplate": f"{plot.y_title} %{{y}}, {plot.x_title} %{{x}}: %{{z:.4g}}<extra></extra>",
+                "name": in_figure(title),
+                "hovertemplate": f"{y_title} %{{y}}, {x_title} %{{x}}: %{{z:.4g}}<extra></extra>",
             }
         )
         if title:
-            name = note(html.escape(title), 0, 1, f"x{number} domain", "left", "bottom", f"y{number} domain")
+            name = note(in_figure(title), 0, 1, f"x{number} domain", "left", "bottom", f"y{number} domain")
             layout["annotations"].append(name | {"font": {"size": 11, "color": MUTED}})
     return {"data": traces, "layout": layout}
 
@@ -109,7 +110,7 @@ def _height(plot: HeatMap, rows: int, columns: int) -> int:
 def _names(names: tuple[str, ...], count: int) -> dict[str, Any]:
     if len(names) != count or not names:
         return {"tickformat": "d"}
-    return {"tickvals": list(range(count)), "ticktext": [html.escape(name) for name in names]}
+    return {"tickvals": list(range(count)), "ticktext": [in_figure(name) for name in names]}
 
 
 def _lines(plot: Lines) -> Figure:
@@ -130,7 +131,7 @@ def _lines(plot: Lines) -> Figure:
     for value, name in plot.levels:
         layout["shapes"].append(level(value))
         at = math.log10(value) if plot.log_y else value
-        layout["annotations"].append(note(name, 1, at, "paper", "right", "bottom", "y"))
+        layout["annotations"].append(note(in_figure(name), 1, at, "paper", "right", "bottom", "y"))
     traces: list[dict[str, Any]] = []
     named: set[str] = set()
     several = len({line.group for line in plot.lines}) > 1
@@ -152,7 +153,7 @@ def _stacked(plot: Lines) -> Figure:
         layout[f"xaxis{number}"] = x | same[0] | {"anchor": f"y{number}", "showticklabels": i == count - 1}
         domain = [1 - (i + 1) / count + 0.02, 1 - i / count - 22 / layout["height"]]
         layout[f"yaxis{number}"] = y | same[1] | {"anchor": f"x{number}", "domain": domain, "automargin": True}
-        name = html.escape(line.group)
+        name = in_figure(line.group)
         layout["annotations"].append(note(name, 1, 1, "paper", "right", "bottom", f"y{number} domain"))
         traces += [t | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for t in _line(plot, line, shown=False)]
     layout[f"xaxis{count}"]["title"] = title_of(plot.x_title)
@@ -184,9 +185,9 @@ def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
     traces.append(
         common
         | {"y": _values(line.y), "mode": "lines+markers" if plot.markers else "lines"}
-        | {"name": html.escape(line.group), "showlegend": shown}
+        | {"name": in_figure(line.group), "showlegend": shown}
         | {"line": {"color": color, "width": 6 if line.wide else 2, "dash": line.style.dash}}
-        | {"hovertemplate": f"{html.escape(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
+        | {"hovertemplate": f"{in_figure(line.hover)}: %{{y:.5g}} at %{{x}}<extra></extra>"}
         | ({"marker": mark} if plot.markers else {})
     )
     return traces

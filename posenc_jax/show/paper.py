@@ -100,7 +100,7 @@ def _lines(figure: Any, plot: Lines) -> None:
         figure.set_size_inches(_WIDTH, 0.7 + 1.0 * len(plot.lines))
         grid = figure.subplots(len(plot.lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         for axes, line in zip(grid, plot.lines):
-            _line(axes, plot, line, None)
+            _line(axes, plot, line)
             _axes(axes, plot)
             axes.yaxis.set_major_locator(MaxNLocator(nbins=5, min_n_ticks=3, steps=[1, 2, 5, 10]))
             axes.margins(y=0.1)
@@ -112,17 +112,17 @@ def _lines(figure: Any, plot: Lines) -> None:
     axes = figure.add_subplot()
     for value, name in plot.levels:
         level(axes, value, name)
-    named: set[str] = set()
+    named: dict[str, Any] = {}
     for line in plot.lines:
-        _line(axes, plot, line, label=None if line.group in named else line.group)
-        named.add(line.group)
+        drawn = _line(axes, plot, line)
+        named.setdefault(line.group, drawn)
     _axes(axes, plot)
     axes.set_xlabel(plot.x_title)
     axes.set_ylabel(plot.y_title)
     alone = [name for name in named if name] if len(named) == 1 else []
     axes.set_title(": ".join((plot.title, *alone)), fontsize=9, loc="left")
     if len(named) > 1:
-        legend(figure, named, beside=14, height=3.2)
+        legend(figure, {name: drawn for name, drawn in named.items() if name}, beside=14, height=3.2)
 
 
 def _axes(axes: Any, plot: Lines) -> None:
@@ -142,10 +142,10 @@ def _axes(axes: Any, plot: Lines) -> None:
         axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:
+def _line(axes: Any, plot: Lines, line: Line) -> Any:
     if line.low is not None and line.high is not None:
         axes.fill_between(line.x, line.low, line.high, color=line.style.color, alpha=0.13 * line.opacity, linewidth=0)
-    axes.plot(
+    (drawn,) = axes.plot(
         line.x,
         line.y,
         color=line.style.color,
@@ -154,8 +154,8 @@ def _line(axes: Any, plot: Lines, line: Line, label: str | None) -> None:
         linewidth=3.2 if line.wide else 1.2,
         marker=MARKERS[line.style.marker] if plot.markers else None,
         markersize=5 if line.wide else 3,
-        label=label,
     )
+    return drawn
 
 
 def _points(figure: Any, plot: Points) -> None:

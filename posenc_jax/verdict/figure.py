@@ -26,15 +26,17 @@ def render(card: Card) -> dict[str, bytes]:
     below = 0.55 + 0.22 * max(len(drawn), 1)
     with figure_of(2.35 * max(columns, 2) + 0.4, 1.9 * lines + below + 0.4) as figure:
         grid = figure.add_gridspec(lines + 1, columns, height_ratios=[1.9] * lines + [below])
+        named: dict[str, Any] = {}
         for number, name in enumerate(names):
-            _curves(figure.add_subplot(grid[divmod(number, columns)]), card, name, style)
+            named = _curves(figure.add_subplot(grid[divmod(number, columns)]), card, name, style)
         _differences(figure.add_subplot(grid[lines, :]), card)
-        legend(figure, [own.name for own in style.values()], beside=0, height=figure.get_figheight())
+        legend(figure, named, beside=0, height=figure.get_figheight())
         return written(figure)
 
 
-def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> None:
-    table = card.tables[name]
+def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> dict[str, Any]:
+    """Draws the curves of a table, and gives the line of each name."""
+    table, named = card.tables[name], {}
     trained = [n for n in table.run.evaluation.lengths if table.run.task.range_of(n) == "within"]
     if trained:
         axes.axvspan(min(trained), max(trained), color=SHADE, linewidth=0, zorder=0)
@@ -48,7 +50,7 @@ def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> None:
             axes.plot(lengths, values, color=own.color, alpha=0.3, linewidth=0.4)
         means = [np.mean(list(by_length[length].values())) for length in lengths]
         judged = label == card.label  # wide, below: it is seen where another has the same scores
-        axes.plot(
+        (named[own.name],) = axes.plot(
             lengths,
             means,
             color=own.color,
@@ -56,7 +58,6 @@ def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> None:
             marker=MARKERS[own.marker],
             markersize=4.6 if judged else 2.4,
             linewidth=2.6 if judged else 1.0,
-            label=own.name if name == next(iter(card.tables)) else None,
         )
     if table.kind.whole_axis:
         axes.set_ylim(-0.03, 1.03)
@@ -64,6 +65,7 @@ def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> None:
     axes.set_xlabel(plain(table.run.task.length_unit or "length"), fontsize=7)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes_of_lines(axes)
+    return named
 
 
 def _differences(axes: Any, card: Card) -> None:
