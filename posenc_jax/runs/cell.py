@@ -33,7 +33,7 @@ from posenc_jax.runs.claims import check_writable, refuse_other
 from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import Group, Replica, complete, results
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import RefusedError, StoppedError
+from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
 from posenc_jax.runs.machine import devices_with_memory
@@ -115,10 +115,11 @@ def run(
 @contextlib.contextmanager
 def _nothing_left(directory: Path) -> Iterator[None]:
     """Takes a new run's directory away again where the run is refused before anything is computed in it."""
+    computed = ("metrics.jsonl", "result.json", "checkpoints/*")
     try:
         yield
-    except (RefusedError, DataError):
-        if directory.exists() and not any(directory.glob("group-*")):
+    except (RefusedError, DataError, CheckpointError):
+        if directory.exists() and not any(any(directory.glob(f"group-*/{name}")) for name in computed):
             shutil.rmtree(directory)
         raise
 

@@ -13,10 +13,11 @@ from posenc_jax.encodings.structure import check_mask
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
-from posenc_jax.runs.own_code import own_classes, raised_it
+from posenc_jax.runs.own_code import raised_it
 from posenc_jax.runs.starts import start_of
 from posenc_jax.runs.state import surviving_seeds
-from posenc_jax.runs.weights import load_weights
+from posenc_jax.runs.supply import start_tokenizer
+from posenc_jax.runs.transplant import check_start
 from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory, own_sums
@@ -53,6 +54,9 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
         check_mask(config.model.mask, types=config.task.has_token_types, outline=config.task.has_outline)
     if (source := start_of(config, directory)) is not None:
         _check_source(source, config)
+        if directory is None or not any(directory.glob("group-*/checkpoints/*")):  # what goes on needs it no more
+            start_tokenizer(config, source)
+            check_start(config, source)
     try:
         if on is None:
             check_devices(config.execution)
@@ -126,7 +130,6 @@ def shortage(
 
 def _check_source(source: Path, config: Run) -> None:
     if source.is_file():
-        load_weights(source, own=tuple(own_classes(config).values()))
         return
     if not source.is_dir() and str(config.init_from).startswith(CELL):
         raise RefusedError(

@@ -72,9 +72,9 @@ def load_group_state(
     Only reads. RefusedError when the group is not finished, or the state is not the one that its result is of.
     """
     group, result = read_group(directory), finished(directory)
+    refuse_no_checkpoint(directory)
     restored = restore(config, group.size, Checkpoints(directory / "checkpoints", note), set_aside=False)
-    if restored is None:
-        raise RefusedError(f"{directory} has no checkpoint: restore it from where the run was made")
+    assert restored is not None
     step, state = restored[0], measured(config.training, restored[1])
     for index, replica in enumerate(result["replicas"]):
         params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
@@ -84,6 +84,12 @@ def load_group_state(
                 f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"
             )
     return group, state
+
+
+def refuse_no_checkpoint(group: Path) -> None:
+    """RefusedError for a group's directory without any checkpoint."""
+    if not Checkpoints(group / "checkpoints", lambda text: None).steps():
+        raise RefusedError(f"{group} has no checkpoint: restore it from where the run was made")
 
 
 def load_state_at(

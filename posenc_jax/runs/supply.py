@@ -150,11 +150,20 @@ def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
 def _tokenizer_of_the_start(config: Run, directory: Path, note: Callable[[str], None]) -> Tokenizer | None:
     """The tokenizer of the run that this one starts from, or None where there is none."""
     source = start_of(config, directory)
-    if source is None or not (home_of(source) / "data.json").is_file():
+    tokenizer = None if source is None else start_tokenizer(config, source)
+    if tokenizer is not None:
+        note(f"init_from {source}: the text is read with its tokenizer")
+    return tokenizer
+
+
+def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:
+    """The tokenizer of the run ``source`` that a run starts from, None where there is none; RefusedError where it has
+    other pieces than the run asks for.
+    """
+    task = config.task
+    if not isinstance(task, TextTask) or not (home_of(source) / "data.json").is_file():
         return None
     tokenizer = read_tokenizer(source)
-    task = config.task
-    assert isinstance(task, TextTask)
     sides = [tokenizer] if tokenizer.target is tokenizer else [tokenizer, tokenizer.target]
     found = " and ".join(str(side.vocab_size) for side in sides)
     wanted = " and ".join(str(data.num_tokens) for data in (task.data, task.target_data) if data is not None)
@@ -163,7 +172,6 @@ def _tokenizer_of_the_start(config: Run, directory: Path, note: Callable[[str], 
             f"init_from = {config.init_from!r} has a tokenizer of {found} pieces, and this run asks for {wanted}: use "
             "the same data.tokenizer and data.vocab_size"
         )
-    note(f"init_from {source}: the text is read with its tokenizer")
     return tokenizer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_code import own_classes
-from posenc_jax.runs.state import replica_params
+from posenc_jax.runs.state import best_replica, refuse_no_checkpoint, replica_params
 from posenc_jax.runs.weights import describe, load_weights
 from posenc_jax.training.paths import names
+from posenc_jax.training.step import init_params
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
@@ -32,7 +34,31 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     Raises:
       RefusedError: the source is no finished run, has no replica of ``seed``, or is another model.
     """
-    trained, old_slots = _trained(full(source).absolute(), config, seed, note)
+    source = full(source).absolute()
+    if source.is_file():
+        trained, old_slots = _in_file(source, config, note)
+    else:
+        trained, old_slots = replica_params(source, seed, note), load_config(source).slots
+    return _taken(params, config, source, trained, old_slots, note)
+
+
+def check_start(config: Run, source: Path) -> None:
+    """`transplant` of shapes alone: RefusedError for what it would refuse, and for a replica without a checkpoint,
+    before anything is computed.
+    """
+    source = full(source).absolute()
+    if source.is_file():
+        trained, old_slots = _in_file(source, config, lambda text: None)
+    else:
+        old = load_config(source)
+        trained, old_slots = jax.eval_shape(functools.partial(init_params, old, 0)), old.slots
+        for seed in config.seeds:
+            refuse_no_checkpoint(best_replica(source, seed)[0])
+    wanted = jax.eval_shape(functools.partial(init_params, config, 0))
+    jax.eval_shape(lambda params: _taken(params, config, source, trained, old_slots, lambda text: None), wanted)
+
+
+def _taken(params: Any, config: Run, source: Path, trained: Any, old_slots: Slots, note: Callable[[str], None]) -> Any:
     arranged = {
         stack: tuple(
             None if partner is None else trained["posenc"][stack][partner]
@@ -50,7 +76,8 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
         name = "/".join(names(path))
         found = old.get(name)
         if found is not None and found.shape == np.shape(leaf):
-            return found.astype(leaf.dtype)  # of this model, whatever the other one was kept in
+            # Of this model, whatever the other one was kept in. One of two shapes alone has no values.
+            return found.astype(leaf.dtype) if hasattr(found, "astype") else leaf
         if name.startswith("posenc/"):
             kept.append(name)
             return leaf
@@ -66,13 +93,11 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
     return taken
 
 
-def _trained(source: Path, config: Run, seed: int, note: Callable[[str], None]) -> tuple[Any, Slots]:
-    """The parameters of a source and the slots that its encodings stood in."""
-    if source.is_file():
-        own = tuple(own_classes(config).values())
-        params, metadata = load_weights(source, own=own, note=note)
-        return params, describe(source, metadata, own).slots
-    return replica_params(source, seed, note), load_config(source).slots
+def _in_file(source: Path, config: Run, note: Callable[[str], None]) -> tuple[Any, Slots]:
+    """The parameters of a file of weights and the slots that its encodings stood in."""
+    own = tuple(own_classes(config).values())
+    params, metadata = load_weights(source, own=own, note=note)
+    return params, describe(source, metadata, own).slots
 
 
 def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:

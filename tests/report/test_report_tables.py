@@ -122,7 +122,7 @@ def test_markdown_and_latex_have_the_same_cells(summary):
 def test_special_characters_are_escaped():
     table = text_table.TextTable("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
     latex = latex_table(table, "tab:x")
-    assert r"a\&b\_c\textasciicircum{}2 \{d\} \textasciitilde{}\textbackslash{}e" in latex
+    assert r"a\&b\_c\textasciicircum{}2 \textbraceleft{}d\textbraceright{} \textasciitilde{}\textbackslash{}e" in latex
     assert r"\textless{}f\textgreater{} \#g \\ $-$0.5 a-1} \\" in latex
     assert r"x\textbar{}y" in latex
     assert r"| x\|y |" in text_table.markdown_table(table)

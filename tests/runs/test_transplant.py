@@ -15,9 +15,10 @@ from trained_runs import CONFIG, Notes, copy_of_the_run
 from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.errors import CheckpointError, RefusedError
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
+from posenc_jax.runs.weights import export_weights
 from posenc_jax.training.step import init_params
 
 
@@ -172,3 +173,40 @@ def test_a_resumed_run_does_not_start_over_from_its_source(started, tmp_path, mo
     monkeypatch.setattr(cell_module, "transplant", None)
     run(config, copied)
     assert result.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"model": dataclasses.replace(CONFIG.model, d_model=2 * CONFIG.model.d_model)}, "use the same model and task"),
+        ({"model": dataclasses.replace(CONFIG.model, num_layers=CONFIG.model.num_layers + 1)}, "is absent there"),
+        ({"task": dataclasses.replace(CONFIG.task, num_symbols=CONFIG.task.num_symbols + 1)}, "use the same model and"),
+        ({}, "has no checkpoint: restore it from where the run was made"),
+    ],
+    ids=["width", "layers", "symbols", "no checkpoint"],
+)
+@pytest.mark.parametrize("kind", ["run", "file"])
+def test_a_start_that_cannot_serve_is_refused_before_anything_is_written(
+    source, tmp_path, monkeypatch, changed, message, kind
+):
+    start = source
+    if kind == "file":
+        start = tmp_path / "start.safetensors"
+        export_weights(source, start)
+        message = message if changed else "is no whole safetensors file"
+    if not changed and kind == "file":
+        start.write_bytes(start.read_bytes()[:-1])
+    elif not changed:
+        shutil.rmtree(source / "group-000" / "checkpoints")
+    monkeypatch.setattr(cell_module, "Engine", None)  # which compiles
+    with pytest.raises(RefusedError, match=message):
+        run(dataclasses.replace(CONFIG, **changed, init_from=str(start)), tmp_path / "new", reporter=Notes())
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_damaged_start_leaves_nothing_behind(source, tmp_path):
+    for path in source.glob("group-000/checkpoints/*/state/manifest.ocdbt"):
+        path.write_bytes(path.read_bytes()[:10])
+    with pytest.raises(CheckpointError, match="no valid checkpoint"):
+        run(dataclasses.replace(CONFIG, init_from=str(source)), tmp_path / "new", reporter=Notes())
+    assert not (tmp_path / "new").exists()
