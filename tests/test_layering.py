@@ -13,7 +13,18 @@ OPTIONAL = "anything"
 
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
-_BOTTOM = {"checksums", "extras", "file_names", "files", "model_kind", "own_exits", "places", "shapes", "statistics"}
+_BOTTOM = {
+    "checksums",
+    "extras",
+    "file_names",
+    "files",
+    "model_kind",
+    "own_exits",
+    "places",
+    "refusals",
+    "shapes",
+    "statistics",
+}
 _MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
@@ -24,6 +35,7 @@ LAYERS = {
     "model_kind": (set(), set(), set()),
     "own_exits": (set(), set(), set()),
     "places": (set(), set(), set()),
+    "refusals": (set(), set(), set()),
     "shapes": (set(), set(), set()),
     "shipped": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import traceback
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.own_exits import ExitError, exits_as_errors
 from posenc_jax.places import PlaceError, full
+from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
 
 
 class UsageError(Exception):
@@ -89,7 +89,7 @@ def check_file(option: str, path: Path | None) -> None:
 
 def guarded(work: Callable[[], int]) -> int:
     """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
-    with noise.captured() as said, noise.glyphs_named():
+    with noise.captured() as said, noise.warnings_named():
         code, message = _outcome(work)
     where = noise.filed(said)
     if message:
@@ -115,7 +115,7 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
-        return _of_the_system(error)
+        return _of_the_system(of_the_system(error) or error)
     except Exception as error:
         from posenc_jax.encodings.value import WrongReturnError
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
@@ -156,34 +156,35 @@ def _of_an_exit(error: ExitError) -> tuple[int, str]:
     return 1, f"{where} would end the program ({first_line(error)}), and its work is not done"
 
 
+def _of_the_system(error: OSError) -> tuple[int, str]:
+    return 1 if error.errno in PASSING else 2, in_words(error)
+
+
 def _of_own_code(error: Exception) -> tuple[int, str]:
-    """What the user's own code raises, after its lines of the traceback; anything else is raised again."""
+    """What the user's own code raises, after its lines of the traceback, or what the system refuses a library; anything
+    else is raised again.
+    """
     found = own_error(error)
     if found is None:
+        if (refused := of_the_system(error)) is not None:
+            return _of_the_system(refused)
         raise error
     line, trace = found.args
     tell(trace, end="")
     return 1, line
 
 
-_AGAIN = "then run the same command again to go on"
-_WAYS_OUT = {
-    errno.ENOSPC: f"make room, {_AGAIN}",
-    errno.EDQUOT: f"make room, {_AGAIN}",
-    errno.EFBIG: f"raise the limit on the size of files, {_AGAIN}",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EACCES: "change its permissions, or name another place",
-    errno.EPERM: "change its permissions, or name another place",
-    errno.EROFS: "name a place that can be written",
-    errno.ELOOP: "put a file or a directory in its place",
-}
-_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+def in_words(error: OSError) -> str:
+    """The file, why, and the way out.
 
-
-def _of_the_system(error: OSError) -> tuple[int, str]:
-    """What the system refuses: the file, why, and the way out."""
-    number = error.errno or 0
-    way_out = _WAYS_OUT.get(number, f"mend that, {_AGAIN}")
-    name = short(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | os.PathLike) else "a file"
+    >>> in_words(OSError(28, "No space left on device", "/a/b"))
+    '/a/b cannot be read or written (No space left on device): make room, then run the same command again to go on'
+    """
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes | os.PathLike) else "a file"
     reason = error.strerror or short(str(error)) or type(error).__name__
-    return 1 if number in _FAILED else 2, f"{name} cannot be read or written ({reason}): {way_out}"
+    if "No usable temporary directory" in reason:
+        return f"no temporary folder can be written ({short(reason)}): make room there, or set TMPDIR to another"
+    again = "then run the same command again to go on"
+    way_out = WAYS_OUT.get(error.errno or 0, "mend that")
+    again = f", {again}" if error.errno in PASSING or way_out == "mend that" else ""
+    return f"{short(name)} cannot be read or written ({reason}): {way_out}{again}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
 from posenc_jax.cli.screen import show
 from posenc_jax.files import write_atomically
+from posenc_jax.refusals import or_else
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
 positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
@@ -48,6 +49,8 @@ def _explore(options: argparse.Namespace) -> int:
         write_atomically(output, text)
     except OSError as error:
         reason = "Is a directory" if output.is_dir() else error.strerror
-        raise UsageError(f"cannot write {output}: {reason}; name another file by --output") from None
+        raise UsageError(
+            f"cannot write {output}: {reason}; {or_else(error, 'name another file by --output')}"
+        ) from None
     show(output)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import sys
 import tempfile
 import threading
@@ -14,19 +15,25 @@ from typing import Any
 
 from posenc_jax.cli.screen import tell
 from posenc_jax.drawing.paper import LackingGlyphs
+from posenc_jax.drawing.plain import short
 
 _LOUD = ("absl", "asyncio", "orbax", "jax._src.callback")  # by their loggers; what threads die of has none
+_NOT_KEPT = re.compile(r"^Error (?:reading|writing) persistent compilation cache entry for [^:]*: (.*)", re.DOTALL)
 _MOST = 10_000  # messages
 
 
 @contextlib.contextmanager
-def glyphs_named() -> Iterator[None]:
-    """What figures within had no font for, said once at the end; other warnings speak as before."""
-    before, lacking = warnings.showwarning, set[str]()
+def warnings_named() -> Iterator[None]:
+    """What figures within had no font for, and why programs could not be kept, each said once at the end; other
+    warnings speak as before.
+    """
+    before, lacking, not_kept = warnings.showwarning, set[str](), list[str]()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
         if isinstance(message, LackingGlyphs):
             lacking.update(message.characters)
+        elif found := _NOT_KEPT.search(str(message)):
+            not_kept.append(found[1])
         else:
             before(message, *where, **more)
 
@@ -37,6 +44,8 @@ def glyphs_named() -> Iterator[None]:
         warnings.showwarning = before
         if lacking:
             tell(f"posenc: {LackingGlyphs(lacking)}")
+        if not_kept:
+            tell(f"posenc: programs could not be kept for later runs ({short(not_kept[0])}), and nothing else is lost")
 
 
 @contextlib.contextmanager

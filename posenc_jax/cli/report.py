@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.cli.errors import UsageError, guarded, in_words, place
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
+from posenc_jax.refusals import of_the_system, or_else
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
@@ -37,8 +38,8 @@ def _report(directory: Path) -> int:
     except OSError as error:
         name = short(str(error.filename or directory))
         raise UsageError(
-            f"cannot write {name} ({error.strerror}): the report needs room and permission; the results are as they "
-            "were"
+            f"cannot write {name} ({error.strerror}): {or_else(error, 'mend that')}, and write the report again; the "
+            "results are as they were"
         ) from None
     show(report.text_report(directory))
     show(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
@@ -109,5 +110,7 @@ def _problem(work: Callable[[], None]) -> str:
     except BrokenPipeError:
         raise
     except Exception as error:
+        if (refused := of_the_system(error)) is not None:
+            return in_words(refused).partition(", then run")[0]
         return " ".join(f"{type(error).__name__}: {error}".split())
     return ""

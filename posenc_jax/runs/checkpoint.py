@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.files import make_directory, sync, sync_tree
+from posenc_jax.refusals import WAYS_OUT, of_the_system
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
@@ -219,9 +220,11 @@ class Checkpoints:
         there = next(path for path in (self._directory, *self._directory.parents) if path.is_dir())
         free = shutil.disk_usage(there).free
         missing = f", {self._size - free:,} are missing" if self._size > free else ""
+        refused = of_the_system(error)
+        way_out = WAYS_OUT.get((refused and refused.errno) or 0, "make room")
         return SaveError(
             f"could not save a checkpoint in {self._directory} ({_first_line(error)}; it needs at least {self._size:,} "
-            f"bytes, {free:,} are free{missing}): make room, then run the same command again to go on from the "
+            f"bytes, {free:,} are free{missing}): {way_out}, then run the same command again to go on from the "
             "checkpoint before"
         )
 

@@ -36,6 +36,7 @@ from posenc_jax.models import Model, build
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
 from posenc_jax.places import full
+from posenc_jax.refusals import or_else
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -237,7 +238,7 @@ def export_weights(
     except ValueError as error:
         raise RefusedError(str(error)) from None
     except OSError as error:
-        raise RefusedError(f"cannot write {path} ({error.strerror}): choose another file") from None
+        raise RefusedError(f"cannot write {path} ({error.strerror}): {or_else(error, 'choose another file')}") from None
     return metadata
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.files import replaced
+from posenc_jax.refusals import or_else
 from posenc_jax.show import paper
 from posenc_jax.show.page import page
 from posenc_jax.show.plots import Plot
@@ -77,4 +78,6 @@ def write(files: dict[Path, bytes]) -> None:
         for folder in reversed(made):
             if not any(folder.iterdir()):
                 folder.rmdir()
-        raise ValueError(f"cannot write {error.filename or named} ({error.strerror}); nothing was written") from None
+        way_out = or_else(error, "name another place")
+        name = error.filename or named
+        raise ValueError(f"cannot write {name} ({error.strerror}); nothing was written: {way_out}") from None

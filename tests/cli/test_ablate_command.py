@@ -87,8 +87,9 @@ def test_an_error_in_the_report_hides_no_failed_cell(home, capsys, monkeypatch):
     assert main(["ablate", "config.py", "--directory", "out"]) == 1
     first, *rest = capsys.readouterr().err.splitlines()
     assert first == (
-        "posenc: the report could not be written: OSError: [Errno 28] No space left on device; the results of the "
-        f"other cells are in {home / 'out' / 'results.jsonl'}: write it again with `posenc report {home / 'out'}`"
+        "posenc: the report could not be written: a file cannot be read or written (No space left on device): make "
+        f"room; the results of the other cells are in {home / 'out' / 'results.jsonl'}: write it again with `posenc "
+        f"report {home / 'out'}`"
     )
     assert rest[0].startswith("posenc: 1 of 2 cells failed")
 
@@ -121,4 +122,4 @@ def test_a_report_that_cannot_be_written_is_one_line(home, capsys, monkeypatch):
     assert main(["report", str(write_ablation(home / "out"))]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"posenc: cannot write {home / 'out'} (No space left on device): the report needs room")
+    assert err.startswith(f"posenc: cannot write {home / 'out'} (No space left on device): make room, or")

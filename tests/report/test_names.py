@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from synthetic_ablation import write_ablation
 
-from posenc_jax.cli.noise import glyphs_named
+from posenc_jax.cli.noise import warnings_named
 from posenc_jax.drawing import markdown, tex
 from posenc_jax.drawing.hypertext import escaped, in_figure
 from posenc_jax.drawing.paper import LackingGlyphs, axes_of_lines, figure_of, legend, written
@@ -121,7 +121,7 @@ def test_powers_are_named_without_the_language_of_formulas():
 
 def test_characters_that_no_font_has_are_named_once(capsys):
     """Of this test's own planes, which no font has; other fonts stand in for the rest."""
-    with warnings.catch_warnings(), glyphs_named():
+    with warnings.catch_warnings(), warnings_named():
         warnings.simplefilter("always")
         drawn("a\U0003fffd", "b")
         drawn("\U0003fffd\U0003fffc", "ℵ₀")

@@ -17,6 +17,7 @@ from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
 from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.refusals import of_the_system
 
 
 def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
@@ -41,6 +42,8 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
     except DataError:
         raise
     except Exception as error:  # whatever the user's builder does
+        if (refused := of_the_system(error)) is not None:
+            raise refused from error
         if twice:
             raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
         what = (str(error).strip().splitlines() or [""])[0][:200]

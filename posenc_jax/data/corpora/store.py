@@ -25,6 +25,7 @@ from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held
 from posenc_jax.places import cache_directory, from_environment
+from posenc_jax.refusals import or_else
 from posenc_jax.shapes import loads, problem
 
 FORMAT = 1
@@ -266,13 +267,11 @@ def _put(
             note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
             return home
     except (OSError, LockingError) as error:
-        why = str(error)
+        why, way_out = str(error), "choose another place (directory, or the variable POSENC_DATA)"
         if isinstance(error, OSError):
+            way_out = or_else(error, way_out)
             why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
-        raise DataError(
-            f"{name} cannot be prepared in {root} ({why}): choose another place "
-            "(directory, or the variable POSENC_DATA)"
-        ) from None
+        raise DataError(f"{name} cannot be prepared in {root} ({why}): {way_out}") from None
 
 
 def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, str]]:
