@@ -26,10 +26,20 @@ def full(path: str | os.PathLike[str], named: str = "") -> Path:
     if not is_text(str(path)):
         raise PlaceError(f"{said} {NO_TEXT}")
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
     except RuntimeError:
         user = repr(Path(path).parts[0])
         raise PlaceError(f"{said}: there is no home directory of {user}: write the path in full") from None
+    if not found.is_absolute() and not is_text(here := _here()):
+        raise PlaceError(f"{said} lies in {here}, which {NO_TEXT.partition(': ')[0]}: go to another folder")
+    return found
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone, which whoever uses a path of it will say
+        return ""
 
 
 NO_TEXT = "has bytes that are no text in UTF-8, and no file could keep it: write it in UTF-8"

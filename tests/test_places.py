@@ -1,7 +1,11 @@
 """Paths as people write them: ~user of nobody and what is no text are refused in one line, wherever a path stands."""
 
+import dataclasses
 import os
 import re
+import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -37,6 +41,18 @@ def test_a_home_of_nobody_and_what_is_no_text_are_refused():
         full(NOBODY)
     with pytest.raises(PlaceError, match=r"^there = a.* has bytes that are no text in UTF-8"):
         full("a\udcff", "there")
+
+
+@pytest.mark.skipif(os.name != "posix" or sys.platform == "darwin", reason="folders have names in UTF-8 here")
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "odd\udcff").mkdir()
+    monkeypatch.chdir(tmp_path / "odd\udcff")
+    with pytest.raises(PlaceError, match=r"^new lies in .*, and no file could keep it: go to another folder$"):
+        run(CONFIG, "new")
+    assert full("/new") == Path("/new")
+    assert main(["audit", "nope", "--json", "x.json"]) == 2
+    assert "x.json lies in " in capsys.readouterr().err
+    assert os.listdir() == []
 
 
 def test_only_one_function_expands_a_home():
@@ -87,8 +103,6 @@ def test_every_variable(monkeypatch, capsys, variable):
 
 
 def test_fields_of_configs(tmp_path):
-    import dataclasses
-
     with pytest.raises(PlaceError, match=f"^init_from = {NOBODY}: {NO_HOME}$"):
         run(dataclasses.replace(CONFIG, init_from=NOBODY), tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -99,8 +113,6 @@ def test_fields_of_configs(tmp_path):
 
 @pytest.mark.parametrize("field", ["label", "table", "note"])
 def test_texts_that_no_file_keeps_are_refused_by_configs(field):
-    import dataclasses
-
     with pytest.raises(ValueError, match=f"Run.{field} = 'a.udcff' has half a character, and no file could keep it"):
         dataclasses.replace(CONFIG, **{field: "a\udcff"})
 
@@ -125,9 +137,6 @@ def test_what_is_printed_to_be_copied_stays_right_when_pasted():
     words = ["a b", "it's", "\x1b]0;TITLE\x07red", "é日本", "a\\b\x9b'", "\u202ex"]
     shown = shell_words(words)
     assert shown.isprintable()
-    import shutil
-    import subprocess
-
     if shutil.which("bash"):
         done = subprocess.run(["bash", "-c", f"printf '%s\\n' {shown}"], capture_output=True)
         assert done.stdout.decode().splitlines() == "\n".join(words).splitlines()

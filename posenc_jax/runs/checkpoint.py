@@ -221,7 +221,8 @@ class Checkpoints:
         free = shutil.disk_usage(there).free
         missing = f", {self._size - free:,} are missing" if self._size > free else ""
         refused = of_the_system(error)
-        way_out = WAYS_OUT.get((refused and refused.errno) or 0, "make room")
+        unknown = "make room" if missing else "mend that"
+        way_out = WAYS_OUT.get((refused and refused.errno) or 0, unknown)
         return SaveError(
             f"could not save a checkpoint in {self._directory} ({_first_line(error)}; it needs at least {self._size:,} "
             f"bytes, {free:,} are free{missing}): {way_out}, then run the same command again to go on from the "
