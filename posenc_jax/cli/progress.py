@@ -90,7 +90,7 @@ class TerminalReporter(Reporter):
         assert self._pace is not None
         now = time.monotonic()
         self._pace.advance(amount, now)
-        self._text = text
+        self._text = plain(text)
         if self._live is None and now - self._logged > LOG_EVERY:
             self._logged = now
             self.note(f"{self._where()}{self._work}: {self._counts()}, {self._speed()}, {text}".rstrip(", "))

@@ -217,7 +217,7 @@ REFUSED = {
     "no place for data": (["data", "prepare", "help/en-de", "--directory", ""], ["'' names no place"]),
     "a config that ends the program": (
         ["train", "exits.py"],
-        ["exits.py, line 2: it ends the program (0)", "assigns `config`"],
+        ["exits.py, line 2: it ends the program (SystemExit: 0)", "assigns `config`"],
     ),
     # Its place is one in runs/, where a run lies already.
     "an ablation that names another place": (

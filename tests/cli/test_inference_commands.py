@@ -123,7 +123,7 @@ T, S, C = "translation", "summarization", "classification"
     [
         ("translate", T, [LONG], "has 52 tokens, and this run was trained and evaluated with at most 47: shorten it"),
         ("translate", T, ["sun", " "], "text 2 (' ') is empty"),
-        ("translate", T, ["sun\udce9"], "character 3 is the lone surrogate U+DCE9"),
+        ("translate", T, ["sun\udce9"], "sun\\udce9 has bytes that are no text in UTF-8"),
         ("translate", T, ["sun", "--seed", "7"], "has no finished replica of seed 7"),
         ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 keeps nothing"),
         ("translate", T, ["sun", "--beam", "2", "--sample"], "--beam and --sample are two ways"),
