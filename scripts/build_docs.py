@@ -1,7 +1,9 @@
 """Builds the site from scripts/docs, the registry, the source and the parsers; `scripts/build_docs` runs it.
 
 In build/docs: ``source`` is what Sphinx reads, ``html`` the site, ``cache`` what pages computed and ``pictures`` those
-of encodings; the last two are kept until the code that they stand on changes.
+of encodings; the last two are kept until the code that they stand on changes. With --no-execution nothing is run: no
+cell of a page, no picture of an encoding, no help of a command; what is wrong with links, names or markup is still
+found, in a minute, in build/docs-not-run.
 """
 
 from __future__ import annotations
@@ -17,18 +19,20 @@ import time
 from pathlib import Path
 
 from documenting import api, commands, configs, encodings, pages, picture
-from documenting.drawn import pictures
+from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / "docs"
-SOURCE, HTML, CACHE, PICTURES = (BUILD / name for name in ("source", "html", "cache", "pictures"))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Builds all; 1 with the names of the pages that do not work out."""
     parser = argparse.ArgumentParser(prog="scripts/build_docs", description=__doc__.partition("\n\n")[0])
-    parser.parse_args(arguments)
+    parser.add_argument("--no-execution", action="store_true", help="run nothing: a minute rather than half an hour")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="in place of build/docs, or build/docs-not-run")
+    options = parser.parse_args(arguments)
+    executes = not options.no_execution
+    folder = (options.into or ROOT / "build" / ("docs" if executes else "docs-not-run")).absolute()
     begun = time.monotonic()
     os.chdir(ROOT)
     try:
@@ -36,16 +40,15 @@ def main(arguments: list[str] | None = None) -> int:
         problems = pages.broken()
         if problems:
             raise ValueError("\n".join(problems))
-        make_sources()
+        make_sources(folder, executes=executes)
     except ValueError as error:
         print(f"scripts/build_docs: {error}\nnothing was built", file=sys.stderr)
         return 1
     print(f"sources: {time.monotonic() - begun:.0f} s", flush=True)
-    forget_old(CACHE, code_digest())
-    failed = sphinx()
-    print(
-        f"{'failed' if failed else f'wrote {HTML.relative_to(ROOT)}/index.html'} after {time.monotonic() - begun:.0f} s"
-    )
+    forget_old(folder / "cache", code_digest())
+    failed = sphinx(folder, executes=executes)
+    told = "failed, for what stands above" if failed else f"wrote {os.path.relpath(folder / 'html' / 'index.html')}"
+    print(f"{told}, after {time.monotonic() - begun:.0f} s")
     return 1 if failed else 0
 
 
@@ -55,35 +58,36 @@ def check_installed(needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "hai
     if missing:
         raise ValueError(
             f"{', '.join(missing)}: not installed in this Python: run scripts/build_docs, which installs "
-            "scripts/docs/requirements.txt in an environment of its own"
+            "requirements.lock"
         )
 
 
-def make_sources() -> None:
-    """Writes all pages into `SOURCE`; ValueError with the names of those that lack something."""
+def make_sources(folder: Path, *, executes: bool = True) -> None:
+    """Writes all pages into the folder's ``source``; ValueError with the names of those that lack something."""
+    source, kept = folder / "source", folder / "pictures"
     found = rows()
     methods = [(row.method.name, row.method.spec) for row in found]
     digest = code_digest("encodings", "analysis", "show", "drawing", more=(Path(picture.__file__),))
-    drawn = pictures(methods, PICTURES, digest, workers())
-    shutil.rmtree(SOURCE, ignore_errors=True)
+    drawn = pictures(methods, kept, digest, workers()) if executes else stand_ins(methods, kept)
+    shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(
-        ROOT / "scripts" / "docs", SOURCE, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json")
+        ROOT / "scripts" / "docs", source, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json")
     )
     for name, path in pages.written().items():
-        pages.copy(name, path, SOURCE)
+        pages.copy(name, path, source)
     texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
     texts["encodings/index.md"] = encodings.index(found, {row.page: f"{row.page}-small.png" for row in found})
     texts |= {f"reference/{package}.md": api.page(package) for package in api.packages()}
     texts |= {"reference/api.md": api.index(), "reference/configs.md": configs.page()}
-    texts |= {"reference/tasks.md": configs.tasks(), "reference/commands.md": commands.page()}
+    texts |= {"reference/tasks.md": configs.tasks(), "reference/commands.md": commands.page(asks=executes)}
     texts["experiments/index.md"] = experiments()
     for name, text in texts.items():
-        (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
-        (SOURCE / name).write_text(text)
-    small = SOURCE / "_small" / "encodings"  # the index shows them by their address, which Sphinx does not see
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    small = source / "_small" / "encodings"  # the index shows them by their address, which Sphinx does not see
     small.mkdir(parents=True)
-    for file in PICTURES.glob("*.png"):
-        shutil.copyfile(file, (small if file.stem.endswith("-small") else SOURCE / "encodings") / file.name)
+    for file in kept.glob("*.png"):
+        shutil.copyfile(file, (small if file.stem.endswith("-small") else source / "encodings") / file.name)
 
 
 def experiments() -> str:
@@ -125,13 +129,18 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def sphinx() -> int:
-    """Runs Sphinx strictly; its exit code."""
+def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int:
+    """Runs Sphinx strictly; its exit code. A page whose code fails is a warning with the cell and its output.
+
+    builder: of Sphinx; "dummy" reads and links all pages and writes none.
+    """
     from sphinx.cmd.build import main as build
 
-    shutil.rmtree(HTML, ignore_errors=True)
-    options = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(workers())]
-    return build([*options, "-d", str(BUILD / "doctrees"), str(SOURCE), str(HTML)])
+    shutil.rmtree(folder / "html", ignore_errors=True)
+    options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(workers()), "-d", str(folder / "doctrees")]
+    if not executes:  # nobody knows the language of cells then, which is Python
+        options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
+    return build([*options, str(folder / "source"), str(folder / "html")])
 
 
 if __name__ == "__main__":

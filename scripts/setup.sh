@@ -1,6 +1,5 @@
 # Sourced by the other scripts: makes a virtual environment with the versions of requirements.lock, from nothing but Python
-# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder;
-# a script that needs more sets $more to a file of further versions.
+# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder.
 
 find_python() {
   for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3 python}; do
@@ -15,12 +14,11 @@ find_python() {
 }
 
 venv=${POSENC_VENV:-.venv}
-more=${more:-}
-wanted="$(cat requirements.lock $more pyproject.toml | cksum) $(pwd -P)"  # whose code it runs, too
+wanted="$(cat requirements.lock pyproject.toml | cksum) $(pwd -P)"  # whose code it runs, too
 stamp=$venv/installed
 if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   python=$(find_python)
-  echo "Setting up $venv with $("$python" --version) (about 1.2 GB, a minute or two; only when requirements.lock changes, or this folder) ..." >&2
+  echo "Setting up $venv with $("$python" --version) (about 1.3 GB, a minute or two; only when requirements.lock changes, or this folder) ..." >&2
   # A Python without ensurepip cannot put pip into the environment; its own pip installs there then.
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv" >/dev/null 2>&1 ||
     "$python" -m venv --without-pip "$venv"
@@ -30,7 +28,7 @@ if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != 
     pip="$python -m pip --python $venv/bin/python"
   fi
   rm -f "$stamp"
-  $pip install --quiet --disable-pip-version-check -r requirements.lock ${more:+-r "$more"}
+  $pip install --quiet --disable-pip-version-check -r requirements.lock
   $pip install --quiet --disable-pip-version-check --no-deps -e .
   echo "$wanted" > "$stamp"
 fi

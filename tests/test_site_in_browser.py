@@ -1,6 +1,6 @@
 """The whole site, built, then read in headless Chromium at the width of a desk and of a phone."""
 
-import os
+import importlib.util
 import re
 import subprocess
 import urllib.parse
@@ -12,7 +12,6 @@ from browser import CHROMIUM, Browser
 
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "build" / "docs" / "html"
-VENV = Path(os.environ.get("POSENC_DOCS_VENV", ROOT / ".venv-docs"))
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 PAGES = (
     "index.html",
@@ -32,7 +31,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(
-        not (VENV / "installed").exists(), reason="the site's packages are not installed: run scripts/build_docs once"
+        importlib.util.find_spec("myst_nb") is None, reason="there is no Sphinx here: install requirements.lock"
     ),
 ]
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the site cannot be looked at")
@@ -51,19 +50,6 @@ def browser(tmp_path_factory):
     running = Browser(tmp_path_factory.mktemp("profile"))
     yield running
     running.close()
-
-
-def test_a_page_whose_example_fails_is_named(tmp_path):
-    page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n```{code-cell}\n1 / 0\n```\n"
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "index.md").write_text(page)
-    command = [VENV / "bin" / "python", "-m", "sphinx", "-q", "-W", "-b", "html", "-c", ROOT / "scripts" / "docs"]
-    options = ["-D", "html_static_path=", "-D", "html_extra_path=", "-D", "html_css_files="]
-    folders = [tmp_path / "source", tmp_path / "html"]
-    done = subprocess.run([*command, *options, *folders], capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "source/index.md" in done.stdout + done.stderr
-    assert "ZeroDivisionError" in done.stdout + done.stderr
 
 
 class Links(HTMLParser):

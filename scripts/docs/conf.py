@@ -31,7 +31,7 @@ suppress_warnings = ["myst.header"]  # pages that commands write begin sections 
 nb_execution_mode = "cache"
 nb_execution_cache_path = "../cache"
 nb_execution_timeout = 180
-nb_execution_raise_on_error = True
+nb_execution_raise_on_error = False  # it ends all without the cell's output; the warning, with it, fails too
 nb_execution_in_temp = True
 nb_merge_streams = True
 nb_execution_show_tb = True
@@ -45,3 +45,19 @@ maximum_signature_line_length = 88
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Sphinx compares every name that it does not know with all that it knows: not where none of them ends so."""
+    from sphinx.domains.python import PythonDomain
+
+    find, ends = PythonDomain.find_obj, {}
+
+    def find_obj(self, env, modname, classname, name, *more):
+        if len(ends) != 1 or len(self.objects) not in ends:
+            ends.clear()
+            ends[len(self.objects)] = {own.rpartition(".")[2] for own in self.objects}
+        known = name.removesuffix("()").rpartition(".")[2] in ends[len(self.objects)]
+        return find(self, env, modname, classname, name, *more) if known else []
+
+    PythonDomain.find_obj = find_obj

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import concurrent.futures
 import functools
 import json
@@ -36,6 +37,22 @@ def pictures(methods: Sequence[tuple[str, str]], folder: Path, digest: str, work
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn) as pool:
         found = dict(zip(named, pool.map(functools.partial(draw, folder), methods)))
     return checked(found)
+
+
+def stand_ins(methods: Sequence[tuple[str, str]], folder: Path) -> dict[str, Drawn]:
+    """An empty picture for each method, where nothing is to be drawn."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pages = [page_name(name) for name, _ in methods]
+    for page in pages:
+        for kind in ("0", "small"):
+            (folder / f"{page}-{kind}.png").write_bytes(_EMPTY)
+    return {page: [(f"{page}-0.png", "not drawn", "Nothing was drawn in this build.")] for page in pages}
+
+
+_EMPTY = base64.b64decode(  # one white pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=="
+)
 
 
 def checked(found: dict[str, Drawn | str]) -> dict[str, Drawn]:

@@ -1,0 +1,58 @@
+"""The site is built by Sphinx: the whole of it without running anything, and a page that fails."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("myst_nb") is None, reason="there is no Sphinx here: install requirements.lock"
+)
+
+
+def python(*arguments):
+    """A finished Python, and all that it said."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))  # of the kernel and of `%%sh`
+    environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "scripts")))}
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return done, done.stdout + done.stderr
+
+
+@pytest.mark.timeout(900)
+def test_all_pages_are_read_and_linked_without_running_them(tmp_path):
+    """Of the whole site all but writing its HTML, which finds no faults and takes most of the time."""
+    code = f"""
+import pathlib, build_docs
+folder = pathlib.Path({str(tmp_path)!r})
+build_docs.make_sources(folder, executes=False)
+raise SystemExit(build_docs.sphinx(folder, executes=False, builder="dummy"))
+"""
+    done, said = python("-c", code)
+    assert done.returncode == 0, said
+    read = {path.stem for path in (tmp_path / "doctrees").rglob("*.doctree")}
+    assert {path.stem for path in (ROOT / "scripts" / "docs" / "guides").glob("*.md")} | {"yarn", "commands"} <= read
+
+
+def test_a_page_that_fails_says_its_cell_and_its_output(tmp_path):
+    page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n"
+    page += "```{code-cell}\n%%sh\necho this was said; exit 3\n```\n"
+    source = tmp_path / "source"
+    (source / "_small").mkdir(parents=True)
+    shutil.copytree(ROOT / "scripts" / "docs" / "_static", source / "_static")
+    shutil.copy(ROOT / "scripts" / "docs" / "conf.py", source)
+    (source / "index.md").write_text(page)
+    for number in range(8):  # enough to be read by several processes
+        (source / f"other{number}.md").write_text("---\norphan: true\n---\n\n# B\n")
+    done, said = python(
+        "-c", f"import pathlib, build_docs; raise SystemExit(build_docs.sphinx(pathlib.Path({str(tmp_path)!r})))"
+    )
+    assert done.returncode != 0
+    assert "source/index.md" in said
+    assert "echo this was said; exit 3" in said
+    assert "\nthis was said\n" in said
+    assert (tmp_path / "html" / "other7.html").exists(), said
