@@ -39,7 +39,7 @@ from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.report.entries import published_text
 from posenc_jax.results import read_record, read_result, summarise
-from posenc_jax.results.averages import difference_of
+from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
 from posenc_jax.results.summary import TaskSummary
@@ -139,8 +139,11 @@ def _validation_differences(record: Record, task: TaskSummary) -> dict[str, list
         }
         for cell in task.cells
     }
+    draws = {cell.label: cell.draws for cell in task.cells}
     compared = {
-        label: difference_of(scores, found[task.baseline], task.validation_kind).interval
+        label: difference_of(
+            alike(scores, draws[label], draws[task.baseline]), found[task.baseline], task.validation_kind
+        ).interval
         for label, scores in found.items()
         if task.baseline and label != task.baseline
     }

@@ -15,6 +15,7 @@ OPTIONAL = "anything"
 # The standard library is free to all.
 _BOTTOM = {
     "checksums",
+    "environments",
     "extras",
     "file_names",
     "files",
@@ -28,6 +29,7 @@ _BOTTOM = {
 _MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
     "checksums": ({"shapes"}, set(), set()),
+    "environments": ({"shapes"}, set(), set()),
     "extras": (set(), set(), set()),
     "file_names": (set(), set(), set()),
     "files": (set(), set(), {"filelock"}),
@@ -42,11 +44,15 @@ LAYERS = {
     "encodings": (set(), {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
-    "data": ({"encodings"} | _BOTTOM - {"checksums", "file_names", "statistics"}, {"jax", "numpy"}, OPTIONAL),
+    "data": (
+        {"encodings"} | _BOTTOM - {"checksums", "environments", "file_names", "statistics"},
+        {"jax", "numpy"},
+        OPTIONAL,
+    ),
     "config": ({"encodings", "models", "data", "file_names", "shapes"}, set(), set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
-    "results": ({"checksums", "data", "shapes", "statistics", "file_names"}, set(), set()),
+    "results": ({"checksums", "data", "environments", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (
         _MODELS_AND_DATA | {"extras", "training", "results"},
         {"jax", "numpy", "flax"},

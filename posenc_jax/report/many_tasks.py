@@ -51,7 +51,9 @@ def matrix(summary: Summary) -> TextTable:
     labels = [label for label in summary.labels if any(label in own for own in cells)]
     if len(tasks) < SEVERAL or len(labels) < SEVERAL:
         tasks, labels = [], []
-    best = [best_and_tied({label: cell.scores for label, cell in own.items()}, t.kind) for t, own in zip(tasks, cells)]
+    scores = [{label: cell.scores for label, cell in own.items()} for own in cells]
+    draws = [{label: cell.draws for label, cell in own.items()} for own in cells]
+    best = [best_and_tied(s, task.kind, d) for task, s, d in zip(tasks, scores, draws)]
     entries, marked = [], set()
     for row, label in enumerate(labels):
         here = [(task, own.get(label)) for task, own in zip(tasks, cells)]

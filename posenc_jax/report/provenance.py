@@ -10,13 +10,11 @@ def statement(provenance: Provenance) -> str:
     """The one line where all is alike: the code, and that results are bit-exact; "" where nothing is known."""
     if alarms(provenance) or not (provenance.codes or provenance.known):
         return ""
-    if not provenance.codes:
-        return (
-            "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
-        )
-    (words,) = provenance.codes
+    (words,) = provenance.codes or ("code that is not known",)
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
-    exact = "; all results are bit-exact: none was resumed in another environment or by other code"
+    exact = "; all results are bit-exact: computed in one environment by one code"
+    if not provenance.placed:
+        exact = "; none was resumed in another environment or by other code. In which each cell ran is not recorded"
     return f"Computed by {words}{own}{exact if provenance.known else ''}."
 
 
@@ -27,9 +25,10 @@ def alarms(provenance: Provenance) -> list[str]:
         lines.append("Not all results were computed by the same code: see what computed which.")
     if provenance.not_exact:
         lines.append(
-            "Not bit-exact, since training went on in another environment or by other code than it began with: "
+            "Not bit-exact, since it began or went on in another environment, or by other code, than the rest: "
             f"{'; '.join(provenance.not_exact)}."
         )
+    lines += map(str, provenance.elsewhere)
     if provenance.changed:
         lines.append(
             f"Its own code has changed since it was trained, which was accepted: {'; '.join(provenance.changed)}."

@@ -27,7 +27,7 @@ from posenc_jax.report.entries import (
 )
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.provenance import alarms, code_table, statement
-from posenc_jax.results.averages import best_and_tied, hint
+from posenc_jax.results.averages import alike, best_and_tied, hint
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.statistics import holm
@@ -59,7 +59,8 @@ def main_table(task: TaskSummary) -> TextTable:
         lines.append(tuple(line))
     align = "".join("l" if c in ("encoding", "published (lengths)") else "r" for c in columns)
     notes = (_reading(task), *task.notes)
-    best = best_and_tied({cell.label: cell.scores for cell in task.cells}, task.kind)
+    draws = {cell.label: cell.draws for cell in task.cells}
+    best = best_and_tied({cell.label: cell.scores for cell in task.cells}, task.kind, draws)
     marked = frozenset((line, 1) for line, cell in enumerate(task.cells) if cell.label in best)
     return TextTable(_title(task), tuple(columns), align, tuple(lines), notes, marked)
 
@@ -104,11 +105,12 @@ def length_table(task: TaskSummary) -> TextTable:
     """One line per length, one column per encoding: the mean and its interval."""
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     points = [{point.length: point for point in cell.curve} for cell in task.cells]
+    draws = {cell.label: cell.draws for cell in task.cells}
     lines, best = [], set()
     for row, length in enumerate(lengths):
         here = [point.get(length) for point in points]
         scores = {cell.label: point.scores for cell, point in zip(task.cells, here) if point is not None}
-        tied = best_and_tied(scores, task.kind)
+        tied = best_and_tied(scores, task.kind, draws)
         best |= {(row, column) for column, cell in enumerate(task.cells, 1) if cell.label in tied}
         mark = {"within": "*", "beyond": "", "mixed": " (mixed)"}[task.ranges[length]]
         entries = (NONE if point is None else interval_text(point.interval, task.kind) for point in here)
@@ -235,6 +237,13 @@ def latex(summary: Summary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _apart(task: TaskSummary) -> list[str]:
+    """The cells that have seeds which drew other random numbers than the baseline's."""
+    theirs = next((cell.draws for cell in task.cells if cell.is_baseline), {})
+    scores = [alike(dict.fromkeys(cell.draws, 0.0), cell.draws, theirs) for cell in task.cells]
+    return [cell.label for cell, own in zip(task.cells, scores, strict=True) if None in own.values()]
+
+
 def _title(task: TaskSummary) -> str:
     unit = f" {task.length_unit}" if task.length_unit else ""
     unseen = "no unseen lengths"
@@ -260,7 +269,10 @@ def _reading(task: TaskSummary) -> str:
         reading += f" {heading(metric_name(task))}: lower is better."
     if task.baseline:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
-        reading += f" {differences} are paired by seed. Intervals are not corrected for the number of "
+        apart = _apart(task)
+        reading += f" {differences} are {'of pairs of seeds' if apart else 'paired by seed'}. "
+        reading += f"Other random numbers than for {task.baseline}, so no pairs: {'; '.join(apart)}. " if apart else ""
+        reading += "Intervals are not corrected for the number of "
         reading += "comparisons; p is that of no difference, corrected for those of this table (Holm)."
         said = hint(c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None)
         reading += f" {said}" if said else ""

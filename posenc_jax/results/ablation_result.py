@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.results.averages import difference_of
 from posenc_jax.results.record import Range, read_record
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.results.summation import summarise
@@ -67,16 +66,12 @@ def _differences(task: TaskSummary) -> Iterator[Row]:
     baseline = next((cell for cell in task.cells if cell.is_baseline), None)
     if baseline is None:
         return
-    theirs = {place: (scores, baseline.asked) for place, scores in _seed_scores(task, baseline)}
+    theirs = dict(_seed_scores(task, baseline))
     for cell in task.cells:
         for (where, length), scores in _seed_scores(task, cell):
             if cell.is_baseline or (where, length) not in theirs:
                 continue
-            ours, own = (
-                {seed: found.get(seed) for seed in asked}
-                for found, asked in ((scores, cell.asked), theirs[where, length])
-            )
-            difference = difference_of(ours, own, task.kind)
+            difference = cell.difference_to(baseline, scores, theirs[where, length], task.kind)
             yield _row(task, cell, where, length, task.metric, difference.interval) | {"baseline": baseline.label}
 
 

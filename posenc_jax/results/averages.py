@@ -68,16 +68,31 @@ def hint(pairs: Iterable[int]) -> str:
     return f"A difference from fewer than {CLAIM_SEEDS} pairs is a hint: here the fewest are {fewest}."
 
 
-def best_and_tied(scores: Mapping[str, Mapping[int, float]], kind: Kind) -> frozenset[str]:
+def alike(
+    scores: Mapping[int, float | None], draws: Mapping[int, int], others: Mapping[int, int]
+) -> dict[int, float | None]:
+    """Seed -> score, None where the seed drew other random numbers than the same seed of another arm: it is no pair."""
+    return {
+        seed: score if draws.get(seed) == others.get(seed, draws.get(seed)) else None for seed, score in scores.items()
+    }
+
+
+def best_and_tied(
+    scores: Mapping[str, Mapping[int, float]], kind: Kind, draws: Mapping[str, Mapping[int, int]] | None = None
+) -> frozenset[str]:
     """Of several arms (label -> seed -> score) the one with the best mean, and all of which no difference to it is
     seen: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied where
     its mean is the same. None of a single arm.
+
+    draws: label -> seed -> which random numbers it drew; without, all drew the same.
     """
     means = {label: kind.mean(seeds.values()) for label, seeds in scores.items() if seeds}
     if len(means) < 2:
         return frozenset()
     best = (max if kind.better == "higher" else min)(means, key=lambda label: means[label])
-    found = {label: comparison_of(scores[label], scores[best], kind, None) for label in means if label != best}
+    drawn = draws or {}
+    pairs = {label: alike(scores[label], drawn.get(label, {}), drawn.get(best, {})) for label in means}
+    found = {label: comparison_of(pairs[label], scores[best], kind, None) for label in means if label != best}
     tied = {
         label for label, own in found.items() if (own.p > 0.05 if own.p is not None else means[label] == means[best])
     }

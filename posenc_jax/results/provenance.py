@@ -1,14 +1,17 @@
 """What the results of an ablation stand on: which code computed which cells, and whether they repeat to the bit.
 
 A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a list of ``{"version", "commit", "dirty",
-"source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. Older
-records lack some.
+"source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. The
+``environments`` of the whole are those that its rows name. Older records lack some.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
+
+from posenc_jax.environments import Elsewhere, elsewhere
+from posenc_jax.results.record import Record
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,14 +22,17 @@ class Provenance:
       codes: a code in words -> what it computed. own: an own file or class -> digest -> what it computed.
       not_exact: the cells with results that would not come out the same to the bit when computed anew.
       changed: the cells whose own code had changed since they were trained, which was accepted.
-      known: whether every cell with results says if it is bit-exact.
+      elsewhere: what was computed in another environment than the first, and how that differs.
+      known: whether every cell with results says if it is bit-exact. placed: whether it is recorded where each ran.
     """
 
     codes: dict[str, tuple[str, ...]]
     own: dict[str, dict[str, tuple[str, ...]]]
     not_exact: tuple[str, ...]
     changed: tuple[str, ...]
+    elsewhere: tuple[Elsewhere, ...]
     known: bool
+    placed: bool
 
     @property
     def differing(self) -> bool:
@@ -34,8 +40,9 @@ class Provenance:
         return len(self.codes) > 1 or any(len(digests) > 1 for digests in self.own.values())
 
 
-def read_provenance(info: dict[str, Any]) -> Provenance:
-    """That of ``ablation.json``; cells without results have no part in it."""
+def read_provenance(record: Record) -> Provenance:
+    """That of an ablation as read; cells without results have no part in it."""
+    info = record.info
     codes: dict[str, list[str]] = {}
     own: dict[str, dict[str, list[str]]] = {}
     cells = [cell for cell in info["cells"] if cell.get("posenc") is not None]
@@ -51,8 +58,22 @@ def read_provenance(info: dict[str, Any]) -> Provenance:
         own={name: {d: tuple(dict.fromkeys(who)) for d, who in digests.items()} for name, digests in own.items()},
         not_exact=tuple(_name(cell) for cell in cells if cell.get("bit_exact") is False),
         changed=tuple(_name(cell) for cell in cells if cell.get("changed_code")),
+        elsewhere=_elsewhere(record),
+        placed=bool(info.get("environments")),
         known=all(cell.get("bit_exact") is not None for cell in cells),
     )
+
+
+def _elsewhere(record: Record) -> tuple[Elsewhere, ...]:
+    who: dict[str, list[str]] = {}
+    for (task, label), replicas in record.replicas.items():
+        seeds: dict[str, set[int]] = {}
+        for replica in replicas:
+            seeds.setdefault(replica.environment, set()).add(replica.seed)
+        for environment, own in seeds.items():
+            name = f"{task} / {label}"
+            who.setdefault(environment, []).append(name if len(seeds) == 1 else f"{name} {_seeds(sorted(own))}")
+    return elsewhere(record.info.get("environments") or {}, {own: tuple(names) for own, names in who.items()})
 
 
 def code_words(code: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
+from posenc_jax.environments import draw_classes
 from posenc_jax.results.learning import Losses, read_losses
 from posenc_jax.results.shape import ABLATION, ROW
 from posenc_jax.results.timing import Timing, read_commands, read_timing
@@ -41,6 +42,8 @@ class ReplicaScores:
       scores: length -> headline metric, where that is finite; empty unless finished.
       not_finite: the lengths at which it is not, ascending.
       every_score: name -> length -> every score and count of its rows, the headline metric included.
+      environment: the name of the one that it was computed in, among those of ``ablation.json``; "" where none is
+        recorded.
       diverged_at: the step at which it froze, or None. A diverged replica has no scores here, whatever its rows say.
     """
 
@@ -51,6 +54,7 @@ class ReplicaScores:
     scores: dict[int, float] = dataclasses.field(default_factory=dict)
     not_finite: tuple[int, ...] = ()
     every_score: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    environment: str = ""
     diverged_at: int | None = None
 
 
@@ -65,6 +69,7 @@ class Record:
       ranges: cell -> length -> one of `RANGES`.
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name; of groups and their files too.
+      draws: of each environment of ``ablation.json`` which random numbers it draws (`draw_classes`).
       timings: cell -> what it took, where that was written down. losses: cell -> those of its training, likewise.
       commands: those that computed it, as far as they were written down.
     """
@@ -76,6 +81,7 @@ class Record:
     ranges: dict[Cell, dict[int, Range]]
     settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
     skipped: list[str]
+    draws: dict[str, int | None]
     timings: dict[Cell, Timing]
     losses: dict[Cell, Losses]
     commands: tuple[str, ...]
@@ -144,7 +150,8 @@ def read_record(directory: Path | str) -> Record:
             losses[cell] = found
         problems += dict.fromkeys([*no_time, *no_losses])
     skipped += problems
-    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, timings, losses, commands)
+    draws = draw_classes(info.get("environments") or {})
+    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, draws, timings, losses, commands)
 
 
 def _inside(directory: Path, cells: dict[Cell, Json]) -> Iterator[tuple[Cell, Path]]:
@@ -252,11 +259,12 @@ def _read_replica(
     writes_text: bool,
 ) -> tuple[ReplicaScores, str]:
     """The replica, and why its scores cannot be used ("" if they can, or if it diverged)."""
+    environment = rows[0].get("environment") or ""
     diverged = [row["diverged_at"] for row in rows if row.get("diverged_at") is not None]
     if diverged:
-        return ReplicaScores(seed, rate, None, diverged_at=min(diverged)), ""
+        return ReplicaScores(seed, rate, None, environment=environment, diverged_at=min(diverged)), ""
     said = {_number(row.get("validation")) for row in rows}
-    unfinished = ReplicaScores(seed, rate, said.pop() if len(said) == 1 else None)
+    unfinished = ReplicaScores(seed, rate, said.pop() if len(said) == 1 else None, environment=environment)
     scores: dict[int, float | None] = {}
     for row in rows:
         score = _score(metric, row.get(metric))

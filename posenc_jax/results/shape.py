@@ -31,6 +31,7 @@ PUBLISHED: Shape = {
     **dict.fromkeys(("direction?", "metric?", "lengths?", "source?"), str),
     "value?": float,
 }
+_ENVIRONMENT: Shape = {str: (str, float, bool, _OR_NOTHING, dict, list)}
 ABLATION: Shape = {
     "name": str,
     **dict.fromkeys(("title?", "description?", "size_note?", "baseline?"), str),
@@ -46,6 +47,7 @@ ABLATION: Shape = {
     "signatures?": {str: {str: str}},
     "train_lengths?": {str: [int]},
     "chance?": {str: (float, _OR_NOTHING)},
-    "environment?": {str: (str, float, bool, _OR_NOTHING, dict, list)},
+    "environment?": _ENVIRONMENT,
+    "environments?": {str: {"began": _ENVIRONMENT, "resumed?": [_ENVIRONMENT], "start?": [_ENVIRONMENT]}},
 }
-ROW: Shape = {"diverged_at?": int, "config_hash?": str}
+ROW: Shape = {"diverged_at?": int, "config_hash?": str, "environment?": str}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from posenc_jax.data.score_kinds import Kind
+from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.by_position import PositionRange
 from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
@@ -51,6 +52,7 @@ class CellSummary:
       in_range_scores, in_range: the same over the training lengths.
       difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
         where there is no baseline.
+      draws: seed -> which random numbers it drew: equal where these are.
       every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
       timing: what it took beside what was planned, or None. losses: seed -> step -> loss while training.
       asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
@@ -78,12 +80,20 @@ class CellSummary:
     in_range_scores: dict[int, float]
     in_range: Interval
     difference: PairedDifference | None
+    draws: Mapping[int, int]
     curve: tuple[Point, ...]
     published: tuple[PublishedResult, ...]
     every_score: EveryScore
     positions: tuple[PositionRange, ...]
     timing: Timing | None
     losses: Mapping[int, Mapping[int, float]]
+
+    def difference_to(
+        self, other: CellSummary, ours: Mapping[int, float], theirs: Mapping[int, float], kind: Kind
+    ) -> PairedDifference:
+        """Of scores of ours to such of another cell, over the seeds that drew the same random numbers in both."""
+        pairs = alike({seed: ours.get(seed) for seed in self.asked}, self.draws, other.draws)
+        return difference_of(pairs, {seed: theirs.get(seed) for seed in other.asked}, kind)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ import dataclasses
 
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.file_names import file_name
-from posenc_jax.results.averages import difference_of, interval_of
+from posenc_jax.results.averages import interval_of
 from posenc_jax.results.by_position import read_position_ranges
 from posenc_jax.results.every_score import every_score
 from posenc_jax.results.notes import cell_notes, setting_notes
@@ -34,7 +34,7 @@ def summarise(record: Record) -> Summary:
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
         tasks=tuple(_summarise_task(record, task) for task in task_labels),
         skipped=tuple(record.skipped),
-        provenance=read_provenance(info),
+        provenance=read_provenance(record),
         commands=record.commands,
         info=info,
     )
@@ -60,9 +60,9 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     summaries = []
     for cell in measured:
         if baseline is not None and cell is not baseline:
-            ours = {seed: cell.scores.get(seed) for seed in cell.asked}
-            theirs = {seed: baseline.scores.get(seed) for seed in baseline.asked}
-            cell = dataclasses.replace(cell, difference=difference_of(ours, theirs, kind))
+            cell = dataclasses.replace(
+                cell, difference=cell.difference_to(baseline, cell.scores, baseline.scores, kind)
+            )
         summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info.get("baseline")))
 
     if by_range["mixed"]:
@@ -169,6 +169,7 @@ def _measure(
         in_range_scores=trained,
         in_range=interval_of((trained.get(seed) for seed in asked), kind),
         difference=None,
+        draws={seed: _draws(record, cell, replica.environment) for seed, replica in at_chosen.items()},
         curve=tuple(curve),
         published=read_published(record.info, cell["task_label"], cell["label"]),
         every_score=every_score(
@@ -182,6 +183,12 @@ def _measure(
             if rate == chosen and seed in asked
         },
     )
+
+
+def _draws(record: Record, cell: Json, environment: str) -> int:
+    """A number for what was drawn; where that changed on the way it is the cell's own."""
+    drawn = record.draws.get(environment, 0)
+    return -1 - record.info["cells"].index(cell) if drawn is None else drawn
 
 
 def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:

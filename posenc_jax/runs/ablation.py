@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
+from posenc_jax.environments import between, history
 from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.own_exits import exits_as_errors
 from posenc_jax.places import full
@@ -71,6 +73,8 @@ def ablate(
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
+        elif other := _other_draws(cells):
+            reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
         for done, number in enumerate(to_run):
             cell, place = cells[number].config, cells[number].place
             reporter.cell(f"{cell.table} {cell.label}", done, len(to_run))
@@ -101,14 +105,16 @@ class Cell:
     """What there is of a cell of an ablation.
 
     Attributes:
-      varying: its fields in which the cells differ. groups: those that are finished, with their results. complete:
-        whether every replica is. record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
+      varying: its fields in which the cells differ. groups: those that are finished, with their results.
+      environments: those of the groups, by the digest that a result names. complete: whether every replica is finished.
+      record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
     """
 
     config: Run
     place: Path
     varying: dict[str, Any]
     groups: list[tuple[Path, Json]]
+    environments: dict[str, Json]
     complete: bool
     record: Json
     rows: str
@@ -162,10 +168,42 @@ def _read_cells(
 def _read_cell(
     cell: Run, place: Path, varying: dict[str, Any], on_damage: Callable[[DamagedFileError], None] | None
 ) -> Cell:
-    groups = results_by_group(place, cell, on_damage)
-    rows = "".join(sealed_line(row) for _, result in groups for row in _rows(cell, result, varying))
+    groups, environments = [], {}
+    for path, result in results_by_group(place, cell, on_damage):
+        own = history(read_environments(path))
+        name = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
+        groups.append((path, {**result, "environment": name}))
+        environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return Cell(cell, place, varying, groups, whole, _cell_record(cell, place, groups), rows)
+    return _told(Cell(cell, place, varying, groups, environments, whole, {}, ""))
+
+
+def _told(cell: Cell) -> Cell:
+    """With what its groups say."""
+    rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
+    record = _cell_record(cell.config, cell.place, cell.groups)
+    return dataclasses.replace(cell, record=record, rows="".join(rows))
+
+
+def _beside(cell: Cell, first: Json) -> Cell:
+    """A cell of an ablation whose first group ran in an environment: bit-exact only where it is of the same bits."""
+    exact = {name: not between(first, own).lines for name, own in cell.environments.items()}
+    groups = [
+        (path, {**result, "bit_exact": result["bit_exact"] and exact[result["environment"]]})
+        for path, result in cell.groups
+    ]
+    return cell if all(exact.values()) else _told(dataclasses.replace(cell, groups=groups))
+
+
+def _other_draws(cells: list[Cell]) -> str:
+    """How the random numbers of now differ from those of the results that are there, in words."""
+    now: Json = {}
+    for cell in cells:
+        for own in cell.environments.values():
+            now = now or history({"began": environment()})
+            if lines := between(own, now).draws:
+                return f"{cell.place.name} drew other random numbers ({'; '.join(lines)})"
+    return ""
 
 
 def refuse_failures(failures: list[str], failed: int, cells: int) -> None:
@@ -191,6 +229,8 @@ def write_results(
 
 
 def _write(directory: Path, config: Ablation, cells: list[Cell]) -> None:
+    environments = {name: own for cell in cells for name, own in cell.environments.items()}
+    cells = [_beside(cell, own) for own in list(environments.values())[:1] for cell in cells] or cells
     decoded = {cell.config.table for cell in cells if cell.groups and cell.config.evaluation.decoded_examples}
     write_changed(directory / "results.jsonl", "".join(cell.rows for cell in cells))
     record = {
@@ -223,6 +263,7 @@ def _write(directory: Path, config: Ablation, cells: list[Cell]) -> None:
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
         "config": to_json(config),
         "environment": _environment([group for cell in cells for group in cell.groups]),
+        "environments": environments,
         "size_note": config.size_note,
     }
     path = directory / "ablation.json"
@@ -370,6 +411,7 @@ def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:
             "validation": replica["validation"][cell.task.validation_metric],
             "diverged_at": replica["diverged_at"],
             "bit_exact": result["bit_exact"],
+            "environment": result["environment"],
             **{name: result[name] for name in ("mode", "group_size", "device_kind", "device_count", "threads")},
             **{name: value for name, value in varying.items() if name != "posenc"},
         }

@@ -7,7 +7,9 @@ from typing import Any
 import jax
 
 from posenc_jax.config import Run, difference, to_json
+from posenc_jax.environments import OF_PROCESS, compared, of_process
 from posenc_jax.runs.checkpoint import digest
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.processes import agreed, count, everyone
 
@@ -23,6 +25,21 @@ def refuse_other_configs(config: Run) -> None:
         raise RefusedError(
             f"the {count()} processes of this run have different configs: start all with the same command. Process "
             f"{other} differs from the first in {found[other]}"
+        )
+
+
+def refuse_other_environments() -> None:
+    """RefusedError in every process where not all draw the same random numbers."""
+    if count() == 1:
+        return
+    here = of_process(environment())
+    firsts = agreed(lambda: here)
+    found = everyone("; ".join(compared(firsts, here, OF_PROCESS).draws))
+    other = next((index for index, lines in enumerate(found) if lines), None)
+    if other is not None:
+        raise RefusedError(
+            f"the {count()} processes of this run draw different random numbers: start all with the same settings and "
+            f"versions. Process {other} differs from the first in {found[other]}"
         )
 
 

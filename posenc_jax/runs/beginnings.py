@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.environments import OF_PROCESS, compared
 from posenc_jax.runs.directory import Group, checkpoint_steps, group_directories, read_group
-from posenc_jax.runs.environment import differences
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.own_code import changes
@@ -17,12 +17,16 @@ Environment = dict[str, Any]
 """That of `environment`, with ``mode`` and ``own``, the digests of the user's classes."""
 
 
-def record_environment(group: Group, now: Environment, note: Callable[[str], None]) -> bool:
+def record_environment(
+    group: Group, now: Environment, note: Callable[[str], None], start: tuple[Path, list[Environment]] | None = None
+) -> bool:
     """Writes what a group began on, or goes on from now, into its ``environment.json``.
+
+    start: where its first parameters are from, and in which environments they were trained.
 
     Returns:
       False when that has changed since it began to something that gives other bits, when another group of the run
-      began on such, or when nobody knows.
+      began on such, when its start was trained in such, or when nobody knows.
 
     Raises:
       DamagedFileError: a group's record is not what was written.
@@ -30,7 +34,8 @@ def record_environment(group: Group, now: Environment, note: Callable[[str], Non
     path = group.directory / "environment.json"
     if not path.exists():
         lost = bool(checkpoint_steps(group.directory))
-        write_json(path, {"began": {} if lost else now, "resumed": [now] if lost else []})
+        trained_in = {"start": start[1]} if start else {}
+        write_json(path, {"began": {} if lost else now, "resumed": [now] if lost else [], **trained_in})
     record = read_environments(group.directory)
     began, resumed = record["began"], record["resumed"]
     lines = _differences(began, now)
@@ -38,17 +43,21 @@ def record_environment(group: Group, now: Environment, note: Callable[[str], Non
         resumed.append(now)
         write_json(path, record)
     elsewhere = other_beginnings(group, began)
-    for what, found in ((f"{group.directory.name} began", lines), elsewhere):
+    trained = [line for own in record["start"] for line in compared(own, now, OF_PROCESS).lines] if start else []
+    source = f"{start[0]}, which {group.directory.name} starts from, was trained" if start else ""
+    for what, found in ((f"{group.directory.name} began", lines), elsewhere, (source, list(dict.fromkeys(trained)))):
         if found:
             note(f"{what} elsewhere, its result will be marked bit_exact=false: {'; '.join(found)}")
-    return not resumed and not elsewhere[1]
+    return not resumed and not elsewhere[1] and not trained
 
 
 def read_environments(group: Path) -> dict[str, Any]:
-    """``began``, empty where nobody knows, and ``resumed``, in which environments that differ a group went on."""
+    """``began``, empty where nobody knows, ``resumed``, in which environments that differ a group went on, and
+    ``start``, in which what it started from was trained.
+    """
     path = group / "environment.json"
     if not path.exists():
-        return {"began": {}, "resumed": []}
+        return {"began": {}, "resumed": [], "start": []}
     way_out = (
         f"restore it, or move it away: what {group.name} began on is then unknown, and what is trained from there on "
         "is not called bit-exact"
@@ -56,16 +65,16 @@ def read_environments(group: Path) -> dict[str, Any]:
     record = read_json(path, sealed=read_group(group).config_hash is not None, way_out=way_out)
     if wrong := problem(record, _RECORD):
         raise DamagedFileError(path, wrong, way_out)
-    return {"began": record.get("began", {}), "resumed": record.get("resumed", [])}
+    return {"began": record.get("began", {}), **{name: record.get(name) or [] for name in ("resumed", "start")}}
 
 
-_RECORD = {"began?": {"own?": {str: str}}, "resumed?": [{"own?": {str: str}}]}
+_RECORD = {"began?": {"own?": {str: str}}, "resumed?": [{"own?": {str: str}}], "start?": [{}]}
 
 
 def _differences(old: Environment, new: Environment) -> list[str]:
     if not old:
         return ["what it began on is not recorded"]
-    return differences(old, new) + changes(old.get("own", {}), new.get("own", {}))
+    return compared(old, new).lines + changes(old.get("own", {}), new.get("own", {}))
 
 
 def other_beginnings(group: Group, began: Environment) -> tuple[str, list[str]]:

@@ -25,7 +25,7 @@ from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.places import full
-from posenc_jax.runs.alike import refuse_other_configs, refuse_other_states
+from posenc_jax.runs.alike import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
@@ -42,7 +42,7 @@ from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.starts import keep_start, refuse_other_start, start_of
+from posenc_jax.runs.starts import keep_start, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
@@ -85,6 +85,7 @@ def run(
     reporter = (reporter or PrintingReporter()) if first() else Reporter()
     directory = full(directory).absolute()
     refuse_other_configs(config)
+    refuse_other_environments()
     with contextlib.ExitStack() as holding:
 
         def begun() -> list[Replica]:
@@ -166,13 +167,15 @@ class Engine:
         }
         if self.config.execution.split:
             now["sharding"] = [self.config.execution.data, self.config.execution.model]
-        bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note))
+        start = start_of(self.config, saved.parent)
+        from_where = agreed(lambda: trained_in(start, (seed for seed, _ in group.replicas)))
+        bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note, from_where))
         timings = self._timings(group)
         timings.planned()
         with Checkpoints(saved, self.reporter.note, keep_every=self.config.training.keep_every) as checkpoints:
             try:
                 with timings.phase("train") as meter:
-                    state, log = self._train(group, start_of(self.config, saved.parent), checkpoints, meter)
+                    state, log = self._train(group, start, checkpoints, meter)
             finally:
                 self.supply.close()
         result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}

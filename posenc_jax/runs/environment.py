@@ -1,4 +1,4 @@
-"""What a run stands on: the code, versions, devices, threads. Bits are equal only where `deciding` is."""
+"""What a run stands on: code, versions, devices, threads, settings. `posenc_jax.environments` compares it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 import posenc_jax
+from posenc_jax.environments import DRAW_FLAGS, ROUNDING_FLAGS, VARIABLES
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.shapes import Json
 
@@ -24,13 +25,6 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
-
-# What changes the last bits of a result. What a commit means for the code, `source` tells.
-DECIDING = (
-    *("version", "source", "jax", "jaxlib", "flax", "optax", "numpy", "platform", "device_kind", "device_count"),
-    *("processes", "cpu", "cpu_features", "threads", "xla_flags", "matmul_precision", "x64"),
-    *("threefry_partitionable", "prng", "mode", "model_precision", "sharding", "device_software"),
-)
 
 # Rooms that no result is computed in: what changes there changes no bits.
 _ELSEWHERE = ("cli", "configs", "drawing", "report", "results", "show", "tables")
@@ -53,12 +47,33 @@ def environment() -> dict[str, Any]:
         "cpu": _cpuinfo("model name") or platform.processor() or platform.machine(),
         "cpu_features": _cpu_features(),
         "threads": threads(),
-        "xla_flags": os.environ.get("XLA_FLAGS", ""),
-        "matmul_precision": jax.config.jax_default_matmul_precision,  # type: ignore[attr-defined]
-        "x64": bool(jax.config.jax_enable_x64),  # type: ignore[attr-defined]
-        "threefry_partitionable": bool(jax.config.jax_threefry_partitionable),  # type: ignore[attr-defined]
-        "prng": jax.config.jax_default_prng_impl,  # type: ignore[attr-defined]
+        "xla_flags": _xla_flags(),
+        **{name: _plain(jax.config.values.get(flag)) for name, flag in _FLAGS.items()},
+        **{name: os.environ.get(name) for name in VARIABLES},
     }
+
+
+_FLAGS = {
+    "matmul_precision": "jax_default_matmul_precision",
+    "x64": "jax_enable_x64",
+    "threefry_partitionable": "jax_threefry_partitionable",
+    "prng": "jax_default_prng_impl",
+    **{name: name for name in (*DRAW_FLAGS, *ROUNDING_FLAGS)},
+}
+
+
+def _plain(value: Any) -> Any:
+    """A flag's value as JSON has it."""
+    return value if value is None or isinstance(value, bool | int | float) else str(getattr(value, "value", value))
+
+
+def _xla_flags() -> str:
+    """What XLA is told: the variable, or the text of the file that it names."""
+    said = os.environ.get("XLA_FLAGS", "")
+    if said.strip() and not said.strip().startswith("-"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return Path(said.strip()).read_text()
+    return said
 
 
 def code() -> dict[str, str | bool | None]:
@@ -83,24 +98,9 @@ def threads() -> int:
     return int(asked)
 
 
-def deciding(record: Json) -> Json:
-    """The part of an environment that decides bits."""
-    return {name: record.get(name) for name in DECIDING}
-
-
-def differences(old: Json, new: Json) -> list[str]:
-    """``name: old -> new`` where what decides bits differs."""
-    before, now = deciding(old), deciding(new)
-    return [f"{name}: {_short(before[name])} -> {_short(now[name])}" for name in DECIDING if before[name] != now[name]]
-
-
 def code_of(record: Json) -> dict[str, Any]:
     """Of an environment, which code of this package and of the user's there was."""
     return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}
-
-
-def _short(value: Any) -> str:
-    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else str(value)
 
 
 def _version(name: str) -> str | None:

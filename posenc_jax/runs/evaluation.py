@@ -20,8 +20,10 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.places import full
+from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.claims import check_writable, refuse_changed_code
@@ -35,6 +37,7 @@ from posenc_jax.runs.directory import (
     load_config,
     read_group,
 )
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
@@ -95,6 +98,11 @@ def evaluate(
     check_writable(folder)
     refuse_links(directory, folder)
     groups = list(finished_groups(directory))
+    here, found = of_process(environment()), Compared()
+    for group in groups:
+        found += compared(read_environments(group)["began"], here, OF_PROCESS)
+    if found.lines:
+        reporter.note(f"{_elsewhere(found)}: {'; '.join(found.lines)}")
     changed = _for_these_devices(changed, reporter.note)
     refuse_several_processes("an evaluation")
     check_memory(changed, trained=True)
@@ -116,6 +124,8 @@ def evaluate(
         question["changed_code"] = other_code
     if brought := _brought(directory, changed):
         question["code"] = brought
+    if found.draws:
+        question["other_draws"] = found.draws
     if loaded is not None:
         assert isinstance(task, TextTask)
         question |= {"shuffle_words": task.data.shuffle_words != "never", "data": loaded.identity}
@@ -124,8 +134,19 @@ def evaluate(
     make_directory(folder)
     if decoded:
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
-    write_atomically(path, sealed_line({**question, "rows": rows}))
+    write_atomically(path, sealed_line({**question, "environment": here, "rows": rows}))
     return path, read_json(path, sealed=True)["rows"]
+
+
+def _elsewhere(found: Compared) -> str:
+    """What it means for scores that they are measured elsewhere than the run was trained."""
+    if found.draws:
+        return (
+            "other random numbers are drawn than in training, so other examples and positions: no pairs of its scores"
+        )
+    if found.rounding:
+        return "measured in another environment than the run was trained in: equal up to rounding"
+    return "whether this is the environment that the run was trained in is not known"
 
 
 def measure(

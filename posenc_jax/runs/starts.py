@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run
+from posenc_jax.environments import of_process
 from posenc_jax.places import full
-from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, replicas_of, results
+from posenc_jax.runs.beginnings import read_environments
+from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, read_group, replicas_of, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json
@@ -83,6 +85,20 @@ def refuse_other_start(config: Run, directory: Path) -> None:
                 f"{before[0][:8]}): it was trained anew since. Choose another directory, or remove this one to "
                 "start from what is there now"
             )
+
+
+def trained_in(source: Path | None, seeds: Iterable[int]) -> tuple[Path, list[Json]] | None:
+    """Where a run's first parameters are from, and in which environments those of its seeds were trained; of a file
+    nobody knows, and it is what it is.
+    """
+    if source is None or not source.is_dir():
+        return None
+    wanted, parts = set(seeds), []
+    for group in groups_that_count(source):
+        if wanted & {seed for seed, _ in read_group(group).replicas}:
+            record = read_environments(group)
+            parts += [of_process(own) for own in (record["began"], *record["resumed"], *record["start"])]
+    return source, [own for number, own in enumerate(parts) if own not in parts[:number]]
 
 
 def _digests(source: Path) -> dict[str, list[str]]:

@@ -203,7 +203,7 @@ def _provenance(ours: Ours | None) -> tuple[str, ...]:
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, ours.code))}.",
     ]
-    lines += _one_rate(ours)
+    lines += [*ours.notes, *_one_rate(ours)]
     return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from posenc_jax.results.averages import comparison_of
+from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, holm, word
 from posenc_jax.tables.folder import Direction, Folder
 from posenc_jax.tables.ours import Ours
@@ -51,7 +51,14 @@ def _compare(ours: Ours, direction: Direction) -> Comparison | None:
         return None
     task = ours.tasks[place.table]
     chance = task.chance if ours.metric(place) == task.metric else None
-    return comparison_of(better, worse, ours.kind(place), chance)
+    drawn = [_draws(ours, place.table, label) for label in (direction.better, direction.worse)]
+    return comparison_of(alike(better, *drawn), worse, ours.kind(place), chance)
+
+
+def _draws(ours: Ours, table: str, label: str) -> dict[int, int]:
+    """Seed -> which random numbers it drew."""
+    cell = ours.cell(table, label)
+    return {} if cell is None else {seed: cell.draws.get(seed, 0) for seed in cell.seeds}
 
 
 def _outcome(ours: Ours | None, direction: Direction, comparison: Comparison | None, p: float | None) -> Outcome:

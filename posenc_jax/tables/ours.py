@@ -29,6 +29,8 @@ class Cell:
         or has not finished.
       learning_rate: the one that validation in range chose. learning_rates: all that were tried.
       seconds: that all its runs took, compiling apart; None where its groups do not say, or what they said is damaged.
+      draws: seed -> which random numbers it drew, as `posenc_jax.results.summary.CellSummary`; empty where all of the
+        table drew the same.
     """
 
     table: str
@@ -43,6 +45,7 @@ class Cell:
     num_posenc_parameters: int
     seconds: float | None
     scores: Scores
+    draws: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,13 +60,15 @@ class Task:
 @dataclasses.dataclass(frozen=True)
 class Ours:
     """The results of a table. ``code``: every code that computed a part of them; ``machine``: that of the first
-    group, in ``others`` of it those of groups that ran elsewhere; empty where nobody knows.
+    group, in ``others`` of it those of groups that ran elsewhere; empty where nobody knows. ``notes``: what was
+    computed in another environment than the rest, in words.
     """
 
     tasks: Mapping[str, Task]
     cells: tuple[Cell, ...]
     code: tuple[Json, ...]
     machine: Json
+    notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -116,9 +121,10 @@ def collect(directory: Path, places: Iterable[Place]) -> Ours:
     ValueError: there are none, or they are damaged.
     """
     record = read_record(directory)
+    summary = summarise(record)
     asked = {(place.table, place.metric) for place in places if place.metric}
     tasks, cells = {}, []
-    for task in summarise(record).tasks:
+    for task in summary.tasks:
         metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
         tasks[task.task_label] = Task(task.metric, task.chance, dict(task.ranges))
         cells += [_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc]
@@ -126,7 +132,8 @@ def collect(directory: Path, places: Iterable[Place]) -> Ours:
     for entry in (entry for own in record.info["cells"] for entry in own.get("code") or ()):
         kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
         code.setdefault(str(kept), kept)
-    return Ours(tasks, tuple(cells), tuple(code.values()), _machine(directory, record))
+    notes = tuple(map(str, summary.provenance.elsewhere))
+    return Ours(tasks, tuple(cells), tuple(code.values()), _machine(directory, record), notes)
 
 
 def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
@@ -157,6 +164,7 @@ def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
         num_posenc_parameters=cell.num_posenc_parameters or 0,
         seconds=seconds,
         scores=scores,
+        draws=cell.draws if any(cell.draws.values()) else {},
     )
 
 
@@ -218,12 +226,14 @@ _CELL = {
     "seeds": [int],
     "diverged": [int],
     "scores": {str: {str: {str: float}}},
+    "draws?": {str: int},
 }
 _RESULTS = {
     "tasks": {str: {"metric": str, "chance?": float, "ranges": {str: str}}},
     "cells": [_CELL],
     "code": [{}],
     "machine": {},
+    "notes?": [str],
 }
 
 
@@ -245,7 +255,8 @@ def read_ours(path: Path) -> Ours | None:
         name: Task(own["metric"], own["chance"], {int(n): where for n, where in own["ranges"].items()})
         for name, own in data["tasks"].items()
     }
-    return Ours(tasks, tuple(map(_read_cell, data["cells"])), tuple(data["code"]), data["machine"])
+    notes = tuple(data.get("notes") or ())
+    return Ours(tasks, tuple(map(_read_cell, data["cells"])), tuple(data["code"]), data["machine"], notes)
 
 
 def _read_cell(data: Json) -> Cell:
@@ -253,5 +264,7 @@ def _read_cell(data: Json) -> Cell:
         metric: {int(n): {int(seed): score for seed, score in own.items()} for n, own in by_length.items()}
         for metric, by_length in data["scores"].items()
     }
-    lists = {name: tuple(data[name]) for name in ("learning_rates", "seeds", "diverged")}
-    return Cell(**{field.name: data[field.name] for field in dataclasses.fields(Cell)} | lists | {"scores": scores})
+    found: Json = {name: tuple(data[name]) for name in ("learning_rates", "seeds", "diverged")}
+    found |= {"scores": scores, "draws": {int(seed): drawn for seed, drawn in (data.get("draws") or {}).items()}}
+    given: Json = {field.name: data.get(field.name) for field in dataclasses.fields(Cell)}
+    return Cell(**given | found)

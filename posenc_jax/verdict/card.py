@@ -28,7 +28,8 @@ class Card:
       tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table, after
         the last step of training. otherwise: the same of other ways to score.
       seeds: those compared. environments: versions, processor or device and commit of the runs, each once,
-        whoever made them. seconds: of all runs behind it.
+        whoever made them. seconds: of all runs behind it. elsewhere: what differs between these environments by which
+        results differ by rounding.
     """
 
     label: str
@@ -40,6 +41,7 @@ class Card:
     seeds: tuple[int, ...]
     environments: tuple[Json, ...]
     seconds: float
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -72,6 +74,7 @@ def record(card: Card) -> Json:
         },
         "seeds": list(card.seeds),
         "environments": list(card.environments),
+        "elsewhere": list(card.elsewhere),
         "seconds": card.seconds,
     }
 
@@ -248,6 +251,11 @@ def _cost(card: Card) -> TextTable:
             "accelerator, by the length T; in blocks the logits are computed twice.",
             f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
             *([f"Without times that are not known: {'; '.join(untimed)}."] if untimed else []),
+            *(
+                [f"In several environments, equal up to rounding: {'; '.join(card.elsewhere)}."]
+                if card.elsewhere
+                else ()
+            ),
         ),
     )
 

@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.environments import between, history
 from posenc_jax.file_names import file_name
 from posenc_jax.files import make_directory, write_atomically
+from posenc_jax.runs.environment import environment
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import write_json
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.shapes import Json
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.measuring import Measured, distinct, measure
+from posenc_jax.verdict.measuring import Measured, distinct, histories, measure
 from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import Table
@@ -36,6 +40,7 @@ def decide(
     Stopped anywhere, the same call goes on: a finished seed is never run again, whichever verdict asked for it.
     """
     encodings = {label: slot, **baselines}
+    elsewhere = _compared(encodings, tables, directory, seeds)
     measured: dict[str, dict[str, Measured]] = {own: {} for own in encodings}
     total = len(tables) * len(encodings)
     for number, (name, own) in enumerate((name, own) for name in tables for own in encodings):
@@ -52,11 +57,40 @@ def decide(
         findings=findings(tables, measured[label], theirs),
         otherwise=tuple(found for way in WAYS for found in findings(tables, measured[label], theirs, way)),
         seeds=seeds,
+        elsewhere=elsewhere,
         environments=distinct(
             own for by_table in measured.values() for found in by_table.values() for own in found.environments
         ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
+
+
+def _compared(
+    encodings: Mapping[str, Slot], tables: Mapping[str, Table], directory: Path, seeds: tuple[int, ...]
+) -> tuple[str, ...]:
+    """How the environments of the groups that are there, and of what is to be computed, differ from the first: in
+    words, where only rounding may be another one.
+
+    RefusedError: they draw other random numbers, so that no seeds would be pairs.
+    """
+    found: dict[str, Json] = {}
+    missing = False
+    for table in tables.values():
+        for own, slot in encodings.items():
+            begun, all_there = histories(table, slot, own, directory, seeds)
+            found |= begun
+            missing |= not all_there
+    if found and missing:
+        found["what is to be computed now"] = history({"began": environment()})
+    first = next(iter(found), "")
+    others = [(name, between(found[first], own)) for name, own in found.items()]
+    for name, differs in others:
+        if differs.draws:
+            raise RefusedError(
+                f"{name} draws other random numbers than {first} ({'; '.join(differs.draws)}), and a verdict compares "
+                "seeds that drew the same: set that back, or choose another directory"
+            )
+    return tuple(dict.fromkeys(line for _, differs in others for line in differs.lines))
 
 
 def write(card: Card, directory: Path) -> list[Path]:

@@ -14,10 +14,12 @@ from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.environments import history
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import cell_directory, results_by_group
+from posenc_jax.runs.claims import is_begun
+from posenc_jax.runs.directory import cell_directory, complete, group_directories, read_group, results_by_group
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
@@ -112,6 +114,20 @@ def measure(
     groups = [group for group, _ in results_by_group(place, cell)]  # others are of seeds that nobody asks for here
     found = dataclasses.replace(found, otherwise=others, environments=_environments(groups), seconds=seconds)
     return _timed(found, *read_timing(place, config_hash(cell), [group.name for group in groups]))
+
+
+def histories(
+    table: Table, slot: Slot, label: str, directory: Path, seeds: tuple[int, ...]
+) -> tuple[dict[str, Json], bool]:
+    """In which environments the groups that are there were computed, by the group's directory, and whether they are
+    all.
+    """
+    cell = table.cell(slot, label, seeds)
+    place = cell_directory(_folder(directory, table, cell), cell)
+    wanted = set(cell.replicas)
+    groups = [group for group in group_directories(place) if wanted & set(read_group(group).replicas)]
+    begun = {str(group): history(read_environments(group)) for group in groups if is_begun(group)}
+    return begun, complete(place, cell)
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:

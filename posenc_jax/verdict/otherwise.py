@@ -14,9 +14,11 @@ from typing import Any, Literal, get_args
 from posenc_jax.config import Run
 from posenc_jax.encodings import Temperature, is_pattern
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.environments import DRAWS, compared, of_process
 from posenc_jax.files import make_directory
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import finished_groups, group_directories, read_group
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.reporter import Reporter
@@ -44,8 +46,8 @@ def otherwise(
 
     Args:
       cell: the run of the compared seeds at all learning rates. place: its directory, finished; what is measured is
-        kept there, and only seeds that are new, have another learning rate by now, or were trained anew are measured
-        again.
+        kept there, and only seeds that are new, have another learning rate by now, were trained anew, or were measured
+        on other random numbers than are drawn now are measured again.
       chosen: seed -> its learning rate. final: seed -> score of the last step. clock: in seconds.
     """
     path = place / "evaluations" / "verdict.json"
@@ -58,12 +60,15 @@ def otherwise(
     seconds = 0.0
     if path.exists() and (known := read_json(path, sealed=True))["question"] == question:
         seeds, seconds = known["seeds"], known["seconds"]
-    trained = _digests(place)
+    trained, here = _digests(place), of_process(environment())
     wanted: dict[int, Json] = {
         seed: {"learning_rate": chosen[seed], "parameters": trained.get((seed, chosen[seed]))} for seed in final
     }
     missing = {
-        seed: chosen[seed] for seed, model in wanted.items() if not model.items() <= seeds.get(str(seed), {}).items()
+        seed: chosen[seed]
+        for seed, model in wanted.items()
+        if not model.items() <= seeds.get(str(seed), {}).items()
+        or compared(seeds[str(seed)].get("environment", {}), here, DRAWS).draws
     }
     if missing:
         begun = clock()
@@ -72,7 +77,7 @@ def otherwise(
             by_way: Json = {
                 way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
             }
-            seeds[str(seed)] = wanted[seed] | by_way
+            seeds[str(seed)] = wanted[seed] | {"environment": here} | by_way
         seconds += clock() - begun
         make_directory(path.parent)
         write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})

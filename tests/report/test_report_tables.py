@@ -168,8 +168,8 @@ def coded(ablation):
 
 def test_one_line_names_the_code_where_all_is_alike(coded):
     said = (
-        "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; all results are bit-exact: none "
-        "was resumed in another environment or by other code."
+        "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; none was resumed in another "
+        "environment or by other code. In which each cell ran is not recorded."
     )
     summary = coded()
     assert tables.terminal(summary, 400).splitlines()[-1] == said
@@ -180,7 +180,10 @@ def test_one_line_names_the_code_where_all_is_alike(coded):
 
 def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
     lines = tables.terminal(coded(lambda cell: cell.pop("code")), 400).splitlines()
-    said = "All results are bit-exact: none was resumed in another environment. Which code computed them is not known."
+    said = (
+        "Computed by code that is not known; none was resumed in another environment or by other code. In which each "
+        "cell ran is not recorded."
+    )
     assert lines[-1] == said
     lines = tables.terminal(coded(lambda cell: (cell.pop("code"), cell.pop("bit_exact"))), 400).splitlines()
     assert not any("bit-exact" in line or "omputed" in line for line in lines)
@@ -196,8 +199,8 @@ def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
     summary = coded(change)
     lines = tables.terminal(summary, 200).splitlines()
     assert "Not all results were computed by the same code: see what computed which." in lines
-    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, since training went on in another"))
-    assert inexact.endswith("than it began with: rsc / t5.")
+    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, since it began or went on in another"))
+    assert inexact.endswith("than the rest: rsc / t5.")
     assert "Its own code has changed since it was trained, which was accepted: rsc / alibi." in lines
     assert not any(line.startswith("Computed by") for line in lines)
     codes = code_table(summary.provenance).entries

@@ -15,10 +15,11 @@ import pytest
 from trained_runs import CONFIG, Notes, copy_of_the_run
 
 import posenc_jax
+from posenc_jax.environments import compared
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs import environment as environment_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.environment import _ELSEWHERE, code, differences, environment, threads
+from posenc_jax.runs.environment import _ELSEWHERE, code, environment, threads
 from posenc_jax.runs.errors import RefusedError
 
 PACKAGE = Path(posenc_jax.__file__).parent
@@ -78,15 +79,22 @@ def test_no_result_is_computed_in_the_rooms_that_the_digest_leaves_out():
 
 def test_batches_that_are_divided_are_a_difference():
     now = environment()
-    assert differences(now, now | {"sharding": [2, 1]}) == ["sharding: None -> [2, 1]"]
+    assert compared(now, now | {"sharding": [2, 1]}).lines == ["sharding: None -> [2, 1]"]
 
 
-def test_settings_of_jax_that_change_bits_are_differences():
+def test_settings_of_jax_that_change_bits_are_differences(tmp_path):
     here = {**environment(), "mode": "map"}
     flags = {"JAX_ENABLE_X64": "1", "JAX_THREEFRY_PARTITIONABLE": "0", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
-    there = shown(PACKAGE.parent, **flags, JAX_DEFAULT_PRNG_IMPL="rbg") | {"mode": "map"}
-    changed = {line.partition(":")[0] for line in differences(here, there)}
-    assert changed - {"device_count"} == {"x64", "threefry_partitionable", "matmul_precision", "prng"}
+    flags |= {"JAX_RANDOM_SEED_OFFSET": "1", "ONEDNN_MAX_CPU_ISA": "SSE41"}
+    (tmp_path / "flags").write_text("--xla_cpu_enable_fast_math=true")
+    there = shown(PACKAGE.parent, **flags, JAX_DEFAULT_PRNG_IMPL="rbg", XLA_FLAGS=f"{tmp_path}/flags") | {"mode": "map"}
+    found = compared(here, there)
+    names = {line.partition(":")[0] for line in found.draws}
+    assert names == {"x64", "threefry_partitionable", "prng", "jax_random_seed_offset"}
+    names = {line.partition(":")[0] for line in found.rounding}
+    assert names - {"device_count"} == {"matmul_precision", "xla_flags", "ONEDNN_MAX_CPU_ISA"}
+    assert there["xla_flags"] == "--xla_cpu_enable_fast_math=true", "of a file its text decides"
+    assert found.unknown == ()
 
 
 def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatch, tmp_path):
@@ -156,5 +164,6 @@ def test_the_libraries_of_an_accelerator_decide_bits_and_a_cpu_has_none(monkeypa
     assert before == {"runtime": "PJRT C API cuda 12090", **versions}
     versions["nvidia-cudnn-cu12"] = "9.2"
     after = environment_module._device_software(device)
-    assert differences({"device_software": before}, {"device_software": after})
-    assert not differences({"device_software": None}, {})
+    now = environment()
+    assert compared(now | {"device_software": before}, now | {"device_software": after}).rounding
+    assert not compared(now, {name: value for name, value in now.items() if name != "device_software"}).lines

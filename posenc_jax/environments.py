@@ -1,0 +1,152 @@
+"""Recorded environments compared: whether results have the same bits, differ by rounding, or stand on other random
+numbers.
+
+Which setting decides what is written here and nowhere else; scripts/settings.py finds out whether all are here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from posenc_jax.shapes import Json
+
+DRAW_FLAGS = ("jax_random_seed_offset", "jax_high_dynamic_range_gumbel")
+"""Flags of JAX by which random numbers are others, beside those that a record has by a name of their own."""
+ROUNDING_FLAGS = ("jax_disable_jit", "jax_softmax_custom_jvp")
+"""Flags of JAX by which the last digits of results are others."""
+VARIABLES = (
+    *("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"),
+    *("LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG"),  # of accelerators, as these document
+)
+"""Variables of the process by which the last digits are others, where a record has them under no other name."""
+
+DRAWS = ("jax", "flax", "prng", "threefry_partitionable", "x64", *DRAW_FLAGS)
+"""What random numbers depend on. Versions may draw others."""
+OF_CODE = ("version", "source")
+OF_RUN = ("mode", "model_precision", "sharding")
+OF_PROCESS = (
+    *DRAWS,
+    *("jaxlib", "optax", "numpy", "platform", "device_kind", "device_count", "device_software", "processes", "cpu"),
+    *("cpu_features", "threads", "xla_flags", "matmul_precision", *ROUNDING_FLAGS, *VARIABLES),
+)
+EVERY = (*OF_CODE, *OF_PROCESS, *OF_RUN)
+_WHERE_THEY_APPLY = ("device_software", *OF_RUN)  # absent is none; of the rest it is unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """How two environments differ.
+
+    Attributes:
+      draws: ``name: old -> new`` of what gives other random numbers. rounding: of what gives other last digits.
+      unknown: names that one of them does not have recorded.
+    """
+
+    draws: tuple[str, ...] = ()
+    rounding: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """All that speaks against equal bits, in words; none where the bits are the same."""
+        more = [f"and {len(self.unknown) - 3} more"] if len(self.unknown) > 3 else []
+        unknown = [f"not recorded: {', '.join([*self.unknown[:3], *more])}"] if self.unknown else []
+        return [*self.draws, *self.rounding, *unknown]
+
+    @property
+    def word(self) -> str:
+        """In two or three words."""
+        if self.draws:
+            return "draws differ"
+        return "rounding may differ" if self.rounding else "not known" if self.unknown else "same bits"
+
+    def __add__(self, other: Compared) -> Compared:
+        """What both of two comparisons found."""
+        fields = (field.name for field in dataclasses.fields(self))
+        return Compared(*(tuple(dict.fromkeys(getattr(self, name) + getattr(other, name))) for name in fields))
+
+
+def compared(old: Json, new: Json, names: Iterable[str] = EVERY) -> Compared:
+    """Two environments (`posenc_jax.runs.environment`), as far as ``names`` decide."""
+    if not old or not new:
+        return Compared(unknown=("what it ran in",))
+    found: dict[str, list[str]] = {"draws": [], "rounding": []}
+    unknown = []
+    for name in names:
+        if name not in _WHERE_THEY_APPLY and not (name in old and name in new):
+            unknown.append(name)
+        elif old.get(name) != new.get(name):
+            line = f"{name}: {_short(old.get(name))} -> {_short(new.get(name))}"
+            found["draws" if name in DRAWS else "rounding"].append(line)
+    return Compared(tuple(found["draws"]), tuple(found["rounding"]), tuple(unknown))
+
+
+def of_process(record: Json) -> Json:
+    """The part of an environment that code and config have no say in."""
+    return {name: record[name] for name in OF_PROCESS if name in record}
+
+
+def history(record: Json) -> Json:
+    """Of a group's ``environment.json`` the part of the process: where it ``began``, was ``resumed``, and where what it
+    ``start``ed from was trained.
+    """
+    parts = {name: [of_process(own) for own in record.get(name) or ()] for name in ("resumed", "start")}
+    began = of_process(record.get("began") or {})
+    parts["resumed"] = [own for own in parts["resumed"] if own != began]
+    return {"began": began, **{name: own for name, own in parts.items() if own}}
+
+
+def between(ours: Json, theirs: Json) -> Compared:
+    """Two groups, by their `history`. One that went on with other random numbers is the pair of none."""
+    found = compared(ours["began"], theirs["began"], OF_PROCESS) if ours["began"] != theirs["began"] else Compared()
+    for own in (ours, theirs):
+        for resumed in own.get("resumed", ()):
+            found += compared(own["began"], resumed, OF_PROCESS)
+    if "start" in ours and "start" in theirs and ours["start"] != theirs["start"]:
+        for a in ours["start"]:
+            for b in theirs["start"]:
+                found += compared(a, b, OF_PROCESS)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Elsewhere:
+    """What was computed in another environment than the first: ``who``, and how that differs."""
+
+    who: tuple[str, ...]
+    compared: Compared
+
+    def __str__(self) -> str:
+        """Who, how it differs, and what that means."""
+        who, lines = ", ".join(self.who), "; ".join(self.compared.lines)
+        if self.compared.draws:
+            return (
+                f"{who}: other random numbers were drawn than for the rest ({lines}), so seeds are no pairs across the "
+                "two, and no difference between them is given."
+            )
+        if self.compared.rounding:
+            return f"{who}: computed in another environment than the rest, so results differ by rounding ({lines})."
+        return f"{who}: whether it was computed in the environment of the rest is not known ({lines})."
+
+
+def elsewhere(histories: Mapping[str, Json], who: Mapping[str, tuple[str, ...]]) -> tuple[Elsewhere, ...]:
+    """Of several environments, by name, those that differ from the first, where anything was computed in them."""
+    found = ((name, between(next(iter(histories.values())), own)) for name, own in histories.items())
+    return tuple(Elsewhere(who[name], own) for name, own in found if own.lines and name in who)
+
+
+def draw_classes(histories: Mapping[str, Json]) -> dict[str, int | None]:
+    """Of each environment the number of the first that draws the same random numbers; None of one that changed them on
+    its way.
+    """
+    every = list(histories.values())
+    return {
+        name: next((first for first in range(number + 1) if not between(every[first], own).draws), None)
+        for number, (name, own) in enumerate(histories.items())
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else str(value)
