@@ -92,14 +92,14 @@ def _count(text: str) -> int:
 def runner(
     config: Ablation, config_file: str, directory: Path, spread: Spread, reporter: Reporter, stop: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """What runs the ablation as ``spread`` asks: `ablate`, or `ablate_in_tasks` with all that it needs.
+    """What runs the ablation as ``spread`` asks: `run_cells`, or `ablate_in_tasks` with all that it needs.
 
     RefusedError where this machine or the cluster cannot.
     """
     if spread.local is None and spread.slurm is None:
-        from posenc_jax.runs.ablation import ablate
+        from posenc_jax.runs.ablation import run_cells
 
-        return ablate
+        return run_cells
     from posenc_jax.runs.spread import ablate_in_tasks
     from posenc_jax.training.layout import Devices
 

@@ -43,8 +43,8 @@ def values_in(value: Any) -> Iterator[Value]:
             yield from values_in(member)
     elif isinstance(value, Value):
         yield value
-        for field in dataclasses.fields(value):  # type: ignore[arg-type]
-            yield from values_in(getattr(value, field.name))
+        for name, _ in _defaults(type(value)):  # type: ignore[arg-type]
+            yield from values_in(getattr(value, name))
 
 
 def to_json(value: Any, *, defaults: bool = True) -> Any:

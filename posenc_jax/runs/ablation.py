@@ -64,7 +64,21 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
         it.
     """
-    reporter = reporter or PrintingReporter()
+    run_cells(
+        config, directory, accept_changed_code=accept_changed_code, reporter=reporter or PrintingReporter(), stop=stop
+    )
+    return read_result(full(directory).absolute())
+
+
+def run_cells(
+    config: Ablation,
+    directory: str | os.PathLike[str],
+    *,
+    accept_changed_code: bool,
+    reporter: Reporter,
+    stop: Callable[[], int | None],
+) -> None:
+    """`ablate` for those who read the results by themselves."""
     directory = full(directory).absolute()
     failures = []
     cells = read_cells(config, directory, accept_changed_code=accept_changed_code)
@@ -90,14 +104,14 @@ def ablate(
             cells[number] = _read_cell(cell, place, cells[number].varying, left_out)
             _write(directory, config, cells)
         if to_run:
-            for cell in (cells[number] for number in {*range(len(cells))}.difference(to_run)):
+            ran = set(to_run)
+            for own in (own for number, own in enumerate(cells) if number not in ran):
                 try:  # one that was finished before what it starts from was trained anew
-                    refuse_other_start(cell.config, cell.place)
+                    refuse_other_start(own.config, own.place)
                 except RefusedError as error:
-                    failures.append(f"{cell.config.table} {cell.config.label}: {error}")
+                    failures.append(f"{own.config.table} {own.config.label}: {error}")
         _write(directory, config, cells)
     refuse_failures(failures, len(failures), len(config.runs))
-    return read_result(directory)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,7 +77,9 @@ def finished(cells: int = 300, seeds: int = 1) -> Iterator[Table]:
         imports = _seconds("-c", IMPORTS)
         command = ("-m", "posenc_jax", "ablate", str(file), "--directory", str(place))
         rows = {name: (_seconds(*command) - imports, None) for name in ("with its report", "complete")}
-        rows["complete, with --training.steps 4"] = (_seconds(*command, "--training.steps", "4") - imports, None)
+        overridden = (*command, "--training.steps", "4")
+        _seconds(*overridden)  # after which the report has this command too
+        rows["complete, with an override"] = (_seconds(*overridden) - imports, None)
         rows["report.html"] = (None, (place / "report.html").stat().st_size / 1e6)
     yield Table(
         title=f"An ablation of {cells} finished cells, {seeds} seeds each, again",
