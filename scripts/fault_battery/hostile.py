@@ -290,17 +290,24 @@ def full_disks(scene: Scene, count: int) -> Counts:
     columns = ["--field", "text", "--label", "label"]
     two = fresh(scene, "other", two_cells(scene))
 
+    def written(i: int, disk: Path) -> tuple[Ended, set[Path]]:
+        """The end of a command, and the files that it left."""
+        cases = (
+            ["data", "add", "full", "--csv", table, *columns, "--directory", disk / "data"],
+            ["merge", two_cells(scene), two, "-o", disk / "merged"],
+            ["weights", "export", trained(scene), disk / "w.safetensors"],
+            train(scene, disk / "run"),
+        )
+        ended = command([str(word) for word in cases[i]])
+        return ended, {path.relative_to(disk) for path in disk.rglob("*") if path.suffix.startswith(".json")}
+
     def trial(i: int) -> str:
-        with disk_of(scene, size := (40, 80, 200)[i % 3] * 1024) as disk:
-            cases = (
-                ["data", "add", "full", "--csv", table, *columns, "--directory", disk / "data"],
-                ["merge", two_cells(scene), two, "-o", disk / "merged"],
-                ["weights", "export", trained(scene), disk / "w.safetensors"],
-                train(scene, disk / "run"),
-            )
-            ended = command([str(word) for word in cases[i // 3]])
+        with disk_of(scene, (4, 40, 200)[i % 3] * 1024) as disk:
+            ended, files = written(i // 3, disk)
         if not ended.code:
-            return IDENTICAL if size > 40 * 1024 else SILENT
+            roomy = fresh(scene, "roomy")
+            roomy.mkdir()
+            return IDENTICAL if files == written(i // 3, roomy)[1] else SILENT
         found = refusal(ended)
         line = ended.said.strip().splitlines()[-1] if ended.said.strip() else ""
         return found if found != REFUSED or (len(line) < 1000 and "room" in line) else TRACEBACK
