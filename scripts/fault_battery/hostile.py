@@ -310,7 +310,7 @@ def full_disks(scene: Scene, count: int) -> Counts:
             return IDENTICAL if files == written(i // 3, roomy)[1] else SILENT
         found = refusal(ended)
         line = ended.said.strip().splitlines()[-1] if ended.said.strip() else ""
-        return found if found != REFUSED or (len(line) < 1000 and "room" in line) else TRACEBACK
+        return found if found != REFUSED or (len(line) < 1000 and re.search("room|space", line)) else TRACEBACK
 
     return each(min(count, 12), trial)
 
