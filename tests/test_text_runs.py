@@ -52,7 +52,7 @@ def result(directory):
     ("kind", "names"),
     [
         ("translation", {"chrf", "bleu", "decoded"}),
-        ("summarization", {"rouge_1", "rouge_2", "rouge_l", "decoded"}),
+        ("summarization", {"rouge_1", "rouge_2", "rouge_l", "chrf", "decoded"}),
         ("classification", {"macro_f1", "confusion"}),
     ],
 )

@@ -15,6 +15,7 @@ from posenc_jax.cli.screen import OutputError, tell
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
+from posenc_jax.once import refuse_twice
 from posenc_jax.own_exits import ExitError, exits_as_errors
 from posenc_jax.places import PlaceError, full
 from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
@@ -25,7 +26,9 @@ class UsageError(Exception):
 
 
 class _Once(argparse.Action):
-    """Stores what an option is given, and refuses it a second time: argparse would take the last, in silence."""
+    """Stores what an option is given, and refuses it a second time, or one of its values: argparse would take the last
+    of them, or both.
+    """
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -36,8 +39,18 @@ class _Once(argparse.Action):
     ) -> None:
         if option is not None and self.filled is namespace:
             parser.error(given_twice(self.option_strings[-1]))
+        if self.nargs in ("+", "*"):
+            try:
+                refuse_twice(option or str(self.metavar), values or (), _resolved)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
         self.filled = namespace
         setattr(namespace, self.dest, values)
+
+
+def _resolved(value: Any) -> Any:
+    """What a value is, however a path is written."""
+    return full(value).resolve() if isinstance(value, Path) else value
 
 
 def given_twice(option: str) -> str:

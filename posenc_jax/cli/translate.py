@@ -25,7 +25,7 @@ of standard input. One line a sentence; an empty line of standard input stays em
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = run_parser("translate", DESCRIPTION)
-    parser.add_argument("texts", nargs="*", metavar="SENTENCE")
+    parser.add_argument("texts", nargs="*", action="extend", metavar="SENTENCE")
     add_run_options(
         parser,
         "translated without its end (truncate), or in pieces cut between sentences where possible, whose translations "

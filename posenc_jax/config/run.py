@@ -19,6 +19,7 @@ from posenc_jax.encodings.value import Value
 from posenc_jax.file_names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
+from posenc_jax.once import refuse_twice
 
 MOST_REPLICAS = 2**16
 """Of one run."""
@@ -280,10 +281,7 @@ def _lengths(run: Run) -> str:
 def _check_members(field: str, values: tuple[Any, ...], allowed: Any, rule: str) -> None:
     if not values:
         raise ValueError(f"{field} is empty: give at least one")
-    known = set()
     for value in values:
         if not allowed(value):
             raise ValueError(f"{field}: {value!r} must be {rule}")
-        if value in known:
-            raise ValueError(f"{field}: {value!r} is given twice; each replica must be different")
-        known.add(value)
+    refuse_twice(field, values)

@@ -12,6 +12,7 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.parsing import spec
 from posenc_jax.encodings.value import Value, WrongReturnError
+from posenc_jax.once import refuse_twice
 
 _STANDARD = (
     *KINDS,
@@ -52,8 +53,7 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
     for name in names:
         if name in _STANDARD:
             raise ValueError(f"metrics: {name!r} is a column that results have already: give the class another name")
-        if names.count(name) > 1:
-            raise ValueError(f"metrics: {name!r} is given twice: leave one out")
+    refuse_twice("metrics", names)
 
 
 def metric_sums(metrics: Sequence[Metric], logits: Array, example: Example) -> dict[str, Array]:

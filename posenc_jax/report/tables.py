@@ -80,7 +80,9 @@ def score_table(task: TaskSummary) -> TextTable:
                 entries = (NONE if score is None else interval_text(score, kind) for score, kind in zip(found, kinds))
                 lines.append((cell.label, where, *entries))
     notes = [f"{heading(kind.title)}: lower is better." for kind in kinds if kind.better == "lower"]
-    notes += [f"{kind_of(name).title} of sacrebleu: {signature}." for name, signature in task.signatures.items()]
+    for name, signature in task.signatures.items():  # of ROUGE a sentence, of sacrebleu its own form
+        joint = " of sacrebleu:" if "|" in signature else ""
+        notes.append(f"{kind_of(name).title}{joint} {signature}.")
     notes += _counts(task)
     columns = ("encoding", "lengths", *(kind.title for kind in kinds))
     align = "ll" + "r" * len(names)

@@ -22,6 +22,7 @@ from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
+from posenc_jax.once import refuse_twice
 from posenc_jax.places import full
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import Engine, write_texts
@@ -89,6 +90,7 @@ def evaluate(
     """
     reporter = reporter or Reporter()
     directory = full(directory).absolute()
+    refuse_twice("steps", steps or ())
     config, other_code = _config_of(directory, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     posenc = config.posenc if posenc is None else posenc

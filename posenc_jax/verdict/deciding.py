@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -95,9 +97,9 @@ def _compared(
 
 def write(card: Card, directory: Path) -> list[Path]:
     """Writes ``card.html``, ``.md``, ``.tex``, ``.json``, and ``.png`` and ``.pdf`` where matplotlib is there, in a
-    folder of ``directory`` by the names of what was compared; returns the files, the page first.
+    folder of ``directory`` that only this question has; returns the files, the page first.
     """
-    place = directory / "cards" / file_name(f"{card.label}-against-{'-'.join(card.baselines)}")
+    place = directory / "cards" / _name(card)
     make_directory(place)
     try:
         pictures = render(card)
@@ -113,3 +115,14 @@ def write(card: Card, directory: Path) -> list[Path]:
         write_atomically(place / name, data)
     write_json(place / "card.json", record(card))
     return [place / name for name in (*files, "card.json")]
+
+
+def _name(card: Card) -> str:
+    """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
+    tables at which size, over which seeds.
+    """
+    asked = {own: {name: found.config for name, found in by_table.items()} for own, by_table in card.measured.items()}
+    question = json.dumps([card.label, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
+    on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"
+    words = f"{card.label}-against-{'-'.join(card.baselines)}-{on}-{len(card.seeds)}-seeds"
+    return file_name(words, hashlib.sha256(question.encode()).hexdigest()[:8])

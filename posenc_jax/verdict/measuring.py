@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
@@ -50,6 +50,7 @@ class Measured:
         of its runs are not known, and the first three are not in it.
       num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
         encoding on an accelerator, in words.
+      config: digest of what was run: config, learning rates and own code; seeds apart.
       environments: in which its runs began and went on, each once: `RECORDED` of them.
     """
 
@@ -69,6 +70,7 @@ class Measured:
     memory: str
     environments: tuple[Json, ...] = ()
     untimed: tuple[str, ...] = ()
+    config: str = ""
 
     def scored(self, way: Scored) -> dict[int, float]:
         """Seed -> score, after the last step or otherwise."""
@@ -133,8 +135,11 @@ def histories(
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
     """Of a table; code of the user's own has one by its digest, so that a changed encoding is another one."""
     own = digests(cell)
-    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
-    return directory / table.name / f"own-{digest[:8]}" if own else directory / table.name
+    return directory / table.name / f"own-{_digest(own)}" if own else directory / table.name
+
+
+def _digest(what: Any) -> str:
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def validation_of(cell: Run, results: Iterable[Json]) -> dict[float, dict[int, float | None]]:
@@ -177,6 +182,7 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         num_parameters=results[0]["num_parameters"],
         num_posenc_parameters=results[0]["num_posenc_parameters"],
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
+        config=_digest([config_hash(cell), cell.learning_rates, digests(cell)]),
     )
 
 

@@ -92,7 +92,7 @@ REFUSED = {
     "lengths out of order": ([*TRAIN, "--evaluation.lengths", "12", "8"], ["8 comes after 12", "ascending"]),
     "length of nothing": ([*TRAIN, "--evaluation.lengths", "0", "8"], ["length 0", "start at 1"]),
     "no seeds": ([*TRAIN, "--seeds"], ["seeds is empty", "give at least one"]),
-    "repeated seeds": ([*TRAIN, "--seeds", "3", "1", "3"], ["3 is given twice", "must be different"]),
+    "repeated seeds": ([*TRAIN, "--seeds", "3", "1", "3"], ["seeds: 3 is given twice", "name each once"]),
     "zero steps": ([*TRAIN, "--training.steps", "0"], ["training.steps = 0", "at least 1"]),
     "cadence": (
         [*TRAIN, "--training.validate-every", "-5"],
@@ -338,7 +338,7 @@ def test_as_a_process(folder):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "posenc: seeds: 1 is given twice; each replica must be different\n"
+    assert done.stderr == "posenc: seeds: 1 is given twice: name each once\n"
 
 
 @pytest.mark.parametrize("number", ["100000", "two", "0", "-1", "1e3", "2 "])

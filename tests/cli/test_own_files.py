@@ -516,7 +516,7 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
         ),
         (["--metrics", "unusable.py"], "it has no metric: write one, as `posenc new` does$"),
         (["--metrics", "accuracy"], r"--metrics: unknown metric 'accuracy' \(name a class of a file, as in mine.py"),
-        (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: 'right' is given twice: leave one out"),
+        (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: right is given twice: name each once"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a column that results have already"),
         (["--metrics", "my_own.py:Right/my_own.py:Loss"], "/ stands between layers of encodings only"),
         (["--posenc", "my_own.py:Mine(base='x')"], "--posenc: Mine.base = 'x' must be of type float"),

@@ -11,7 +11,7 @@ from posenc_jax.data.checks import check_scores
 from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.data.tasks import Copying, FlipFlop, PositionOf, PositionOrToken, TokenBack
-from posenc_jax.data.text import Data, Translation
+from posenc_jax.data.text import Data, Summarization, Translation
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.runs import ablation
 from posenc_jax.runs.errors import RefusedError
@@ -100,3 +100,15 @@ def _run(task):
 def test_scores_of_ours_can_be_asked_of_sums_that_are_all_one(task):
     run = Run(task=task, evaluation=Evaluation(lengths=(task.train_lengths[-1],), num_examples=8))
     check_scores(task, (), own_sums(run, 1, task.train_lengths[-1]))
+
+
+def test_summaries_in_other_scripts_are_scored_by_chrf_beside_rouge(monkeypatch):
+    """ROUGE knows none of their letters, and says so in reports."""
+    task = Summarization(data=Data(name="own/x"))
+    scores = task.text_scores(["Привет, мир"], [{"summary": "Привет, мир"}])
+    assert (scores["rouge_l"], scores["chrf"]) == (0.0, 100.0)
+    assert task.signatures["rouge_l"].endswith("texts of other scripts have none and score 0, equal ones too")
+    assert "|" in task.signatures["chrf"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert set(task.signatures) == {"rouge_l"}
+    assert "chrf" not in task.text_scores(["a"], [{"summary": "a"}])

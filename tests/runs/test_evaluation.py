@@ -292,6 +292,14 @@ def test_a_checkpoint_that_was_not_kept(finished):
         RefusedError, match=r"no checkpoint of step 15, but of 10, 20: choose among them, or train with"
     ):
         evaluate(finished, (2,), steps=(10, 15))
+    with pytest.raises(ValueError, match="steps: 10 is given twice: name each once"):
+        evaluate(finished, (2,), steps=(10, 20, 10))
+    log = finished / "group-000" / "metrics.jsonl"
+    kept = log.read_bytes()
+    log.write_bytes(kept.replace(b'"loss": ', b'"loss": 1', 1))
+    with pytest.raises(RefusedError, match=r"checkpoints/10 is not of the training that .*metrics.jsonl tells of"):
+        evaluate(finished, (2,), steps=(10,))
+    log.write_bytes(kept)
     assert not (finished / "evaluations").exists()
 
 

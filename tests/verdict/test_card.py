@@ -10,6 +10,7 @@ from tex_pages import check_margins, needs_latex
 from posenc_jax.cli import main
 from posenc_jax.cli.verdict import _named
 from posenc_jax.runs.environment import environment
+from posenc_jax.verdict import deciding
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
 from posenc_jax.verdict.deciding import write
 from posenc_jax.verdict.figure import render
@@ -107,12 +108,32 @@ def test_files(card, tmp_path):
     assert all(path.is_file() for path in written)
 
 
+def test_every_question_has_a_folder_of_its_own(card):
+    def folder(**changes):
+        return deciding._name(dataclasses.replace(card, **changes))
+
+    def other(name, **changes):
+        inner = {own: dict(by_table) for own, by_table in card.measured.items()}
+        inner[name]["copy"] = dataclasses.replace(inner[name]["copy"], **changes)
+        return inner
+
+    first = folder()
+    assert folder(seconds=card.seconds + 1) == first, "the same question, measured again"
+    assert first.startswith(f"{card.label}-against-rope-")
+    one = {"copy": card.tables["copy"]}
+    found = [first, folder(seeds=(0, 1, 2)), folder(tables=one)]
+    found += [folder(measured=other(name, config="another")) for name in card.measured]  # a size, a spec, own code
+    assert len(set(found)) == len(found)
+    assert "-copy-8-seeds-" in found[2]
+    assert "-3-seeds-" in found[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["gone"], "'gone' is neither a name of the catalogue nor a spec"),
         (["alibi", "--against", "alibi"], "is compared with itself: name another encoding"),
-        (["alibi", "--against", "rope", "rope"], "names an encoding twice: name each once"),
+        (["alibi", "--against", "rope", "rope()"], "names an encoding twice: name each once"),
         (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, "),
         (["alibi", "--seeds", "1"], "--seeds 1: an interval needs at least 2 seeds"),
         (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 
 import numpy as np
 
-from posenc_jax.data.metrics import rouge
+from posenc_jax.data.metrics import chrf, rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import LONGEST
@@ -64,9 +65,17 @@ class Summarization(TextTask):
         return max_length + self.max_summary + 2
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
-        """ROUGE-1, ROUGE-2 and ROUGE-L, F-measures from 0 to 1."""
-        found = rouge(outputs, [row[self.target] for row in examples])
-        return {"rouge_1": found["rouge1"], "rouge_2": found["rouge2"], "rouge_l": found["rougeL"]}
+        """ROUGE-1, ROUGE-2 and ROUGE-L, F-measures from 0 to 1; and chrF, from 0 to 100, where sacrebleu is there."""
+        references = [row[self.target] for row in examples]
+        found = rouge(outputs, references)
+        scores = {"rouge_1": found["rouge1"], "rouge_2": found["rouge2"], "rouge_l": found["rougeL"]}
+        return scores | ({"chrf": chrf(outputs, references).value} if _with_chrf() else {})
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """What ROUGE cannot read, and the signature of chrF."""
+        said = "reads the letters a to z and digits only; texts of other scripts have none and score 0, equal ones too"
+        return {"rouge_l": said} | ({"chrf": chrf(["a"], ["a"]).signature} if _with_chrf() else {})
 
     def tokenizer_lines(self, row: Row) -> list[str]:
         """Document and summary."""
@@ -90,3 +99,7 @@ class Summarization(TextTask):
             left_out=len(split) - len(kept),
             truncated=sum(len(documents[i]) > len(shown[k]) for k, i in enumerate(kept)),
         )
+
+
+def _with_chrf() -> bool:
+    return importlib.util.find_spec("sacrebleu") is not None
