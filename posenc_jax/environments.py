@@ -14,10 +14,13 @@ from posenc_jax.shapes import Json
 
 DRAW_FLAGS = ("jax_random_seed_offset", "jax_high_dynamic_range_gumbel")
 """Flags of JAX by which random numbers are others, beside those that a record has by a name of their own."""
-ROUNDING_FLAGS = ("jax_disable_jit", "jax_softmax_custom_jvp")
+ROUNDING_FLAGS = (
+    *("jax_disable_jit", "jax_softmax_custom_jvp", "jax_disable_most_optimizations", "jax_optimization_level"),
+    *("jax_exec_time_optimization_effort", "jax_memory_fitting_level", "jax_memory_fitting_effort"),
+)
 """Flags of JAX by which the last digits of results are others."""
 VARIABLES = (
-    *("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"),
+    *("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "PJRT_NPROC"),
     *("LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG"),  # of accelerators, as these document
 )
 """Variables of the process by which the last digits are others, where a record has them under no other name."""
