@@ -327,7 +327,7 @@ REFUSED = [
         lambda: base(evaluation=Evaluation(decoded_examples=4)),
         ["decoded_examples = 4", "'copying' writes no text", "set it to 0"],
     ),
-    (lambda: Data(vocab_size=100), ["vocab_size = 100 is too small", "256 bytes", "1000 or more"]),
+    (lambda: Data(vocab_size=100), ["vocab_size = 100 is too small", "256 bytes", "300 or more"]),
     (lambda: Data(max_examples=0), ["max_examples = 0", "None for all"]),
     (lambda: Translation(max_length=0), ["max_length = 0", "at least 1"]),
     (lambda: Translation(max_length=40, row=60), ["row = 60", "which takes 68", "set task.row to 68"]),

@@ -57,7 +57,7 @@ class Data(Value):
         if self.tokenizer == "bpe" and self.vocab_size < 300:
             raise ValueError(
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
-                "1000 or more"
+                "300 or more"
             )
         if self.max_examples is not None and self.max_examples < 1:
             raise ValueError(f"data.max_examples = {self.max_examples} must be at least 1, or None for all")
