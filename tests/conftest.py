@@ -16,7 +16,7 @@ from posenc_jax.runs.environment import threads
 
 # A command sets up JAX for a process of its own. This one is set up already, perhaps with other devices: commands
 # (they import this later) get one that only refuses what it would refuse.
-posenc_jax.cli.session.prepare_jax = threads
+posenc_jax.cli.session.prepare_jax = lambda **options: threads()
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -17,7 +17,7 @@ from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compi
 from posenc_jax.analysis.outcome import Clause, Clauses, ContractError, Findings, NotApplicable, way_out
 from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusable_hook
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
-from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.value import Value
 from posenc_jax.own_exits import exits_as_errors
 
@@ -190,14 +190,14 @@ def dtype(layer: Layer) -> Findings:
     """What every hook returns for inputs of three types, from known and from traced positions; nothing is computed."""
     _, queries, _, _ = layer.arguments(X, ORDER, REAL, length=LENGTH)
     for kind in (jnp.bfloat16, jnp.float32, jnp.float64):
-        least = jnp.promote_types(kind, jnp.float32)
+        least = at_least_float32(kind)
         params = jax.tree.map(lambda a, least=least: a.astype(least), layer.params)
         x = np.zeros((2, CALL, DIMS.d_model), kind)
         known = jax.eval_shape(functools.partial(hooks, layer, queries), params, x, layer.key)
         traced = jax.eval_shape(functools.partial(hooks, layer), queries, params, x, layer.key)
         for hook, result in (*known.items(), *traced.items()):
             added_later = not hook.endswith(("embed", "encode_queries", "encode_keys"))
-            wanted = jnp.promote_types(result.dtype, least) if added_later else kind
+            wanted = at_least_float32(result.dtype, least) if added_later else kind
             if result.dtype != wanted:
                 rule = f"for inputs of {jnp.dtype(kind)} {hook} returns {jnp.dtype(wanted)}"
                 yield math.inf, f"{rule}, and here an array of {result.dtype}{list(result.shape)}"

@@ -90,7 +90,8 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
 
 def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
     """What makes these useless in any model, in a line: parameters that cannot be trained, a hook that returns no array
-    or one with other axes. None where nothing does, and where the contract's layer cannot run them.
+    or one with other axes or of other numbers than real ones. None where nothing does, and where the contract's layer
+    cannot run them.
 
     Sizes are not looked at: an encoding may be made for one model.
     """
@@ -112,6 +113,11 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
         if _not_of(result, len(wanted)):
             return (
                 f"{hook} returns {_described(result)}, not an array {words}; an axis may be 1 where it is all the same"
+            )
+        if not jnp.issubdtype(result.dtype, jnp.floating):
+            return (
+                f"{hook} returns {_described(result)}, and hooks return real floating-point numbers: cast it, "
+                "with .astype(jnp.float32), or take the part that is meant"
             )
     return None
 

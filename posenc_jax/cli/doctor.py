@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _doctor(_: argparse.Namespace) -> int:
-    prepare_jax()
+    prepare_jax(runs=False)
     from posenc_jax.data.corpora.store import data_directory
     from posenc_jax.runs import health
 

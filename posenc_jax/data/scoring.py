@@ -78,7 +78,7 @@ def scores(logits: Array, example: Example) -> dict[str, Array]:
     losses = jnp.where(weights != 0, token_losses(logits, example.targets), 0)
     return {
         "loss_sum": jnp.sum(losses * weights),
-        "correct_sum": jnp.sum(correct_tokens(logits, example.targets) * weights),
+        "correct_sum": jnp.sum(correct_tokens(logits, example.targets).astype(dtype) * weights),
         "weight_sum": jnp.sum(weights),
         "exact_sum": jnp.sum(exact_match(logits, example), dtype=dtype),
         "example_count": jnp.sum(jnp.any(weights != 0, axis=-1), dtype=dtype),

@@ -253,4 +253,5 @@ class PositionalEncoding(Value):
 
 def at_least_float32(*dtypes: Any) -> Any:
     """The dtype to compute in: float64 if any input is, else float32."""
-    return jnp.promote_types(jnp.result_type(*dtypes), jnp.float32)
+    wide = any(jnp.result_type(dtype) == jnp.float64 for dtype in dtypes)
+    return jnp.dtype(jnp.float64 if wide else jnp.float32)

@@ -134,7 +134,8 @@ class FLOATER(PositionalEncoding):
         @jax.checkpoint
         def solve(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             """From the state at position ``first`` on: that after the chunk, and those of its positions."""
-            return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, jnp.arange(_CHUNK))
+            steps = np.arange(_CHUNK, dtype=np.int32)
+            return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, steps)
 
         def skip(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             return state, jnp.zeros((_CHUNK, *state.shape), state.dtype)
@@ -142,7 +143,7 @@ class FLOATER(PositionalEncoding):
         def chunk(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
             return solve(state, first) if known else jax.lax.cond(first < needed, solve, skip, state, first)
 
-        _, table = jax.lax.scan(chunk, params["start"][which], _CHUNK * jnp.arange(chunks))
+        _, table = jax.lax.scan(chunk, params["start"][which], _CHUNK * jnp.arange(chunks, dtype=np.int32))
         return read_rows(table.reshape(-1, table.shape[-1])[: self.max_len], positions)
 
     def _add(self, params: Params, x: Array, positions: Array, which: int) -> Array:
@@ -164,4 +165,4 @@ class FLOATER(PositionalEncoding):
             k_4 = flow(params, t + h, p + h * (k_1 - k_2 + k_3))
             return p + h / 8 * (k_1 + 3 * k_2 + 3 * k_3 + k_4), None
 
-        return jax.lax.scan(substep, state, jnp.arange(self.substeps))[0]
+        return jax.lax.scan(substep, state, np.arange(self.substeps, dtype=np.int32))[0]

@@ -82,12 +82,12 @@ class GRAPEMPlanes(PositionalEncoding):
         in_a, in_b = (jnp.einsum("hmd,hdr->hmr", x, basis, precision=exact) for x in (a, b))
         outer = jnp.einsum("hm,hmr,hms->hrs", omega, in_a, in_b, precision=exact)
         # A skew matrix times i is Hermitian: exp(n L) = U exp(-i n lambda) U*.
-        values, vectors = jnp.linalg.eigh(1j * (outer - jnp.swapaxes(outer, 1, 2)))
+        values, vectors = jnp.linalg.eigh(jax.lax.complex(jnp.zeros_like(outer), outer - jnp.swapaxes(outer, 1, 2)))
         groups = q.shape[1] // len(basis)
         basis, values, vectors = (jnp.repeat(x, groups, axis=0) for x in (basis, values, vectors))
         x = jnp.asarray(q).astype(dtype)
         inside = jnp.einsum("bhsd,hdr->bhsr", x, basis, precision=exact)
-        modes = jnp.einsum("bhsr,hrk->bhsk", inside, vectors.conj(), precision=exact)
+        modes = jnp.einsum("bhsr,hrk->bhsk", inside.astype(vectors.dtype), vectors.conj(), precision=exact)
         angles = jnp.asarray(positions).astype(dtype)[:, None, :, None] * values[None, :, None]
         modes = modes * jax.lax.complex(jnp.cos(angles), -jnp.sin(angles))
         change = jnp.einsum("bhsk,hrk->bhsr", modes, vectors, precision=exact).real - inside

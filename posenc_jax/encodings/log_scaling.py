@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Literal
 
 import jax.numpy as jnp
-import numpy as np
 
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32, by_token
 from posenc_jax.encodings.method import Method
@@ -81,7 +81,7 @@ class LogScaling(PositionalEncoding):
         """``[B, H, S, D]`` queries, scaled."""
         dtype = at_least_float32(q)
         keys = positions + 1 if self.count == "position" else by_token(length)
-        factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / np.log(self.training_length)
+        factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / math.log(self.training_length)
         if self.clip:
             factor = jnp.maximum(factor, 1)
         return (jnp.asarray(q).astype(dtype) * factor[:, None, :, None]).astype(q.dtype)

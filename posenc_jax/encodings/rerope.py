@@ -100,8 +100,11 @@ class ReRoPE(PositionalEncoding):
         if self.factor is None:
             q_far, k_far = np.full((1, 1), self.window), np.zeros((1, 1), np.int64)
         else:
-            q_far = (q_positions + self.window * (self.factor - 1)) / self.factor
-            k_far = k_positions / self.factor
+            q_far, k_far = (
+                positions.astype(np.float64 if isinstance(positions, np.ndarray) else jnp.result_type(float))
+                for positions in (q_positions, k_positions)
+            )
+            q_far, k_far = (q_far + self.window * (self.factor - 1)) / self.factor, k_far / self.factor
         near, far = (
             (
                 self.rope.encode_queries(params, q, at_q, geometry.q_length),

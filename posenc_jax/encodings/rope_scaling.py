@@ -10,6 +10,7 @@ import dataclasses
 import math
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -64,10 +65,11 @@ class RoPEScaling(Value):
 def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
     """Integers, so that both choices stay exact."""
 
-    def by_row(x: Array) -> Array:
-        return x[None, None] if x.ndim == 1 else x
+    def by_row(x: Array, dtype: Any) -> jax.Array:
+        return jnp.asarray(x[None, None] if x.ndim == 1 else x, dtype)
 
-    return Turns(*(jnp.where(condition, by_row(a), by_row(b)) for a, b in zip(chosen, otherwise, strict=True)))
+    kinds = (np.uint32, np.uint32, at_least_float32(chosen.frequencies, otherwise.frequencies))
+    return Turns(*(jnp.where(condition, by_row(a, d), by_row(b, d)) for a, b, d in zip(chosen, otherwise, kinds)))
 
 
 def check_factor(scaling: Any) -> None:

@@ -11,6 +11,7 @@ from posenc_jax.config import CELL, Run
 from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.structure import check_mask
 from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
 from posenc_jax.runs.own_code import raised_it
@@ -45,6 +46,7 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
     on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
     directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
     """
+    check_settings()
     if config.task.one_answer and config.model.pooling is None:
         raise RefusedError(
             f"model.pooling = None answers for every token, and task {config.task.name!r} asks for one answer: set "

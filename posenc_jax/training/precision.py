@@ -17,12 +17,13 @@ _T = TypeVar("_T")
 
 def at_precision(fn: Callable[Concatenate[Run, _P], _T]) -> Callable[Concatenate[Run, _P], _T]:
     """``fn(run, ...)`` with the matrix products that are traced in it, and in gradients taken in it, in the precision
-    of the run's model, whatever JAX's own default is. Products that name theirs keep it.
+    of the run's model, whatever JAX's own default is. Products that name theirs keep it. Types are promoted as JAX does
+    by default: under ``jax_numpy_dtype_promotion=strict`` Flax and Optax would refuse their own sums.
     """
 
     @functools.wraps(fn)
     def wrapped(run: Run, /, *args: _P.args, **named: _P.kwargs) -> _T:
-        with jax.default_matmul_precision(run.model.product_precision):
+        with jax.default_matmul_precision(run.model.product_precision), jax.numpy_dtype_promotion("standard"):
             return fn(run, *args, **named)
 
     return wrapped

@@ -343,7 +343,8 @@ def evaluate_length(
         # Numbers beyond a draw's share (the last chunk may be cut) get no weight.
         numbers = draw * bucket.share + within
         example = run.task.test_batch(data, key, length, numbers, bucket.max_length)
-        example = dataclasses.replace(example, weights=example.weights * (within < bucket.share)[:, None])
+        counts = (within < bucket.share).astype(example.weights.dtype)
+        example = dataclasses.replace(example, weights=example.weights * counts[:, None])
         example = spread(example, mesh)
         streams = Streams(positions=jax.random.fold_in(position_key, draw))
         logits = forward(run, params, example, streams=streams, example_ids=numbers, train=False)

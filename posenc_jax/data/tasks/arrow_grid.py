@@ -123,8 +123,8 @@ class ArrowGrid(Task):
         turn = integers(turn_key, (), 4)
         down, right = (jnp.asarray(axis)[(turn + 2) % 4] for axis in zip(*STEPS))
         # Both the Y and its base lie on the grid: along the axis of the step there is one place fewer.
-        row = integers(row_key, (), length - jnp.abs(down)) + (down < 0)
-        column = integers(column_key, (), length - jnp.abs(right)) + (right < 0)
+        row = integers(row_key, (), length - jnp.abs(down)) + (down < 0).astype(jnp.int32)
+        column = integers(column_key, (), length - jnp.abs(right)) + (right < 0).astype(jnp.int32)
         y = row * length + column
         base = (row + down) * length + column + right
         cell = jnp.arange(max_length**2)

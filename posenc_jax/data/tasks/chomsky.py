@@ -108,7 +108,7 @@ class StringTask(Task):
             counted = empty & ((ends == 0) | ((ends == 1) & (targets == self.terminator)))
         return Example(
             inputs=jnp.where(real, inputs, 0).astype(jnp.int32),
-            targets=jnp.where(empty, targets, 0).astype(jnp.int32),
+            targets=jnp.where(empty, targets.astype(jnp.int32), 0),
             weights=counted.astype(jnp.float32),
             length=jnp.asarray(num_inputs + num_outputs, jnp.int32),
             segment_ids=real.astype(jnp.int32),
@@ -303,7 +303,7 @@ class BucketSort(StringTask):
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """``output_j`` is the number of symbols ``k`` with ``#(x_i <= k) <= j``: sorting by counting."""
         x = self._symbols(key, max_length)
-        at_most = jnp.sum(_first(x[:, None] <= jnp.arange(4)[None], length), axis=0)
+        at_most = jnp.sum(_first((x[:, None] <= jnp.arange(4)[None]).astype(jnp.int32), length), axis=0)
         return x, jnp.sum(at_most[None] <= jnp.arange(max_length)[:, None], axis=1)
 
 

@@ -137,7 +137,7 @@ class Counting(RangedTask):
             fits = used + size + (length - 1 - place) <= self._room(length)
             chosen = jnp.where(fits & (place < length), chosen, 2 * self.num_variables)
             values = jnp.where(variables == chosen, 0, values)
-            values = values + (variables + self.num_variables == chosen)
+            values = values + (variables + self.num_variables == chosen).astype(values.dtype)
             return (values, used + self._size(chosen)), chosen
 
         start = (jnp.full((self.num_variables,), -1), jnp.int32(0))

@@ -156,7 +156,7 @@ class FlipFlop(Task):
         """Wrong bits and reads of each set."""
         right = correct_tokens(logits, example.targets)
         of_set = jax.nn.one_hot(example.group, 3)
-        wrong = jnp.where(example.weights > 0, example.weights * ~right, 0)
+        wrong = jnp.where(example.weights > 0, example.weights * (~right).astype(example.weights.dtype), 0)
         return {
             "wrong_bits": jnp.sum(of_set * jnp.sum(wrong, axis=1, keepdims=True), axis=0),
             "reads": jnp.sum(of_set * jnp.sum(example.weights, axis=1, keepdims=True), axis=0),
