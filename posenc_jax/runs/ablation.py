@@ -119,7 +119,8 @@ class Cell:
     """What there is of a cell of an ablation.
 
     Attributes:
-      varying: its fields in which the cells differ. groups: those that are finished, with their results.
+      varying: its fields in which the cells differ. groups: those that are finished, with their results; ran: in
+        which environments each did.
       environments: those of the groups, by the digest that a result names. complete: whether every replica is finished.
       record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
     """
@@ -128,6 +129,7 @@ class Cell:
     place: Path
     varying: dict[str, Any]
     groups: list[tuple[Path, Json]]
+    ran: list[Json]
     environments: dict[str, Json]
     complete: bool
     record: Json
@@ -182,20 +184,21 @@ def _read_cells(
 def _read_cell(
     cell: Run, place: Path, varying: dict[str, Any], on_damage: Callable[[DamagedFileError], None] | None
 ) -> Cell:
-    groups, environments = [], {}
+    groups, ran, environments = [], [], {}
     for path, result in results_by_group(place, cell, on_damage):
-        own = history(read_environments(path))
+        ran.append(read_environments(path))
+        own = history(ran[-1])
         name = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(Cell(cell, place, varying, groups, environments, whole, {}, ""))
+    return _told(Cell(cell, place, varying, groups, ran, environments, whole, {}, ""))
 
 
 def _told(cell: Cell) -> Cell:
     """With what its groups say."""
     rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
-    record = _cell_record(cell.config, cell.place, cell.groups)
+    record = _cell_record(cell.config, cell.place, cell.groups, cell.ran)
     return dataclasses.replace(cell, record=record, rows="".join(rows))
 
 
@@ -330,9 +333,9 @@ def _slots_of(cell: Run) -> dict[str, str | None]:
     return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
 
 
-def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]]) -> Json:
+def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:
     slots, found = cell.slots, [result for _, result in groups]
-    code = _code_of(groups)
+    code = _code_of(groups, ran)
     own = digests(cell)
     used = dict.fromkeys(e for stack in (slots.encoder, slots.decoder, slots.cross) for e in elements(stack))
     return {
@@ -361,11 +364,10 @@ def _citations(value: Value) -> list[str]:
     return [*filter(None, [getattr(value, "citation", "")]), *inner]
 
 
-def _code_of(groups: list[tuple[Path, Json]]) -> list[Json]:
+def _code_of(groups: list[tuple[Path, Json]], ran: list[Json]) -> list[Json]:
     """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
     found: dict[str, Json] = {}
-    for directory, result in groups:
-        record = read_environments(directory)
+    for (_, result), record in zip(groups, ran, strict=True):
         for part in (record["began"], *record["resumed"]):
             code = found.setdefault(json.dumps(code_of(part), sort_keys=True), {**code_of(part), "seeds": []})
             code["seeds"] = sorted({*code["seeds"], *(replica["seed"] for replica in result["replicas"])})

@@ -53,7 +53,9 @@ def test_every_column_of_results_is_a_taken_name():
         "validation": {"accuracy": 1.0, "exact_match": 1.0},
         "diverged_at": None,
     }
-    result = dict.fromkeys(("posenc", "bit_exact", "mode", "group_size", "device_kind", "device_count", "threads"), 1)
+    result = dict.fromkeys(
+        ("posenc", "bit_exact", "environment", "mode", "group_size", "device_kind", "device_count", "threads"), 1
+    )
     config = dataclasses.replace(CONFIG, seeds=(0,), learning_rates=(0.1,))
     (row,) = ablation._rows(config, result | {"replicas": [replica | {"evaluation": [scores]}]}, {})
     for name in row:
