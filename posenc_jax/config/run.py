@@ -167,12 +167,12 @@ class Run(Value):
         return self.max_len_for(self.evaluation.lengths)
 
     def max_len_for(self, lengths: tuple[int, ...]) -> int:
-        """As `max_len`, for other evaluated lengths."""
+        """`max_len` for other evaluated lengths."""
         return self.task.num_positions(lengths)
 
     @property
     def dims(self) -> Dims:
-        """What the encodings are told about the model."""
+        """The sizes of the model that encodings are given."""
         return model_dims(self.model, vocab_size=self.task.vocab_size, max_len=self.max_len)
 
     @property
@@ -190,8 +190,8 @@ class Run(Value):
 
     @property
     def as_start(self) -> str:
-        """What ``init_from`` of a later cell of the same ablation says to start from this one. It holds this config's
-        hash, so another one here is another one there.
+        """The value of ``init_from`` with which a later cell of the ablation starts from this run. It holds the hash of
+        this config, so another one here is another one there.
         """
         return f"{CELL}{self.directory_name}"
 

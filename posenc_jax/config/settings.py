@@ -67,7 +67,7 @@ class Optimizer(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Training(Value):
-    """How long, on how much, and how often something is written.
+    """Length of training, batches, and how often something is written.
 
     label_smoothing: the part of every target that is spread over all classes, from 0 to below 1 (Vaswani et al. 2017,
       section 5.4: 0.1). Only the gradient is of the smoothed loss: losses that are written and measured are plain.
@@ -172,7 +172,7 @@ class Training(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation(Value):
-    """What is measured after training: every length on its own, in chunks that fit the memory budget.
+    """Measurements after training: every length on its own, in chunks that fit the memory budget.
 
     lengths: in the task's own measure, ascending, up to 1048576. num_examples: test examples of each length (a finite
       test set gives at most what it has), up to 10000000. draws: how many draws of random positions share them.
@@ -216,7 +216,7 @@ class Evaluation(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Execution(Value):
-    """How replicas are laid on devices: no part of a result's identity, but recorded with it, since bits are the same
+    """Placement of replicas on devices: no part of a result's identity, but recorded with it, since bits are the same
     only within one such setting.
 
     mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (all
@@ -235,7 +235,7 @@ class Execution(Value):
 
     @property
     def split(self) -> bool:
-        """Whether a replica lies on several devices."""
+        """True if a replica is split over several devices."""
         return self.data * self.model > 1
 
     def check_fields(self) -> None:

@@ -28,7 +28,7 @@ def is_own(cls: type) -> bool:
 
 
 def type_name(cls: type) -> str:
-    """What a class is called in files: its word, or ``"file.py:Class"`` for one of the user's own."""
+    """The name of a class in files: its registered name, or ``"file.py:Class"`` for one of the user's own."""
     if is_own(cls):
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
         return f"{Path(file).name if file else cls.__module__}:{cls.__qualname__}"

@@ -1,4 +1,4 @@
-"""What the fields of a task alone cannot tell: asked before anything is written or compiled."""
+"""Checks of a task that its fields alone cannot make, run before anything is written or compiled."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class TwoTokenizers(Tokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """Of the sources."""
+        """The size of the vocabulary of the sources."""
         return self._source.vocab_size
 
     def encode(self, text: str) -> list[int]:

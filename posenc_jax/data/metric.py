@@ -58,7 +58,7 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
 
 
 def metric_sums(metrics: Sequence[Metric], logits: Array, example: Example) -> dict[str, Array]:
-    """Those of all metrics, each under a name of its own."""
+    """The sums of all metrics, each under its own name."""
     found: dict[str, Any] = {}
     for metric in metrics:
         sums = metric.sums(logits, example)

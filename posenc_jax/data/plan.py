@@ -1,4 +1,4 @@
-"""Which examples form the batch of a step: pure functions of (token lengths, settings, seed, step).
+"""The choice of the examples of each batch: pure functions of (token lengths, settings, seed, step).
 
 No iterator and no state: any step can be asked for, in any order, and a run that resumes at a step reads what it would
 have read. Examples have lengths ``[n]``, or ``[n, 2]`` with two sides (source, target).
@@ -226,7 +226,7 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1
 
 
 def _rows(places: int, width: int, parts: int) -> int:
-    """How many rows of a width fit into these places, a multiple of ``parts``."""
+    """The number of rows of a width that fit into so many tokens, a multiple of ``parts``."""
     return places // (width * parts) * parts
 
 

@@ -1,4 +1,4 @@
-"""What each score is: its name in words, its range, which way is better, how it is averaged and written."""
+"""Properties of each score: its name in words, its range, which way is better, how it is averaged and written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Kind:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Of `inner` values; none of a logarithmic kind."""
+        """Smallest and largest `inner` value; none for logarithmic kinds."""
         return (-math.inf, math.inf) if self.logarithmic else (0.0, math.inf if self.highest is None else self.highest)
 
     def mean(self, values: Iterable[float]) -> float:
@@ -62,7 +62,7 @@ class Kind:
 
     @property
     def d3_format(self) -> str:
-        """As `show`, in the language of plotly's hover texts."""
+        """The d3 format of plotly's hover texts that writes a score like `show`."""
         return ",.3r" if self.decimals is None else f".{self.decimals}f"
 
 

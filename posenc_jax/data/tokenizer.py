@@ -64,7 +64,7 @@ class Tokenizer(abc.ABC):
 
     @property
     def target(self) -> Tokenizer:
-        """What reads and writes the targets of pairs: itself, unless they have a vocabulary of their own."""
+        """The tokenizer of the targets of pairs: itself, unless they have a vocabulary of their own."""
         return self
 
     @property

@@ -14,7 +14,7 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "
 
 
 def base_layout(height: int) -> dict[str, Any]:
-    """What all figures have in common."""
+    """The layout that all figures share."""
     axis = {
         "gridcolor": GRID,
         "zeroline": False,
@@ -70,7 +70,7 @@ def faded(color: str, opacity: float) -> str:
 
 
 def dark_words() -> dict[str, str]:
-    """What to write for each light colour in a figure's JSON, so that it is one for a dark page."""
+    """Replacements of the light colours in a figure's JSON that make it a figure for a dark page."""
     return DARK | {_rgba(light): _rgba(dark) for light, dark in DARK.items()}
 
 

@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def places(text: str) -> int:
-    """How many places of a terminal a text takes: two of many signs of East Asia, none of an accent that stands above.
+    """The width of a text on a terminal, in cells: two of many signs of East Asia, none of an accent that stands above.
 
     >>> places("日本"), places("e\u0301"), places("rope")
     (4, 1, 4)

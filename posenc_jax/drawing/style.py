@@ -23,7 +23,7 @@ DARK = {INK: "#e3e7ec", MUTED: "#9aa6b4", GRID: "#313a45", SHADE: "#232a33", PAP
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """How one encoding is drawn and called in figures (plotly's names for dash and marker)."""
+    """The colour, dash, marker and name of one encoding in figures (plotly's names for dash and marker)."""
 
     name: str
     color: str

@@ -1,4 +1,4 @@
-"""Which positions look alike: tables, as lines of text."""
+"""Tables of positions that look alike, as lines of text."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _list(words: list[str]) -> str:
 
 
 def _why(asked: Asked, frequencies: Any) -> Iterator[str]:
-    """What each frequency makes of the pair's offset."""
+    """The angle of each frequency at the pair's offset."""
     import numpy as np
 
     apart = asked.apart
@@ -213,7 +213,7 @@ def _entries(case: Case, asked: Asked) -> list[str]:
 
 
 def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
-    """What heads see that project to fewer dimensions."""
+    """Aliases for heads that project to fewer dimensions."""
     import numpy as np
 
     dims, (here, there) = asked.dims, asked.pair

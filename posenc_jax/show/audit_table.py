@@ -96,7 +96,7 @@ def _problems(audit: Record) -> list[str]:
 
 
 def _legend() -> dict[str, str]:
-    """By column."""
+    """The legend of each column."""
     found = {column: about for column, (about, _) in columns().items() if about}
     return found | {NONE: "says nothing about the encoding (see each column)."}
 
@@ -112,7 +112,7 @@ _WORDS = ("encoding", "spec", "contract", "beyond max_len")
 
 
 def columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
-    """By name: what the column means, and its entry."""
+    """The meaning and the entry of each column, by name."""
     return {
         "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
         "spec": ("", lambda r: r["spec"]),

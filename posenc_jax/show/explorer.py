@@ -63,7 +63,7 @@ DESIGNS = _designs()
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the page shows: the fields are those of its address.
+    """The state of the page; its fields are those of its address.
 
     ``d``: dimensions of the vectors, or of a head for RoPE; ``base`` and ``frequencies``: of sinusoidal and RoPE;
     ``length``: positions 0 .. length-1; ``a`` and ``b``: the pair; ``head`` (from 1) of ALiBi and T5; ``seed`` of the

@@ -49,7 +49,7 @@ def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None)
 
 
 def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEncoding:
-    """With the attention maps of equal contents, for an encoding that acts on logits by position."""
+    """Measurements with the attention maps of equal contents, for an encoding that acts on logits by position."""
 
     def first(values: Any) -> Any:
         return None if values is None else values[:, :MOST, :MOST]

@@ -62,7 +62,7 @@ def distances(vectors: np.ndarray) -> np.ndarray:
 
 
 def by_offset(matrices: np.ndarray, offsets: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the entries of ``[N, Q, K]`` at each ``key - query = offset`` the mean, and the 5 % and 95 % quantile; each
+    """Mean, 5 % and 95 % quantile of the entries of ``[N, Q, K]`` at each ``key - query = offset``; each
     ``[len(offsets)]``.
     """
     entries = [np.diagonal(matrices, offset, axis1=1, axis2=2) for offset in offsets]

@@ -11,7 +11,7 @@ from posenc_jax.drawing.style import Style
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plot:
-    """What every plot has: a file name without ending, the view it belongs to, a title, a caption, titles of axes."""
+    """The common fields of plots: a file name without ending, its view, a title, a caption, titles of axes."""
 
     slug: str
     view: str

@@ -1,4 +1,4 @@
-"""What `posenc_jax.show` takes from a finished run: its encodings as trained, and attention maps of one input."""
+"""Trained encodings of a finished run, and attention maps of one input, for `posenc_jax.show`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TrainedReplica:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tokens:
-    """What a model is given: ids of one input (and of what its decoder has written), and their names; those of what is
+    """The input of a model: ids of one example (and of what its decoder has written), and their names; those of what is
     written where it has a vocabulary of its own.
     """
 
@@ -161,7 +161,7 @@ def _of_text(replica: TrainedReplica, text: str) -> Tokens:
 
 
 def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, Names, Names]]:
-    """By stack: weights ``[L, H, Q, K]``, the names of queries and of keys; ValueError for too many tokens."""
+    """Attention by stack: weights ``[L, H, Q, K]``, names of queries and of keys; ValueError for too many tokens."""
     longest = max(len(tokens.inputs), len(tokens.decoder_inputs or ()))
     if longest > MOST:
         raise ValueError(f"an attention map of {longest} tokens cannot be read: take an input of at most {MOST}")

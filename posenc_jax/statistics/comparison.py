@@ -139,7 +139,7 @@ def word(
     better: Literal["higher", "lower"] = "higher",
     alpha: float = 0.05,
 ) -> Word:
-    """What may be said of our arm.
+    """The word that the comparison allows for our arm.
 
     "not measurable here": fewer than two pairs, or both arms at the floor or both at the ceiling; "better" or "worse":
     p is at most alpha; else "no difference seen", which is not that there is none: ``comparison.detectable`` says how
@@ -175,7 +175,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _least_difference(ours: float, theirs: float, pairs: int, confidence: float) -> tuple[float, float]:
-    """Of two arms in [0, 1] that gave one score each: the smallest difference of means that is not excluded, and the
+    """For two arms in [0, 1] with one score each: the smallest difference of means that is not excluded, and the
     two-sided p of no difference.
 
     A share r of our seeds gives ``ours`` and the rest 0, a share s of theirs gives ``theirs`` and the rest 1: the

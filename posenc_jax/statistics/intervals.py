@@ -29,7 +29,7 @@ class Interval:
 
     @property
     def all_equal(self) -> bool:
-        """Whether there are several values, all the same: they show no spread, which must be said."""
+        """True if there are several values and all are equal: they show no spread, which must be said."""
         return self.deviation == 0
 
 
@@ -132,7 +132,7 @@ def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: flo
 
 @functools.cache
 def _found_shift(seeds: int, power: float, confidence: float) -> float:
-    """What is detectable, in standard errors of the mean."""
+    """The detectable shift, in standard errors of the mean."""
     from scipy.optimize import brentq
     from scipy.stats import ncf, t
 

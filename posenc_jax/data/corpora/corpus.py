@@ -1,4 +1,4 @@
-"""What a corpus is: a name, the packages it comes from, and a pure function from their unpacked files to rows."""
+"""The definition of a corpus: a name, its packages, and a pure function from their unpacked files to rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fields of the user's files are read, and what rows of a corpus they become."""
+"""Fields of the user's files, and the rows of a corpus made of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posenc_jax.data.corpora.corpus import DataError, Kind, Row
 
 @dataclasses.dataclass(frozen=True)
 class Fields:
-    """Which fields of a row are read, by their names in the file.
+    """The fields of a row that are read, by their names in the file.
 
     text: the text itself, of a class where ``label`` is given too. sections: in its place the sections of a document
     with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
@@ -55,11 +55,11 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those that name something, a class or a document, and may be whole numbers."""
+        """The fields that name a class or a document, whose values may be whole numbers."""
         return tuple(filter(None, (self.label, self.document)))
 
     def lacking(self, record: Mapping[str, str]) -> str:
-        """What is empty and must not be, "" if nothing: some sections of a document may be, not all."""
+        """The name of a field that is empty and must not be, or "": some sections of a document may be, not all."""
         empty = [name for name in self.read if name in record and not record[name].strip()]
         if self.sections and not set(self.sections) <= set(empty):
             empty = [name for name in empty if name not in self.sections]
@@ -67,12 +67,12 @@ class Fields:
 
     @property
     def kind(self) -> Kind:
-        """What the corpus is for."""
+        """The kind of corpus that these fields make."""
         return "pairs" if self.source else "classification" if self.label else "text"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the corpus."""
+        """The columns of the corpus."""
         if self.source and self.target:
             return (self.source, self.target, "doc")
         if self.sections:
@@ -80,7 +80,7 @@ class Fields:
         return ("header", "body", "footer", "label", "doc") if self.label else ("text", "doc")
 
     def input_of(self, row: Row) -> str:
-        """What a model reads of a row, all of it."""
+        """All the text of a row that a model reads."""
         if self.sections:
             return "\n".join(row[name] for name in self.sections)
         return row[self.columns[1] if self.kind == "classification" else self.columns[0]]
@@ -99,10 +99,10 @@ class Fields:
 
 
 def words_of(text: str) -> str:
-    """What makes two texts the same: their words, whatever their case and the spaces between them."""
+    """The words of a text in lower case. Two texts with the same words are one text, whatever their case and spaces."""
     return " ".join(text.casefold().split())
 
 
 def digest_of(text: str) -> str:
-    """Of its words, 16 hexadecimal digits."""
+    """Digest of the words of a text: 16 hexadecimal digits."""
     return hashlib.sha256(words_of(text).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What a builder of TensorFlow Datasets of the user's, or of theirs, generates."""
+"""Examples of a TensorFlow Datasets builder, from the user's code or from the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from posenc_jax.refusals import of_the_system
 
 
 def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
-    """What a builder of TensorFlow Datasets generates, by split; it is prepared in a folder that is then removed.
+    """The examples of a TensorFlow Datasets builder, by split; it is prepared in a folder that is then removed.
 
     ``config`` names one of its configs, "" where there is no choice; ``called`` is how the user calls the builder.
 

@@ -69,7 +69,7 @@ def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
 
 
 def _decompressed(path: Path, folder: Path) -> bytes:
-    """What a file unpacks to, by and by: no more than `MOST_BYTES` are ever there."""
+    """Decompressed chunks of a file; no more than `MOST_BYTES` are ever there."""
     packed = content_of(path, folder)
     if path.suffix == ".lz4":  # not in the standard library; whoever has such a file has apt
         return _by_apt(path)

@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What is read of a page: its blocks, all that have an id or a text, and the words of its index."""
+    """The content of a help page: its blocks, all that have an id or a text, and the words of its index."""
 
     blocks: tuple[Block, ...]
     keywords: tuple[str, ...]

@@ -30,7 +30,7 @@ _SAME_NAMES = {"validation": ("validation", "valid", "dev"), "test": ("test",), 
 
 @dataclasses.dataclass(frozen=True)
 class Taken:
-    """What became of the records of a corpus.
+    """Counts of the records of a corpus: kept and left out.
 
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
@@ -49,7 +49,7 @@ class Taken:
 
 
 def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, Iterator[Record]]:
-    """What the files hold, by split as far as they have splits; "" where they have none.
+    """The records of the files, by split as far as they have splits; "" where they have none.
 
     Errors: DataError for a file that is not there, or has not the fields.
     """
@@ -150,14 +150,14 @@ def _counted(count: int, what: str) -> str:
 
 
 def _lost(lines: list[int]) -> str:
-    """How many documents of so many lines ``are``."""
+    """A count of documents and of their lines, in words, with the verb ``are``."""
     count, total = len(lines), sum(lines)
     of = f" of {'together ' * (count > 1)}{total:,} lines" if total > count else ""
     return f"{count:,} document{'s' * (count != 1)}{of} {'is' if count == 1 else 'are'}"
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file, or of the names and contents of all files in a folder."""
+    """SHA-256 of a file, or of the names and contents of all files in a folder."""
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -250,7 +250,7 @@ def _rows(kept: Mapping[str, list[tuple[str, Row]]]) -> Rows:
 
 
 def _origins(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> dict[str, str]:
-    """Where each document came from that is one text with a class."""
+    """The origin of each document that is one text with a class."""
     if not (fields.text and fields.label):
         return {}
     return {fields.input_of(row): place for part in kept.values() for place, row in part}

@@ -1,4 +1,4 @@
-"""What Parquet files and Arrow streams say of themselves about packed content, read without unpacking any.
+"""Sizes of packed content that Parquet files and Arrow streams state, read without unpacking.
 
 Sources: Parquet's ``parquet.thrift`` and Thrift's compact protocol; Arrow's ``Message.fbs`` and FlatBuffers' internals.
 """
@@ -94,7 +94,7 @@ def _integer(file: BinaryIO) -> int:
 
 
 def is_packed(message: Any) -> bool:
-    """Whether the batch of rows or the dictionary in a message of an Arrow stream is compressed."""
+    """True if the record batch or the dictionary in a message of an Arrow stream is compressed."""
     data = memoryview(message.metadata)
     batch = _table(data, struct.unpack_from("<I", data)[0], 2)  # Message.header
     if message.type == "dictionary":
@@ -105,7 +105,7 @@ def is_packed(message: Any) -> bool:
 
 
 def _table(data: memoryview, table: int, field: int) -> int:
-    """Where the table in a field of another one begins, 0 where the field is not there."""
+    """The offset of the table in a field of another table, or 0 if the field is absent."""
     types = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, types)[0]
     inner = struct.unpack_from("<H", data, types + 4 + 2 * field)[0] if 4 + 2 * field < size else 0

@@ -1,10 +1,10 @@
-"""What a clean pair of a text and its translation is."""
+"""The rule for clean pairs of a text and its translation."""
 
 from __future__ import annotations
 
 
 def clean(english: str, other: str, language: str) -> bool:
-    """Whether a pair is two sentences, or so: words, letters, and lengths that go together.
+    """True if a pair looks like two sentences: words, letters, and lengths that go together.
 
     3 to 80 English words and 2 to 100 in the other language; 0.4 to 2.5 times as many characters; at least 60 %
     letters on both sides; not the same text twice. Japanese has no spaces: its words are not counted, and it has 0.15

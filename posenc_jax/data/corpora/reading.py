@@ -25,7 +25,7 @@ _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or 
 
 @dataclasses.dataclass(frozen=True)
 class Malformed:
-    """What cannot be used, and why; of how many lines of its file it is.
+    """A record that cannot be used: the reason, and how many lines of its file it has.
 
     odd_quotes: of a line, whether it has an odd number of them, so that a field of a table begins or ends in it.
     """
@@ -63,7 +63,7 @@ def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
 
 
 def _damage(part: Iterable[str | Malformed], first: int) -> Malformed | None:
-    """Of a record of several lines, from ``first`` on, that one of them is malformed: it is left out as a whole."""
+    """A record of several lines from ``first`` on, one of which is malformed; it is left out as a whole."""
     found = list(part)
     for number, line in enumerate(found, first):
         if isinstance(line, Malformed):

@@ -89,7 +89,7 @@ def load_source(name: str, split: str, directory: Path | None = None) -> Source:
 
 
 def load_split(name: str, split: str, directory: Path | None = None) -> Source:
-    """As `load_source`, for what trains: which needs the splits train, validation and test.
+    """`load_source` for training, which needs the splits train, validation and test.
 
     Of a data set of the hub that lacks one of the latter, every `HELD_OUT`-th row of training is held out for it.
 
@@ -139,7 +139,7 @@ class _Chosen:
 
 
 def reachable(url: str, seconds: float = SECONDS) -> bool:
-    """Whether a host answers, with whatever, within so many seconds; through the proxies of the environment."""
+    """True if a host answers anything within so many seconds; through the proxies of the environment."""
     answered = threading.Event()
 
     def ask() -> None:
@@ -254,7 +254,7 @@ def _check_split(name: str, split: str, splits: Any) -> None:
 
 
 def text_of(feature: Any) -> Callable[[Any], str] | None:
-    """What makes text of the values of a feature, or None where none can be made."""
+    """A function from the values of a feature to text, or None if they have no text."""
     if type(feature).__name__ == "Text":
         return _text
     if type(feature).__name__ == "ClassLabel":

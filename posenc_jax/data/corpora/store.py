@@ -1,4 +1,4 @@
-"""Where prepared corpora lie, how they come there whole or not at all, and how damage is found.
+"""The folder of prepared corpora: atomic writing, and checksums that find damage.
 
     DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
     DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
@@ -67,7 +67,7 @@ def refuse_path(name: str) -> None:
 
 
 def is_own(name: str) -> bool:
-    """Whether it is the name of a corpus of the user's, which `add` made: ``own/NAME``."""
+    """True if the name is that of a user's corpus, made by `add`: ``own/NAME``."""
     return name.startswith(OWN)
 
 
@@ -91,12 +91,12 @@ def home_of(name: str, directory: Path | None = None) -> Path:
 
 
 def is_prepared(name: str, directory: Path | None = None) -> bool:
-    """Whether there is something under that name, whole or damaged."""
+    """True if there is a corpus of that name, whole or damaged."""
     return home_of(name, directory).is_dir()
 
 
 def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -> dict[str, Any]:
-    """What was prepared: name, kind, columns, splits, packages, hashes; DataError when it is not there or damaged.
+    """The manifest of a prepared corpus: name, kind, columns, splits, packages, hashes; DataError if absent or damaged.
 
     ``verify`` reads every file and compares its hash.
     """
@@ -144,7 +144,7 @@ _SHAPE = {
 
 
 def _damage(home: Path, name: str, sha256: str) -> str:
-    """What is wrong with a file of a corpus, or ""."""
+    """The damage of a file of a corpus in words, or ""."""
     path = home / name
     if not path.resolve().is_relative_to(home.resolve()):
         return f"it leads out of {home}"

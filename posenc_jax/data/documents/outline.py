@@ -21,7 +21,7 @@ class NotNested(DataError):
         self.why, self.line = why, line
 
     def at(self, place: str, *, of_many_lines: bool) -> tuple[str, str]:
-        """Where it is, and what is wrong, of a text that begins at ``place`` (``FILE:LINE``).
+        """The location and the fault, for a text that begins at ``place`` (``FILE:LINE``).
 
         of_many_lines: whether the lines of the text are those of the file, and not within one line or row of it.
         """

@@ -1,4 +1,4 @@
-"""Where sentences end."""
+"""Ends of sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scores of texts ask of their arguments."""
+"""Checks of the arguments of text scores."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Task(Value):
 
     @property
     def model_kind(self) -> ModelKind:
-        """Which architecture the task is for."""
+        """The architecture that the task is for."""
         raise NotImplementedError
 
     @property
@@ -128,12 +128,12 @@ class Task(Value):
 
     @property
     def position_axes(self) -> int | None:
-        """How many axes its ``grid_positions`` have; None where it has none."""
+        """The number of axes of its ``grid_positions``, or None without them."""
         return None
 
     @property
     def has_outline(self) -> bool:
-        """Whether ``grid_positions`` of an example say where each token stands in a document, see `structure.Place`."""
+        """True if ``grid_positions`` of an example are coordinates of tokens in a document, see `structure.Place`."""
         return False
 
     @property
@@ -143,7 +143,7 @@ class Task(Value):
 
     @property
     def one_vocabulary(self) -> bool:
-        """Whether the tokens that the decoder of an encoder-decoder reads are numbered as those of the source."""
+        """True if the decoder of an encoder-decoder numbers its tokens as the source does."""
         return True
 
     @property
@@ -153,7 +153,7 @@ class Task(Value):
 
     @property
     def note(self) -> str:
-        """What a reader of its scores must know, or nothing."""
+        """A remark that readers of its scores need, or ""."""
         return ""
 
     @property
@@ -171,7 +171,7 @@ class Task(Value):
         return str(last) if first == last else f"{first}-{last}"
 
     def range_of(self, length: int) -> Range:
-        """Where an evaluated length lies, compared with the shortest and the longest of training.
+        """The range of an evaluated length, by the shortest and the longest of training.
 
         "within": no example that it stands for is shorter or longer than those. "beyond": every one is. "mixed": some
         are, so a mean over it says nothing of either; it belongs to no average of the one kind or the other.
@@ -289,7 +289,7 @@ class Task(Value):
             )
 
     def _own_draws(self) -> list[str]:
-        """What a subclass has in the place of the draws of batches here."""
+        """The methods of a subclass that replace the drawing of batches here."""
         names = ("train_batch", "sample_lengths")
         return [name for name in names if getattr(type(self), name) is not getattr(Task, name)]
 
@@ -299,7 +299,7 @@ class Task(Value):
         return tuple(int(drawn[(len(drawn) * (share + 1) - 1) // count]) for share in range(count))
 
     def num_test_examples(self, length: int) -> int | None:
-        """How many test examples of this length exist, or None when they are generated without end."""
+        """The number of test examples of this length, or None if they are generated without end."""
         return None
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:

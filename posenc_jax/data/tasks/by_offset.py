@@ -1,4 +1,4 @@
-"""Which places a model takes for which: sums over questions about a place, and curves by offset from them.
+"""Confusion of positions by a model: sums over questions about a position, and curves by offset.
 
 A question is about place ``p`` of ``n``; ``given`` is the probability that the model gives to what stands at place
 ``j`` (its symbol, or its name). Sums are ``[n, n]``: row ``p`` that was asked for, column ``j``. Offset: ``j - p``.
@@ -59,7 +59,7 @@ def _sums(rows: Array, given: Array, said: Array, logit: Array, counted: Array) 
 
 
 def curves(sums: dict[str, Any]) -> dict[str, list[float | None]]:
-    """What stands in a result, each a list over the offsets ``-(n-1) .. n-1`` (None: nothing was asked).
+    """The curves of a result, each a list over the offsets ``-(n-1) .. n-1`` (None: nothing was asked).
 
     ``given_by_offset``, ``said_by_offset`` and ``logit_by_offset`` are means, ``asked_by_offset`` the number of
     questions behind them;

@@ -146,7 +146,7 @@ class ParityCheck(StringTask):
 
 @dataclasses.dataclass(frozen=True)
 class CycleNavigation(StringTask):
-    """Where a walk from place 0 of a circle of 5 places ends: symbol 0 steps back, 1 stays, 2 steps forward."""
+    """The end of a walk from state 0 of a cycle of 5 states: symbol 0 steps back, 1 stays, 2 steps forward."""
 
     name = "cycle_navigation"
     chance = 0.2

@@ -84,7 +84,7 @@ class FlipFlop(Task):
 
     @property
     def note(self) -> str:
-        """What the three errors are."""
+        """The definition of the three errors."""
         return (
             f"read_error, sparse_read_error and dense_read_error are the shares of wrong bits at {self.ignore:g}, "
             f"{self.sparse_ignore:g} and {self.dense_ignore:g} ignored instructions; other scores are over all three"
@@ -126,11 +126,11 @@ class FlipFlop(Task):
         return max_length - 1
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """With the share of ignored instructions of training."""
+        """An example with the share of ignored instructions of training."""
         return self._drawn(key, jnp.float32(self.ignore), jnp.int32(0), length, max_length)
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
-        """Of the sets in turn."""
+        """A test example; the sets take turns."""
         key = jax.random.fold_in(jax.random.fold_in(key, length), index)
         group = jnp.asarray(index, jnp.int32) % 3
         shares = jnp.asarray([self.ignore, self.sparse_ignore, self.dense_ignore], jnp.float32)
@@ -163,7 +163,7 @@ class FlipFlop(Task):
         }
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the error of each set; None where a set has no read."""
+        """Results with the error of each set; None where a set has no read."""
         rest = {name: value for name, value in scores.items() if name not in ("wrong_bits", "reads")}
         sets = zip(KINDS, scores["wrong_bits"], scores["reads"], strict=True)
         return rest | {f"{kind}read_error": float(wrong / reads) if reads else None for kind, wrong, reads in sets}

@@ -133,8 +133,8 @@ class Needles(RangedTask):
         return prompted(prompt, length + self.num_queries, digits[wanted].reshape(-1), self._num_answers)
 
     def _starts(self, key: Array, length: Array, max_length: int) -> Array:
-        """Where needles begin: all ways to place them are alike. One token for each needle, the others being free,
-        chooses which of so many tokens are needles; then each is as long as it is.
+        """The first positions of needles; all ways to place them are equally likely. With one token for each needle, a
+        draw chooses which tokens are needles; then each needle gets its full length.
         """
         count, more = self._num_needles, self.value_digits
         slots = max_length - count * more

@@ -49,7 +49,7 @@ class PositionOrToken(TokenAt):
         return jax.random.permutation(key, self.num_symbols)[: self.length]
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
-        """Those of `TokenAt`, and the probabilities of symbols that are there and of those that are not."""
+        """The sums of `TokenAt`, and the probabilities of symbols that are there and of those that are not."""
         n = self.length
         given = jax.nn.softmax(logits[:, n:].astype(jnp.float32), axis=-1)
         there = jnp.any(jax.nn.one_hot(example.inputs[:, :n], self.num_symbols, dtype=bool), axis=1)
@@ -64,7 +64,7 @@ class PositionOrToken(TokenAt):
         }
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With both errors as means."""
+        """Results with both errors as means."""
         found = super().results(scores)
         questions = float(found.pop("questions"))
         for name in ("position_error", "token_error"):

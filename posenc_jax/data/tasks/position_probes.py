@@ -78,7 +78,7 @@ class PositionTask(Task):
         return max_length
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the curves by offset."""
+        """Results with the curves by offset."""
         rest = {name: value for name, value in scores.items() if name not in SUMS}
         return {**rest, **curves(scores)}
 
@@ -212,7 +212,7 @@ class PositionOf(PositionTask):
         return place_sums(at_mark, jnp.sum(example.targets, axis=1), jnp.max(example.weights, axis=1))
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the curves by offset and the matrices behind them."""
+        """Results with the curves by offset and the matrices behind them."""
         given, said = (np.asarray(scores[name], np.float64) for name in ("given", "said"))
         return {
             **super().results(scores),

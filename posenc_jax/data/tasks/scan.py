@@ -166,7 +166,7 @@ class Scan(Task):
 
     @property
     def model_kind(self) -> ModelKind:
-        """As chosen."""
+        """The architecture that the field chooses."""
         return self.model
 
     @property

@@ -1,4 +1,4 @@
-"""What tasks on real text share: where the text comes from, how it becomes arrays, and how a batch is made of them."""
+"""The base of tasks on real text: their corpus, its conversion to arrays, and batches of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GOLDEN = 0.6180339887
 
 @dataclasses.dataclass(frozen=True)
 class Data(Value):
-    """Which text, and how it becomes tokens.
+    """A corpus and its tokenizer.
 
     name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
       ("wmt14_translate/de-en").
@@ -238,7 +238,7 @@ class TextTask(Task):
         raise NotImplementedError
 
     def plan(self, sizes: np.ndarray, seed: int, batch_size: int, parts: int = 1) -> Plan:
-        """Which examples make the batch of each step, whose rows make ``parts`` equal parts."""
+        """The examples of the batch of each step, whose rows make ``parts`` equal parts."""
         if self.batching == "packed":
             return Packing(sizes, self.capacities(sizes), self.max_per_row, batch_size, seed)
         if self.batching == "buckets":
@@ -285,7 +285,7 @@ class TextTask(Task):
 
 
 def is_packed(task: Task) -> bool:
-    """Whether rows of training hold several sequences, each a segment with positions from 0."""
+    """True if rows of training hold several sequences, each a segment with positions from 0."""
     return isinstance(task, TextTask) and task.batching == "packed"
 
 

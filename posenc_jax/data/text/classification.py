@@ -113,12 +113,12 @@ class Classification(TextTask):
 
     @property
     def position_axes(self) -> int | None:
-        """Of a whole document (section, subsection, paragraph, sentence)."""
+        """The axes of a whole document (section, subsection, paragraph, sentence)."""
         return 4 if self.has_outline else None
 
     @property
     def has_outline(self) -> bool:
-        """With a whole document."""
+        """True with a whole document."""
         return self.structure != "sections"
 
     @property
@@ -130,7 +130,7 @@ class Classification(TextTask):
 
     @property
     def num_token_types(self) -> int:
-        """Those of the sections, and padding."""
+        """The number of sections, and one for padding."""
         return 1 + max(self.types.values())
 
     @property
@@ -205,7 +205,7 @@ class Classification(TextTask):
         return [self._tokens(tokenizer, self._parts(row)) for row in split]
 
     def _parts(self, row: Row) -> list[Part]:
-        """Those of a document of the corpus; DataError says, if that is known, where one that does not nest is from."""
+        """The parts of a document of the corpus; DataError with the origin, if known, of one that does not nest."""
         name, text = self.data.name, row[DOCUMENT]
         what = f"{name}, document {row['doc']}" if "doc" in row else f"{name}, the document {text[:40]!r}"
         try:
@@ -243,8 +243,8 @@ class Classification(TextTask):
         return {"confusion": true.T @ said}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With macro-F1, NaN without an example or with a logit that is NaN, and the confusion matrix as counts (0 for
-        those).
+        """Results with macro-F1, NaN without an example or with a logit that is NaN, and the confusion matrix as counts
+        (0 for those).
         """
         rest = {name: value for name, value in scores.items() if name != "confusion"}
         confusion = np.asarray(scores["confusion"])
@@ -266,7 +266,7 @@ class Tokens:
         return len(self.tokens)
 
     def whole(self) -> Tokens:
-        """As it is."""
+        """The document unchanged."""
         return self
 
     def cut(self, max_length: int) -> Tokens:
@@ -293,7 +293,7 @@ class InSections:
         return Tokens(tokens, [self.types[name] for name, part in self.sections.items() for _ in part])
 
     def cut(self, max_length: int) -> Tokens:
-        """As `shortened`."""
+        """The document cut by `shortened`."""
         return InSections(shortened(self.sections, max_length), self.types).whole()
 
 

@@ -111,7 +111,7 @@ class LanguageModel(TextTask):
         }
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """With the perplexity, NaN without an example, and that of each range of positions:
+        """Results with the perplexity, NaN without an example, and that of each range of positions:
         ``[[first, last, perplexity], ...]``.
         """
         rest = {name: value for name, value in scores.items() if not name.startswith("range_")}

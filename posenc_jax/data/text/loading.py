@@ -110,7 +110,7 @@ def _count(part: Encoded | OnDemand) -> int:
 
 
 def identity_of(name: str) -> dict[str, Any]:
-    """What tells the corpus as it is now from another state of it, without its tokenizer; DataError without it."""
+    """The identity of the present state of the corpus, without its tokenizer; DataError without it."""
     return json.loads(json.dumps(_identity(name, load_split(name, "train"))))
 
 

@@ -77,7 +77,7 @@ class Examples:
     def measure(
         cls, task: Any, tokenizer: Tokenizer, split: Texts, note: Callable[[str], None]
     ) -> dict[str, np.ndarray]:
-        """What must be known of all rows, by one pass over them."""
+        """Statistics of all rows, from one pass over them."""
         kept, sizes, truncated = [], [], 0
         for start, rows in _chunks(split, note):
             part = task.encode(tokenizer, rows, training=True)
@@ -102,7 +102,7 @@ class Examples:
 
     @functools.cached_property
     def fields(self) -> tuple[str, ...]:
-        """Those that the first example has."""
+        """The fields of the first example."""
         records = self._records([0])
         return tuple(field for field in _FIELDS if getattr(records, field) is not None)
 
@@ -223,7 +223,7 @@ OnDemand = Examples | Windows
 
 
 class Feed:
-    """What the calls of one seed are fed: a function of the step, and fast when asked in the order of the calls.
+    """The batches of one seed as a function of the step; fast if asked in the order of the calls.
 
     Threads read ahead from where it was asked last; `close` ends them.
     """

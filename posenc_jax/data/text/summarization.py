@@ -73,7 +73,7 @@ class Summarization(TextTask):
 
     @property
     def signatures(self) -> dict[str, str]:
-        """What ROUGE cannot read, and the signature of chrF."""
+        """The limits of ROUGE, and the signature of chrF."""
         said = "reads the letters a to z and digits only; texts of other scripts have none and score 0, equal ones too"
         return {"rouge_l": said} | ({"chrf": chrf(["a"], ["a"]).signature} if _with_chrf() else {})
 

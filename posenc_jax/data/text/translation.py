@@ -79,7 +79,7 @@ class Translation(TextTask):
 
     @property
     def note(self) -> str:
-        """What scores on the small local corpora mean."""
+        """The meaning of scores on the small local corpora."""
         from posenc_jax.data.corpora import CORPORA
 
         if self.data.name not in CORPORA:
@@ -88,7 +88,7 @@ class Translation(TextTask):
 
     @property
     def signatures(self) -> dict[str, str]:
-        """Those of sacrebleu."""
+        """The signatures of sacrebleu's scores."""
         found = {"chrf": chrf(["a"], ["a"]).signature}
         if self.target not in _WITHOUT_WORDS:
             found["bleu"] = bleu(["a"], ["a"], self.target).signature

@@ -36,7 +36,7 @@ def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def _end(text: str, start: int, ends: tuple[Sequence[int], ...], fits: Callable[[str], bool]) -> int | None:
-    """Where the piece that begins at ``start`` ends: of the first kind of ends that has one that fits, the furthest."""
+    """The end of the piece that begins at ``start``: the furthest fitting end of the first kind that has any."""
     furthest = (_furthest(kind, start, lambda end: fits(text[start:end].strip())) for kind in ends)
     return next((end for end in furthest if end is not None), None)
 
