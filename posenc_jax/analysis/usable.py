@@ -52,7 +52,7 @@ def raising_hook(layer: Layer) -> Clause | None:
 def _tokens(layer: Layer) -> Sequence:
     """Two rows of tokens at the positions from 0 on, each a segment."""
     row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
-    return layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, row[:, -1:] + 1)
+    return layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, np.full_like(row, CALL))
 
 
 def _own_line(layer: Layer, error: Exception) -> str | None:

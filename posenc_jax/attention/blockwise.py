@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.encodings.arrays import check_size
 from posenc_jax.encodings.attention import Prepared, dense
 from posenc_jax.encodings.base import Array, Geometry
 
@@ -41,6 +42,7 @@ def blockwise(call: Prepared, size: int | None = None) -> Array:
     """
     queries = call.q.shape[2]
     size = block_size(queries, call.k.shape[2]) if size is None else size
+    check_size("size", size)
     blocks = -(-queries // size)
     if blocks == 1:
         return dense(call)  # type: ignore[return-value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import typing
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -33,7 +34,8 @@ class Call:
     """What the choice depends on, beside the encodings: one call of attention, told from shapes alone.
 
     Attributes:
-      queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. backend: "cpu", "gpu" or "tpu".
+      queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. values_dtype: of values, or None:
+        the same. backend: "cpu", "gpu" or "tpu". x64: whether JAX's 64-bit types are enabled.
       causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
         than how long each row is. structured: whether there is a
         mask from structure.
@@ -61,6 +63,8 @@ class Call:
     ordered: bool = True
     first: int = 0
     return_weights: bool = False
+    values_dtype: Any = None
+    x64: bool = False
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
@@ -75,6 +79,7 @@ class Call:
             head_dim=head_dim,
             dtype=jnp.result_type(call.q, call.k),
             return_weights=return_weights,
+            values_dtype=call.v.dtype,
             **facts(call.geometry),
         )
 
@@ -98,6 +103,7 @@ def facts(geometry: Geometry) -> dict[str, Any]:
     ordered = _grows_by_one(geometry.q_places) and _grows_by_one(geometry.k_places)
     return {
         "backend": backend(),
+        "x64": jnp.result_type(float) == jnp.float64,
         "causal": geometry.causal,
         "window": geometry.window,
         "segments": geometry.k_segments is not None,
@@ -141,6 +147,8 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
     Raises:
       ValueError: if a way is asked for that cannot serve this call, with the reason.
     """
+    if asked not in typing.get_args(Asked):
+        raise ValueError(f"attention = {asked!r} is not one of {', '.join(map(repr, typing.get_args(Asked)))}")
     if call.return_weights:
         if asked not in ("auto", "dense"):
             raise ValueError(f"attention = {asked!r} keeps no weights to return: use 'dense'")
@@ -253,6 +261,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
         yield f"it runs on NVIDIA's GPUs, not on a {call.backend}"
     if call.dtype not in (jnp.bfloat16, jnp.float16):
         yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
+    if call.values_dtype not in (None, call.dtype):
+        yield f"values of {call.values_dtype} are of another type than queries and keys of {jnp.dtype(call.dtype)}"
     yield from _unserved(encodings, factored, table=False)
     for learned in (encodings[e].name for e in factored if not encodings[e].fixed_factors):
         yield f"the gradients of what {learned} adds would be rounded to {jnp.dtype(call.dtype)}"
@@ -282,6 +292,8 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
     for e in factored:
         if not encodings[e].fixed_factors and call.dtype != jnp.float32:
             yield f"the gradients of what {encodings[e].name} adds would be rounded to {jnp.dtype(call.dtype)}"
+    if call.x64:
+        yield "the kernel counts in 32 bits, and 64-bit types are enabled (jax_enable_x64)"
     if call.structured:
         yield "the kernel has no mask from structure"
     if not call.ordered:

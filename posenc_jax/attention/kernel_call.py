@@ -208,6 +208,7 @@ def attention_by_distance(
 
     A query that sees nothing gets zeros.
     """
+    q, k, v = map(jnp.asarray, (q, k, v))  # NumPy's float64 is another type where 64-bit ones are not enabled
     size = kernel.tile_size(backend, q.dtype)
     rows, _, queries, dims = q.shape
     keys = k.shape[2]

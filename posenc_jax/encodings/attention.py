@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.encodings.arguments import check_call
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
 from posenc_jax.encodings.value import WrongReturnError
@@ -100,30 +101,13 @@ def prepare(
     """The arguments of `attend`, checked, and queries and keys encoded.
 
     Raises:
-      ValueError: if parameters, geometries or heads do not fit together; if positions have other axes than an encoding
-        reads; if the lengths of the geometry show that q, k or v have the layout ``[B, S, H, D]``.
+      ValueError: naming the array and both sizes, if rows, heads, tokens or dimensions of q, k, v, the geometries and
+        the terms do not fit together; if q, k, v or parameters are no floats, or positions no numbers; if positions
+        have other axes than an encoding reads; if heads and lengths show that q, k or v have the layout
+        ``[B, S, H, D]`` of flax and jax.nn (as many tokens as heads show nothing). All is told while a program is
+        traced, and none of it is in the program.
     """
-    per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
-    if len(params) != len(encodings) or len(per_element) != len(encodings):
-        raise ValueError(
-            f"{len(encodings)} encodings need as many parameter sets and geometries, "
-            f"got {len(params)} and {len(per_element)}"
-        )
-    mapping = next((e for e in encodings[:-1] if "map_positions" in e.acts_on), None)
-    if mapping is not None and not isinstance(geometry, tuple):
-        raise ValueError(
-            f"{mapping!r} maps positions for the encodings after it, and one Geometry for all has none mapped: pass "
-            "those of `geometries(encodings, queries, keys, ...)`"
-        )
-    if not encodings and isinstance(geometry, tuple):
-        raise ValueError("without encodings pass one Geometry, which holds the mask")
-    first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
-    _check_layout(q, k, v, first)
-    if q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a "
-            "multiple"
-        )
+    per_element = check_call(q, k, v, encodings, params, geometry, terms)
     q_encoded: Array = q
     k_encoded: Array = k
     for element, p, g in zip(encodings, params, per_element, strict=True):
@@ -132,6 +116,7 @@ def prepare(
         q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
     of_keys = (None,) * len(encodings) if terms is None else terms
+    first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
     return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
 
 
@@ -180,18 +165,6 @@ def dense(
         if term is not None:
             out = out + term.astype(out.dtype)
     return (out, weights) if return_weights else out
-
-
-def _check_layout(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
-    """Refuses ``[B, S, H, D]`` where the lengths of the geometry show it."""
-    sides = (("q", q, geometry.q_positions), ("k", k, geometry.k_positions), ("v", v, geometry.k_positions))
-    for name, x, positions in sides:
-        length, heads_first = positions.shape[1], name == "q" and x.shape[1] == geometry.num_heads
-        if x.shape[1] == length != x.shape[2] and not heads_first:
-            raise ValueError(
-                f"{name} has the shape {x.shape}, with the {length} positions of the geometry in axis 1, but attend "
-                f"takes [batch, heads, sequence, head_dim]: pass jnp.swapaxes({name}, 1, 2)"
-            )
 
 
 def position_bias(

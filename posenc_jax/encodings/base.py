@@ -11,13 +11,16 @@ dimension, ``A`` position axes. ``#B`` means B or 1.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.arrays import check_embedded, check_kind, check_size, check_vectors
 from posenc_jax.encodings.geometry import Geometry as Geometry
 from posenc_jax.encodings.geometry import Sequence as Sequence
 from posenc_jax.encodings.geometry import by_token as by_token
@@ -31,7 +34,7 @@ Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 
 @dataclasses.dataclass(frozen=True)
-class Dims:
+class Dims(Value):
     """Sizes of the model that an encoding serves. ``max_len``: positions ``0 .. max_len-1`` occur."""
 
     d_model: int
@@ -41,6 +44,11 @@ class Dims:
     num_layers: int
     max_len: int
     vocab_size: int = 0
+
+    def check_fields(self) -> None:
+        """Refuses sizes below 1; a vocabulary of 0 is one that nobody reads."""
+        for field in dataclasses.fields(self):
+            check_size(f"Dims.{field.name}", getattr(self, field.name), 0 if field.name == "vocab_size" else 1)
 
 
 class PositionalEncoding(Value):
@@ -103,8 +111,11 @@ class PositionalEncoding(Value):
     EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "normalize")
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuses a field called like a hook, which would hide it."""
+        """Refuses a field called like a hook, which would hide it, and has the arrays checked that hooks are given."""
         super().__init_subclass__(**options)
+        for hook, check in _GIVEN.items():
+            if inspect.isfunction(own := cls.__dict__.get(hook)):
+                setattr(cls, hook, _checked(own, check))
         for field in inspect.get_annotations(cls):
             if field in cls.HOOKS:
                 raise TypeError(f"{cls.__name__}.{field} is a field, but also the name of a hook: call it otherwise")
@@ -255,3 +266,32 @@ def at_least_float32(*dtypes: Any) -> Any:
     """The dtype to compute in: float64 if any input is, else float32."""
     wide = any(jnp.result_type(dtype) == jnp.float64 for dtype in dtypes)
     return jnp.dtype(jnp.float64 if wide else jnp.float32)
+
+
+def _check_sequence(x: Array, sequence: Sequence | None) -> None:
+    if sequence is None:  # by a caller who knows that it is not read
+        check_kind("x", x, "embeddings", "floats")
+        return
+    sequence.check()
+    check_embedded(x, sequence.positions)
+
+
+# What is asked of the arguments of a hook that gives back what it was given, in its dtype: a rotated integer would be
+# cut off. The arguments after the parameters.
+_GIVEN: dict[str, Callable[..., None]] = {
+    "embed": _check_sequence,
+    "encode_queries": lambda q, positions, length: check_vectors("q", q, positions),
+    "encode_keys": lambda k, positions, length: check_vectors("k", k, positions),
+    "token_terms": _check_sequence,
+}
+
+
+def _checked(hook: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+    signature = inspect.signature(hook)
+
+    @functools.wraps(hook)
+    def checked(*given: Any, **named: Any) -> Any:
+        check(*signature.bind(*given, **named).args[2:])
+        return hook(*given, **named)
+
+    return checked

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.arrays import check_size, check_tokens, is_narrow
 from posenc_jax.encodings.structure import Array, Place, StructureMask, seen_by_structure
 
 
@@ -62,7 +63,21 @@ class Sequence:
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
         """An unpadded sequence at positions ``0 .. length-1``."""
+        check_size("length", length, 0)
         return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
+
+    def check(self) -> None:
+        """Refuses (ValueError) arrays that are not of the same tokens, or of other numbers than said above.
+
+        Asked by whoever takes a sequence: when one is made, a transformation may hold anything in place of arrays.
+        """
+        if not isinstance(self, Sequence):
+            raise ValueError(f"a side of a call is a Sequence, got {type(self).__name__}: write Sequence(...)")
+        # Those that have all rows come last.
+        names = ("positions", "places", "segment_ids", "token_types", "outline", "length", "tokens", "example_ids")
+        check_tokens({name: getattr(self, name) for name in names})
+        if self.context is not None:
+            self.context.check()
 
     def from_context(self, function: Callable[[Sequence], Array]) -> Array:
         """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
@@ -79,8 +94,11 @@ class Sequence:
 
 
 def _signed(positions: Array) -> Array:
-    """Unsigned positions as int32: differences of less than 2**31 are then right, even where these wrap."""
-    return positions.astype(np.int32) if jnp.issubdtype(positions.dtype, jnp.unsignedinteger) else positions
+    """Unsigned positions as int32, and narrow ones: differences of less than 2**31 are then right, even where these
+    wrap.
+    """
+    unsigned = jnp.issubdtype(positions.dtype, jnp.unsignedinteger)
+    return positions.astype(np.int32) if unsigned or is_narrow(positions) else positions
 
 
 def by_token(length: Array) -> Array:
@@ -153,6 +171,7 @@ class Geometry:
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
             raise ValueError(f"window = {self.window} must be at least 1, a query's own place, or None for no window")
+        check_size("num_heads", self.num_heads)
 
     @classmethod
     def between(
@@ -168,7 +187,13 @@ class Geometry:
         window: int | None = None,
         structure: StructureMask | None = None,
     ) -> Geometry:
-        """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides."""
+        """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides.
+
+        Raises:
+          ValueError: as `Sequence.check`.
+        """
+        Sequence.check(queries)
+        Sequence.check(keys)
 
         def default(places: Array | None, sequence: Sequence) -> Array:
             return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
@@ -200,6 +225,12 @@ class Geometry:
         """Self-attention over ``length`` unpadded tokens at positions ``0 .. length-1``."""
         sequence = Sequence.of_length(length)
         return cls.between(sequence, sequence, num_heads=num_heads, causal=causal, contiguous=True)
+
+    def check(self, rows: int) -> None:
+        """Refuses (ValueError) arrays that do not fit each other and a batch of ``rows``."""
+        for side in ("q_", "k_"):
+            names = ("positions", "places", "segments", "types", "outline", "length")
+            check_tokens({name: getattr(self, side + name) for name in names}, rows, side)
 
     @property
     def relative(self) -> Array:

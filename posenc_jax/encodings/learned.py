@@ -128,5 +128,6 @@ def read_rows(table: Array, positions: Array) -> Array:
         steps = first + np.arange(positions.shape[-1])
         if positions.size == steps.size and first >= 0 and steps[-1] <= last and (positions == steps).all():
             return jnp.asarray(table)[first : first + steps.size].reshape(*positions.shape, table.shape[1])
+    positions = positions.astype(jnp.promote_types(positions.dtype, np.int32))  # the number of rows has to fit
     inside = jnp.where((positions < 0) | (positions > last), last + 1, positions)
     return jnp.asarray(table).at[inside].get(mode="fill", fill_value=jnp.nan)

@@ -12,7 +12,9 @@ import difflib
 from typing import Any
 
 import jax
+import numpy as np
 
+from posenc_jax.encodings.arrays import is_narrow
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.structure import StructureMask
 
@@ -175,6 +177,9 @@ def map_slot(
     The key is folded with the element's index, and with the layer only for elements that redraw per layer, so queries
     and keys of one layer, and a full pass and its cached decoding, see the same draw.
     """
+    Sequence.check(sequence)
+    if is_narrow(sequence.positions):  # what is added to positions would wrap
+        sequence = dataclasses.replace(sequence, positions=sequence.positions.astype(np.int32))
     seen = []
     for index, element in enumerate(encodings):
         check_axes(element, sequence.positions)

@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +9,10 @@ from calls import DIMS
 from registry_slots import slots_of_registry
 
 from posenc_jax.attention import Call, attend, choose
+from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.attention.choice import facts
 from posenc_jax.encodings import Geometry, Sequence, elements, parse
+from posenc_jax.encodings.attention import prepare
 
 CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
 GPU = dataclasses.replace(CALL, backend="gpu", dtype=jnp.bfloat16)
@@ -87,6 +90,9 @@ def test_what_is_asked_for_is_chosen():
             "'cudnn' cannot serve this call: it runs on NVIDIA's GPUs, not on a cpu; 'bl",
         ),
         ("rope", GPU, "cudnn", {"dtype": jnp.float32}, "it computes in bfloat16 or float16, not in float32"),
+        ("rope", GPU, "cudnn", {"values_dtype": jnp.float32}, "values of .*float32.* are of another type than queries"),
+        ("rope", GPU, "kernel", {"x64": True}, "the kernel counts in 32 bits, and 64-bit types are enabled"),
+        ("rope", GPU, "fused", {}, "'fused' is not one of 'auto', 'dense', 'blockwise', 'cudnn', 'kernel'"),
         ("rope", GPU, "cudnn", {"segments": True}, "segments would be a mask over all pairs"),
         (
             "rope",
@@ -139,6 +145,7 @@ def test_facts_of_a_geometry():
     whole = facts(Geometry.of_length(4, num_heads=2, causal=True))
     assert whole == {
         "backend": "cpu",
+        "x64": False,
         "causal": True,
         "window": None,
         "segments": False,
@@ -166,3 +173,24 @@ def test_a_device_that_is_not_there_can_be_chosen_for():
     mesh = jax.sharding.AbstractMesh((1,), ("x",), abstract_device=device)
     with jax.sharding.use_abstract_mesh(mesh):
         assert facts(Geometry.of_length(4, num_heads=2))["backend"] == "tpu"
+
+
+def test_numbers_of_numpy_and_64_bits():
+    """NumPy's float64 is float32 where 64-bit types are not enabled; where they are, the kernel's are of 32."""
+    q = np.random.default_rng(0).normal(size=(1, 2, 6, 8))
+    slot, geometry = parse("alibi"), Geometry.of_length(6, num_heads=2, causal=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX's, that it computes in float32
+        got = attend(q, q, q, slot, ({},), geometry, path="kernel")
+        want = attend(q, q, q, slot, ({},), geometry, path="dense")
+    np.testing.assert_allclose(got, want, atol=1e-6)
+    with jax.enable_x64(True), pytest.raises(ValueError, match="64-bit types are enabled"):
+        attend(*[q.astype(np.float32)] * 3, slot, ({},), geometry, path="kernel")
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 2.0])
+def test_a_block_has_a_whole_number_of_queries(size):
+    q = jnp.ones((1, 2, 6, 8))
+    call = prepare(q, q, q, (), (), Geometry.of_length(6, num_heads=2))
+    with pytest.raises(ValueError, match=r"size = .* must be a whole number from 1 on"):
+        blockwise(call, size)

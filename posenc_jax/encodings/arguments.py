@@ -1,0 +1,139 @@
+"""The arguments of `attend`, checked before anything is computed: sizes that are said twice are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from posenc_jax.encodings.arrays import check_heads, check_kind, check_vectors
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+
+
+def check_call(
+    q: Array,
+    k: Array,
+    v: Array,
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometry: Geometry | tuple[Geometry, ...],
+    terms: tuple[Terms, ...] | None,
+) -> tuple[Geometry, ...]:
+    """The geometry of every element; ValueError as `prepare`."""
+    per_element = _check_slot(encodings, params, geometry)
+    known: tuple[Any, ...] = per_element or (geometry,)
+    for g in known:
+        if not isinstance(g, Geometry):
+            raise ValueError(
+                f"geometry is of type {type(g).__name__}: pass a Geometry, such as Geometry.of_length(length, "
+                "num_heads=heads)"
+            )
+        for name in ("num_heads", "causal", "window", "structure"):
+            if getattr(g, name) != getattr(known[0], name):
+                raise ValueError(
+                    f"the geometries of a call have {name} = {getattr(known[0], name)!r} and {getattr(g, name)!r}: "
+                    "pass those that `geometries(...)` makes together"
+                )
+    check_heads("q", q)
+    for g in known:
+        g.check(q.shape[0])
+        _check_vectors(q, k, v, g)
+    _check_arrays(encodings, params, "parameters", (), "floats")
+    lacking = next(
+        (e for e, t in zip(encodings, terms or (None,) * len(encodings)) if _reads_terms(e) and t is None), None
+    )
+    if lacking is not None:
+        raise ValueError(
+            f"{lacking!r} reads terms of the tokens, and has none: pass those that `layer_inputs(...)` makes"
+        )
+    if terms is not None:
+        if len(terms) != len(encodings):
+            raise ValueError(
+                f"{len(encodings)} encodings need as many terms, got {len(terms)}: None where one has none"
+            )
+        _check_arrays(encodings, terms, "terms", (("q", q.shape[0]), ("k", k.shape[2])), "integers or floats")
+    return per_element
+
+
+def _reads_terms(element: PositionalEncoding) -> bool:
+    return "token_terms" in element.acts_on
+
+
+def _check_slot(
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometry: Geometry | tuple[Geometry, ...],
+) -> tuple[Geometry, ...]:
+    if isinstance(encodings, PositionalEncoding):
+        raise ValueError(f"encodings are a tuple, got {encodings!r}: write ({encodings!r},)")
+    if any(isinstance(element, tuple) for element in encodings):
+        raise ValueError("encodings are those of one layer, and a pattern has those of several: pass `for_layer(...)`")
+    per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
+    if len(params) != len(encodings) or len(per_element) != len(encodings):
+        raise ValueError(
+            f"{len(encodings)} encodings need as many parameter sets and geometries, "
+            f"got {len(params)} and {len(per_element)}"
+        )
+    for element, p in zip(encodings, params, strict=True):
+        if isinstance(p, tuple | list):
+            raise ValueError(
+                f"{element!r} is given {len(p)} sets of parameters, one for each layer: pass those of this one, as "
+                "`layer_inputs(...)` or `layer_params(slot, params, layer)` give them"
+            )
+    mapping = next((e for e in encodings[:-1] if "map_positions" in e.acts_on), None)
+    if mapping is not None and not isinstance(geometry, tuple):
+        raise ValueError(
+            f"{mapping!r} maps positions for the encodings after it, and one Geometry for all has none mapped: pass "
+            "those of `geometries(encodings, queries, keys, ...)`"
+        )
+    if not encodings and isinstance(geometry, tuple):
+        raise ValueError("without encodings pass one Geometry, which holds the mask")
+    return per_element
+
+
+def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
+    heads = geometry.num_heads
+    check_vectors("q", q, geometry.q_positions, "q_positions of the geometry", heads)
+    check_vectors("k", k, geometry.k_positions, "k_positions of the geometry", heads)
+    check_vectors("v", v, geometry.k_positions, "k_positions of the geometry", heads)
+    if q.shape[2] and not k.shape[2]:
+        raise ValueError("k has 0 tokens: attention is a mean over keys, so there must be one")
+    if q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a "
+            "multiple"
+        )
+    for name, x, axis, words, other, wanted in (
+        ("q", q, 1, "heads", "the geometry", heads),
+        ("v", v, 1, "heads", "k", k.shape[1]),
+        ("k", k, 3, "dimensions", "q", q.shape[3]),
+        ("k", k, 0, "rows", "q", q.shape[0]),
+        ("v", v, 0, "rows", "q", q.shape[0]),
+    ):
+        if x.shape[axis] != wanted:
+            raise ValueError(
+                f"{name} has {x.shape[axis]} {words} (axis {axis} of its shape {list(x.shape)}) and {other} {wanted}: "
+                "both say it of one call, so pass the same number"
+            )
+
+
+def _check_arrays(
+    encodings: tuple[PositionalEncoding, ...],
+    trees: tuple[Any, ...],
+    what: str,
+    sizes: tuple[tuple[str, int], ...],
+    kind: Any,
+) -> None:
+    """Of every element the arrays in its tree: their numbers, and the ``sizes`` of their first axes."""
+    for element, tree in zip(encodings, trees, strict=True):
+        for path, leaf in jax.tree.leaves_with_path(tree):
+            if not hasattr(leaf, "dtype"):
+                continue  # a number of Python's
+            name = f"{type(element).__name__}'s {what}{jax.tree_util.keystr(path)}"
+            check_kind(name, leaf, what, kind)
+            if leaf.shape[: len(sizes)] != tuple(size for _, size in sizes):
+                said = " and ".join(f"{size} as {other}" for other, size in sizes)
+                raise ValueError(
+                    f"{name} have the shape {list(leaf.shape)}, and {what} are [batch, keys, ...], here {said}: pass "
+                    "`token_terms(...)` of all keys"
+                )

@@ -1,0 +1,161 @@
+"""What arrays and sizes of a caller must be: kinds of numbers, axes, and sizes that two of them say.
+
+All is told from types, dtypes and shapes while a program is traced, so that a compiled program is the same with and
+without these checks. Only what is known then, NumPy arrays, is looked into.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+Kind = Literal["floats", "integers", "integers or floats"]
+_KINDS: dict[Kind, tuple[tuple[Any, ...], str]] = {
+    "floats": ((jnp.floating,), "float32"),
+    "integers": ((jnp.integer,), "int32"),
+    "integers or floats": ((jnp.integer, jnp.floating), "int32"),
+}
+
+# Of every array that says something of the tokens of one side: what it holds, which numbers, and its axes. Positions
+# may have an axis more, and lengths one for every token.
+_ROWS = "rows or 1"
+_TOKENS: dict[str, tuple[str, Kind, tuple[str, ...]]] = {
+    "positions": ("positions", "integers or floats", (_ROWS, "tokens")),
+    "places": ("places", "integers", (_ROWS, "tokens")),
+    **dict.fromkeys(("segment_ids", "segments"), ("segment ids", "integers", (_ROWS, "tokens"))),
+    **dict.fromkeys(("token_types", "types"), ("token types", "integers", (_ROWS, "tokens"))),
+    "outline": ("outlines", "integers", (_ROWS, "tokens", "4")),
+    "length": ("lengths", "integers", (_ROWS,)),
+    "tokens": ("token ids", "integers", ("rows", "tokens")),
+    "example_ids": ("example ids", "integers", ("rows",)),
+}
+_LONGER = {"positions": "axes", "length": "tokens"}
+
+
+def check_sizes(**sizes: Any) -> None:
+    """`check_size` of each, by its name."""
+    for name, value in sizes.items():
+        check_size(name, value)
+
+
+def check_size(name: str, value: Any, least: int = 1) -> None:
+    """Refuses (ValueError) what is no whole number, or one below ``least``; a bool is none."""
+    try:
+        whole = None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:  # a float, a text; a number that only the program knows
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} = {value!r} must be a whole number from {least} on")
+
+
+def is_narrow(x: Any) -> bool:
+    """Whether an array has integers of less than 32 bits, which sums of positions leave."""
+    return bool(jnp.issubdtype(x.dtype, jnp.integer)) and x.dtype.itemsize < 4
+
+
+def check_kind(name: str, x: Any, what: str, kind: Kind) -> None:
+    """Refuses (ValueError) what is no array of these numbers; ``what`` says what they are, in the plural."""
+    if not (hasattr(x, "dtype") and hasattr(x, "shape")):
+        raise ValueError(f"{name} is of type {type(x).__name__}, and {what} are an array of {kind}: pass such an array")
+    kinds, dtype = _KINDS[kind]
+    if not any(jnp.issubdtype(x.dtype, k) for k in kinds):
+        part = "its real part" if jnp.issubdtype(x.dtype, jnp.complexfloating) else "it"
+        raise ValueError(f"{name} is of {x.dtype}, and {what} are {kind}: convert {part} by .astype(jnp.{dtype})")
+
+
+def check_ndim(name: str, x: Any, what: str, *axes: str) -> None:
+    """Refuses (ValueError) an array that has not these axes."""
+    if len(x.shape) != len(axes):
+        raise ValueError(f"{name} has the shape {list(x.shape)}, and {what} are [{', '.join(axes)}]")
+
+
+def check_ids(name: str, x: Any, what: str = "token ids") -> None:
+    """Refuses (ValueError) what is no ``[B, S]`` of integers."""
+    check_kind(name, x, what, "integers")
+    check_ndim(name, x, what, "batch", "sequence")
+
+
+def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str = "") -> None:
+    """Refuses (ValueError) arrays that do not describe the same tokens.
+
+    Args:
+      arrays: by the names of the fields of `Sequence`, or of `Geometry` without their ``prefix``; None is left out.
+      rows: how many q has; None: as many as the arrays say.
+    """
+    said = {} if rows is None else {"rows": ("q", rows)}
+    for field, x in arrays.items():
+        if x is None:
+            continue
+        name, (what, kind, axes) = prefix + field, _TOKENS[field]
+        check_kind(name, x, what, kind)
+        if field == "positions" and jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4:
+            raise ValueError(f"{name} is of {x.dtype}, which rounds positions: give them as int32 or float32")
+        if field in _LONGER and len(x.shape) == len(axes) + 1:
+            axes = (*axes, _LONGER[field])
+        check_ndim(name, x, what, *axes)
+        for axis, size in zip(axes, x.shape, strict=True):
+            if axis not in (_ROWS, "rows", "tokens") or (axis == _ROWS and size == 1):
+                continue
+            other, wanted = said.setdefault(axis.removesuffix(" or 1"), (name, size))
+            if size != wanted:
+                raise ValueError(
+                    f"{name} has {size} {axis.removesuffix(' or 1')} and {other} {wanted}: pass those of the same call"
+                )
+        if field == "outline" and x.shape[2] != 4:
+            raise ValueError(f"{name} has {x.shape[2]} numbers a token, and an outline has 4, see `structure.Place`")
+        if field == "length" and isinstance(x, np.ndarray) and (x < 0).any():
+            raise ValueError(f"{name} has {x.min()}, and a length is the number of real tokens, from 0 on")
+
+
+_VECTORS = {"q": "queries", "k": "keys", "v": "values"}
+_LAYOUT = ("batch", "heads", "sequence", "head_dim")
+
+
+def check_heads(name: str, x: Any) -> None:
+    """Refuses (ValueError) queries, keys or values that are no floats ``[B, H, S, D]``, or none."""
+    what = _VECTORS[name]
+    check_kind(name, x, what, "floats")
+    check_ndim(name, x, what, *_LAYOUT)
+    for axis, size in zip(_LAYOUT, x.shape, strict=True):
+        if size == 0 and axis in ("heads", "head_dim"):
+            raise ValueError(f"{name} has the shape {list(x.shape)}, and without {axis} there are no {what}")
+
+
+def check_vectors(name: str, x: Any, positions: Any, of: str = "positions", heads: int | None = None) -> None:
+    """Refuses (ValueError) queries, keys or values that are no floats ``[B, H, S, D]`` at ``positions [#B, S]``.
+
+    Heads behind the sequence, as flax and jax.nn have them, show wherever the numbers of both differ. ``of`` says whose
+    positions they are; ``heads``: those of the queries, which the heads of x divide. Without them, as where a hook is
+    called, one position may serve all tokens, and an encoding that reads none is given None.
+    """
+    check_heads(name, x)
+    if heads is None and (positions is None or positions.shape[1] == 1):
+        return
+    length = positions.shape[1]
+
+    def fits(of_heads: int, tokens: int) -> bool:
+        return tokens == length and (heads is None or (heads == of_heads if name == "q" else heads % of_heads == 0))
+
+    if fits(x.shape[2], x.shape[1]) and not fits(*x.shape[1:3]):
+        raise ValueError(
+            f"{name} has the shape {list(x.shape)}, with the {length} of {of} in axis 1: [batch, sequence, heads, "
+            f"head_dim] is the layout of flax and jax.nn, and here it is [{', '.join(_LAYOUT)}]: pass "
+            f"jnp.swapaxes({name}, 1, 2)"
+        )
+    if x.shape[2] != length:
+        raise ValueError(
+            f"{name} has {x.shape[2]} tokens, and {of} {length}: {name} is [{', '.join(_LAYOUT)}], and every token has "
+            "one position (`Geometry.block` cuts out those of a part)"
+        )
+
+
+def check_embedded(x: Any, positions: Any) -> None:
+    """Refuses (ValueError) what is no ``[B, S, M]`` of floats at ``positions [#B, S]``."""
+    check_kind("x", x, "embeddings", "floats")
+    check_ndim("x", x, "embeddings", "batch", "sequence", "d_model")
+    if x.shape[1] != positions.shape[1]:
+        raise ValueError(f"x has {x.shape[1]} tokens and the sequence {positions.shape[1]} positions: give each one")

@@ -1,0 +1,219 @@
+"""What `attend` and the hooks are given: refused in words while a program is traced, or computed as it stands."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from registry_slots import slots_of_registry
+
+from posenc_jax.attention import attend as attend_along
+from posenc_jax.encodings import Dims, Geometry, Sequence, attend, elements, embed, geometries, map_slot, parse
+from posenc_jax.encodings.learned import read_rows
+
+DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16, vocab_size=16)
+Q, K, V = (jnp.ones((2, heads, 6, 8)) for heads in (2, 2, 2))
+G = Geometry.of_length(6, num_heads=2, causal=True)
+
+
+def traced(q, k, v, spec="alibi", geometry=G, terms=None, way=attend, **options):
+    """The shape that attention gives, asked without computing anything."""
+    slot = parse(spec)
+    return jax.eval_shape(lambda *x: way(*x, slot, ({},) * len(slot), geometry, terms, **options), q, k, v).shape
+
+
+def at(positions, **fields):
+    side = Sequence(positions, np.array([6]), **fields)
+    return Geometry.between(side, side, num_heads=2, causal=True)
+
+
+def replaced(**fields):
+    return lambda: dataclasses.replace(G, **fields)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+@pytest.mark.parametrize("path", ["dense", "blockwise", "kernel"])
+def test_what_is_no_float_is_refused_on_every_path(name, dtype, path):
+    arrays = {"q": Q, "k": K, "v": V}
+    with pytest.raises(
+        ValueError, match=rf"^{name} is of {dtype}, and \w+ are floats: convert .*astype\(jnp.float32\)"
+    ):
+        traced(**arrays | {name: arrays[name].astype(dtype)}, way=attend_along, path=path)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_floats_of_several_widths_go_together(dtype):
+    """The result is of the values' type, the softmax of float32."""
+    low = [(0.1 * jnp.arange(x.size, dtype=jnp.float32).reshape(x.shape) % 1).astype(dtype) for x in (Q, K, V)]
+    want = attend(*(x.astype(jnp.float32) for x in low), (), (), G)
+    for mixed in ((0,), (1,), (0, 2), (2,)):
+        given = [x if i in mixed else x.astype(jnp.float32) for i, x in enumerate(low)]
+        got = attend(*given, (), (), G)
+        assert got.dtype == given[2].dtype
+        np.testing.assert_allclose(got.astype(np.float32), want, atol=8e-3)
+
+
+WRONG = {
+    "fewer queries": (lambda: (Q[:, :, -1:], K, V, G), r"q has 1 tokens, and q_positions of the geometry 6"),
+    "fewer keys": (lambda: (Q, K[:, :, :1], V[:, :, :1], G), r"k has 1 tokens, and k_positions of the geometry 6"),
+    "fewer values": (lambda: (Q, K, V[:, :, :4], G), r"v has 4 tokens, and k_positions of the geometry 6"),
+    "rows of q": (lambda: (Q[:1], K, V, G), r"k has 2 rows \(axis 0 .*\) and q 1"),
+    "rows of v": (lambda: (Q, K, V[:1], G), r"v has 1 rows .* and q 2"),
+    "heads of v": (lambda: (Q, K, V[:, :1], G), r"v has 1 heads .* and k 2"),
+    "heads of q and k": (lambda: (Q[:, :1], K[:, :1], V[:, :1], G), r"q has 1 heads .* and the geometry 2"),
+    "heads of the geometry": (lambda: (Q, K, V, replaced(num_heads=4)()), r"q has 2 heads .* and the geometry 4"),
+    "dimensions": (lambda: (Q[..., :4], K, V, G), r"k has 8 dimensions .* and q 4"),
+    "no heads": (
+        lambda: (Q[:, :0], K, V, G),
+        r"q has the shape \[2, 0, 6, 8\], and without heads there are no queries",
+    ),
+    "no key heads": (lambda: (Q, K[:, :0], V[:, :0], G), r"k has the shape .* without heads there are no keys"),
+    "no dimensions": (lambda: (Q[..., :0], K[..., :0], V, G), r".* without head_dim there are no queries"),
+    "no keys": (
+        lambda: (Q, K[:, :, :0], V[:, :, :0], G.block(slice(6), slice(0))),
+        r"k has 0 tokens: .* mean over keys",
+    ),
+    "five axes": (
+        lambda: (Q[None], K, V, G),
+        r"q has the shape .*, and queries are \[batch, heads, sequence, head_dim\]",
+    ),
+    "a list": (lambda: (Q, K, [[[[1.0]]]], G), r"v is of type list, and values are an array of floats"),
+    "no geometry": (lambda: (Q, K, V, None), r"geometry is of type NoneType: pass a Geometry, such as"),
+    "one axis of positions": (
+        lambda: (Q, K, V, replaced(q_positions=np.arange(6))()),
+        r"q_positions has the shape \[6\]",
+    ),
+    "bool positions": (lambda: (Q, K, V, replaced(q_positions=np.ones((1, 6), bool))()), r"q_positions is of bool"),
+    "float16 positions": (
+        lambda: (Q, K, V, replaced(k_positions=np.ones((1, 6), np.float16))()),
+        r"k_positions is of float16, which rounds positions",
+    ),
+    "rows of positions": (
+        lambda: (Q, K, V, replaced(k_positions=np.ones((3, 6), int))()),
+        r"k_positions has 3 rows and q 2",
+    ),
+    "places": (lambda: (Q, K, V, replaced(k_places=np.arange(5)[None])()), r"k_places has 5 tokens and k_positions 6"),
+    "segments": (lambda: (Q, K, V, replaced(q_segments=np.ones((2, 5), int))()), r"q_segments has 5 tokens and q_pos"),
+    "rows of segments": (
+        lambda: (Q, K, V, replaced(k_segments=np.ones((3, 6), int))()),
+        r"k_segments has 3 rows and q",
+    ),
+    "float segments": (lambda: (Q, K, V, replaced(k_segments=np.ones((1, 6)))()), r"k_segments is of float64, and seg"),
+    "types": (lambda: (Q, K, V, replaced(q_types=np.ones((1, 7), int))()), r"q_types has 7 tokens and q_positions 6"),
+    "outline": (lambda: (Q, K, V, replaced(q_outline=np.ones((1, 6, 3), int))()), r"q_outline has 3 numbers a token"),
+    "length of other tokens": (lambda: (Q, K, V, replaced(q_length=np.ones((2, 5), int))()), r"q_length has 5 tokens"),
+    "a bool length": (
+        lambda: (Q, K, V, replaced(k_length=np.array([True]))()),
+        r"k_length is of bool, and lengths are",
+    ),
+    "a negative length": (lambda: (Q, K, V, replaced(k_length=np.array([-1]))()), r"k_length has -1, and a length is"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("spec", ["nope", "alibi"])
+def test_sizes_that_are_said_twice_are_the_same(name, spec):
+    make, message = WRONG[name]
+    *arrays, geometry = make()
+    slot = parse(spec)
+    with pytest.raises(ValueError, match=f"^{message}"):  # v may be a list, which nothing traces
+        attend(*arrays, slot, ({},) * len(slot), geometry)
+
+
+def test_encodings_terms_and_geometries_of_another_call():
+    rope, alibi = parse("rope"), parse("alibi")
+    with pytest.raises(ValueError, match=r"encodings are a tuple, got RoPE.*: write \(RoPE"):
+        attend(Q, K, V, rope[0], ({},), G)
+    with pytest.raises(ValueError, match=r"a pattern has those of several: pass `for_layer"):
+        attend(Q, K, V, (rope, ()), ({}, {}), G)
+    with pytest.raises(ValueError, match=r"the geometries of a call have causal = True and False"):
+        attend(Q, K, V, rope + alibi, ({}, {}), (G, dataclasses.replace(G, causal=False)))
+    with pytest.raises(ValueError, match=r"1 encodings need as many terms, got 2"):
+        attend(Q, K, V, rope, ({},), G, (None, None))
+    for terms, message in (
+        (jnp.ones((2, 5, 4)), r"RoPE's terms\['gate'\] have the shape \[2, 5, 4\], .* here 2 as q and 6 as k"),
+        (jnp.ones((1, 6, 4)), r"RoPE's terms\['gate'\] have the shape \[1, 6, 4\]"),
+        (jnp.ones((2, 6), complex), r"RoPE's terms\['gate'\] is of complex64"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attend(Q, K, V, rope, ({},), G, ({"gate": terms},))
+    for dtype in ("int32", "bool", "complex64"):
+        with pytest.raises(
+            ValueError, match=rf"T5Bias's parameters\['table'\] is of {dtype}, and parameters are floats"
+        ):
+            attend(Q, K, V, parse("t5"), ({"table": jnp.ones((2, 32), dtype)},), G)
+
+
+@pytest.mark.parametrize("name", list(slots_of_registry()))
+def test_hooks_that_give_back_a_dtype_take_floats_only(name):
+    """What is turned and cut off to whole numbers is no vector."""
+    slot = slots_of_registry()[name]
+    length = np.array([6], np.int32)
+    side = Sequence.of_length(6, tokens=np.ones((2, 6), np.int32), token_types=np.ones((2, 6), np.int32))
+    for element in elements(slot):
+        axes = element.position_axes
+        positions = np.zeros((1, 6, *((axes,) if isinstance(axes, int) else ())), np.int32)
+        own = dataclasses.replace(side, positions=positions)
+        for hook in element.acts_on & {"encode_queries", "encode_keys"}:
+            for dtype in (np.int32, bool, np.complex64):
+                with pytest.raises(ValueError, match=r"^[qk] is of .*, and (queries|keys) are floats"):
+                    getattr(element, hook)({}, np.ones((2, 4, 6, 8), dtype), positions, length)
+            for shape in ((2, 6, 4, 8), (2, 6, 1, 8)):
+                with pytest.raises(ValueError, match=r"^[qk] has .* layout of flax and jax.nn.*jnp.swapaxes\([qk], 1"):
+                    getattr(element, hook)({}, np.ones(shape, np.float32), positions, length)
+        for hook in element.acts_on & {"embed", "token_terms"}:
+            with pytest.raises(ValueError, match=r"^x is of int32, and embeddings are floats"):
+                getattr(element, hook)({}, np.ones((2, 6, 32), np.int32), own)
+            with pytest.raises(ValueError, match=r"^x has 5 tokens and the sequence 6 positions"):
+                getattr(element, hook)({}, np.ones((2, 5, 32), np.float32), own)
+
+
+@pytest.mark.parametrize("value", [True, 2.0, -1, np.float32(3), None, "3"])
+def test_sizes_are_whole_numbers(value):
+    sizes = {field.name: 4 for field in dataclasses.fields(Dims)}
+    for make, name in (
+        (lambda: Sequence.of_length(value), "length"),
+        (lambda: Geometry.of_length(value, num_heads=2), "length"),
+        (lambda: Geometry.of_length(4, num_heads=value), "num_heads"),
+        *((lambda name=name: Dims(**sizes | {name: value}), f"Dims.{name}") for name in sizes),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} = .* must be (a whole number from|of type int)"):
+            make()
+
+
+def test_what_a_sequence_says_of_its_tokens_fits():
+    of = Sequence.of_length(6, tokens=np.ones((2, 6), np.int32))
+    ids = np.ones((2, 6), np.int32)
+    for fields, message in (
+        ({"tokens": ids[:, :5]}, r"tokens has 5 tokens and positions 6"),
+        ({"tokens": ids * 1.0}, r"tokens is of float64, and token ids are integers"),
+        ({"segment_ids": np.ones((3, 6), int)}, r"tokens has 2 rows and segment_ids 3"),
+        ({"segment_ids": ids == 1}, r"segment_ids is of bool, and segment ids are integers"),
+        ({"token_types": ids[:, :1]}, r"token_types has 1 tokens and positions 6"),
+        ({"example_ids": np.arange(1)}, r"example_ids has 1 rows and tokens 2"),
+        ({"example_ids": np.arange(2.0)}, r"example_ids is of float64"),
+        ({"length": np.array([6, 6, 6])}, r"tokens has 2 rows and length 3"),
+        ({"outline": ids}, r"outline has the shape \[2, 6\], and outlines are \[rows or 1, tokens, 4\]"),
+    ):
+        side = dataclasses.replace(of, **fields)
+        for use in (
+            lambda side=side: Geometry.between(side, of, num_heads=1),
+            lambda side=side: geometries(parse("rope"), of, side, num_heads=1),
+            lambda side=side: embed(parse("sinusoidal"), ({},), np.ones((2, 6, 8), np.float32), side),
+        ):
+            with pytest.raises(ValueError, match=f"^{message}"):
+                use()
+    with pytest.raises(ValueError, match=r"a side of a call is a Sequence, got ndarray"):
+        Geometry.between(ids, of, num_heads=1)
+
+
+def test_narrow_integers_count_as_far_as_others():
+    """Position 100 + 100 is 200, and row -1 none of 200, in whatever type they come."""
+    narrow = Sequence(jnp.asarray([[100, -100]], jnp.int8), np.array([2]))
+    assert Geometry.between(narrow, narrow, num_heads=1).relative.tolist() == [[[0, -200], [200, 0]]]
+    seen = map_slot(parse("shape(max_shift=100)|rope"), narrow)[1]
+    assert seen.positions.tolist() == [[200, 0]]
+    rows = read_rows(jnp.arange(200.0)[:, None], jnp.asarray([100, -1], jnp.int8))
+    np.testing.assert_array_equal(rows, [[100], [np.nan]])
