@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,10 +22,11 @@ from posenc_jax.models import Greedy, Streams, decode
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import Target, chips
+from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import check_mesh, layout_of
 from posenc_jax.training.precision import at_precision
 from posenc_jax.training.replicas import lowered, mesh_of
-from posenc_jax.training.step import buckets, evaluate_length, model_of, train_call
+from posenc_jax.training.step import evaluate_length, model_of, train_call
 
 NAMES = ("train", "evaluate", "decode")
 _NEW_TOKENS = 4
@@ -141,25 +142,14 @@ def training_memory(run: Run, target: Target) -> int:
     return peak * layout_of(run, len(run.replicas), target.devices).rows * run.execution.data * run.execution.model
 
 
-@contextlib.contextmanager
-def traced_for(platform: str, kind: str = "") -> Iterator[None]:
-    """What is traced inside sees the default backend of a platform, by which it is chosen how attention is computed,
-    and is lowered for a kind of device ("": the first one of `chips`), which kernels for GPUs ask for.
+def traced_for(platform: str, kind: str = "") -> contextlib.AbstractContextManager[Any]:
+    """Inside, a program is traced for a kind of device ("": the first one of `chips`), by which it is chosen how
+    attention is computed, and which kernels for GPUs ask for. That is a mesh without axes, of which only the device is
+    read.
     """
-    real = jax.default_backend
-    jax.default_backend = lambda: "gpu" if platform == "cuda" else platform
-    try:
-        asks = platform == "cuda" and jax.__version_info__ >= (0, 11)  # of Pallas; without, programs stay as they were
-        with use_abstract_mesh(_of_gpu(kind)) if asks else contextlib.nullcontext():
-            yield
-    finally:
-        jax.default_backend = real
-
-
-def _of_gpu(kind: str) -> AbstractMesh:
-    """A mesh without axes, of which only the kind of its device is read."""
-    kind = kind or next(chip.device_kinds[0] for chip in chips().values() if chip.platform == "cuda")
-    return AbstractMesh((), (), abstract_device=AbstractDevice(device_kind=kind, num_cores=None, platform="gpu"))
+    kind = kind or next((chip.device_kinds[0] for chip in chips().values() if chip.platform == platform), platform)
+    device = AbstractDevice(device_kind=kind, num_cores=None, platform="gpu" if platform == "cuda" else platform)
+    return use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
 
 
 def devices_of(target: Target) -> list[Any]:
