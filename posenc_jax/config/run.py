@@ -12,7 +12,7 @@ from typing import Any
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
-from posenc_jax.encodings import SectionIndex, spec
+from posenc_jax.encodings import spec
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot, elements, position_axes
 from posenc_jax.encodings.value import Value
@@ -101,9 +101,7 @@ class Run(Value):
         if rows % self.execution.data:
             raise ValueError(f"execution.data = {self.execution.data} does not divide the {rows} rows of a microbatch")
         self.task.check_division(self.execution.data)
-        mlp_dim = self.model.mlp_dim or 4 * self.model.d_model
-        split = {"num_heads": self.model.num_heads, "num_kv_heads": self.model.kv_heads, "mlp_dim": mlp_dim}
-        for field, size in split.items():
+        for field, size in self.model.split_sizes.items():
             if size % self.execution.model:
                 raise ValueError(
                     f"execution.model = {self.execution.model} does not divide model.{field} = {size}: "
@@ -132,7 +130,7 @@ class Run(Value):
         slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
         if self.task.has_token_types:
             sizes = {"model.token_types": self.model.token_types or None}
-            sizes |= {repr(e): e.token_types for slot in slots for e in elements(slot) if isinstance(e, SectionIndex)}
+            sizes |= {repr(e): e.known_token_types for slot in slots for e in elements(slot)}
             for name, size in sizes.items():
                 if size is not None and size < self.task.num_token_types:
                     raise ValueError(

@@ -62,7 +62,8 @@ class PositionalEncoding(Value):
       unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a
         field decides, a property, as for all facts.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
-      needs_token_types: refuses sequences without token types.
+      needs_token_types: refuses sequences without token types. known_token_types: how many it knows, None for any.
+      undivided: takes the division of the logits by sqrt(D) away.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
       bias_of_distance: `bias` reads `Geometry.relative` (and ``causal``, ``num_heads``) and nothing else of a geometry,
         so that a fused kernel can take it from a table of distances.
@@ -86,6 +87,8 @@ class PositionalEncoding(Value):
     causal_only: ClassVar[bool] = False
     integer_positions: ClassVar[bool] = False
     needs_token_types: ClassVar[bool] = False
+    known_token_types: ClassVar[int | None] = None
+    undivided: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = True
     bias_of_distance: ClassVar[bool] = False
     linear_in_queries: ClassVar[bool] = True
@@ -149,9 +152,10 @@ class PositionalEncoding(Value):
         """The ``max_len`` that later elements of the slot see, given that of this one."""
         return max_len
 
-    @property
-    def num_candidates(self) -> int:
-        """How many positions a draw of `map_positions` chooses among, where it holds them all in memory; else 0."""
+    def num_candidates(self, rows: int) -> int:
+        """How many positions the draws of `map_positions` for ``rows`` examples choose among, where they hold them all
+        in memory; else 0.
+        """
         return 0
 
     @property

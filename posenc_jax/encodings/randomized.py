@@ -108,10 +108,9 @@ class Randomized(PositionalEncoding):
         """``max_position``: any position below it may occur."""
         return self.max_position
 
-    @property
-    def num_candidates(self) -> int:
-        """``max_position``: each has a score in a draw."""
-        return self.max_position
+    def num_candidates(self, rows: int) -> int:
+        """``max_position`` in each draw: each has a score."""
+        return self.max_position * (rows if self.per == "example" else 1)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """The drawn positions, int32, shaped like ``sequence.positions`` (a leading 1 becomes B where rows differ)."""

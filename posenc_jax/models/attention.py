@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +12,13 @@ from posenc_jax.attention import attend
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
+from posenc_jax.models.costs import Layer, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
 from posenc_jax.models.product import product
+
+# How `Execution.model` splits a matrix and its bias: each device has some of the heads or hidden units, so that it
+# computes its own and one sum joins them (Shoeybi et al. 2019, section 3).
+OUTPUTS, INPUTS = "outputs", "inputs"
 
 
 class KeysValues(NamedTuple):
@@ -43,6 +48,8 @@ def linear(
 class Attention(nnx.Module):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2), each key head serving one or several query heads."""
 
+    split: ClassVar[dict[str, str]] = {"query": OUTPUTS, "key": OUTPUTS, "value": OUTPUTS, "output": INPUTS}
+
     def __init__(self, config: Transformer, *, rngs: nnx.Rngs):
         self.head_dim = config.width_of_head
         queries, keys = config.num_heads * self.head_dim, config.kv_heads * self.head_dim
@@ -54,6 +61,19 @@ class Attention(nnx.Module):
         self.key = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.value = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.output = linear(config, queries, config.d_model, use_bias=bias, rngs=rngs)
+
+    def costs(self) -> Layer:
+        """Kept are queries, keys, values, what the heads give, and the output; of each pair logits, weights and the
+        gradient of one of them.
+        """
+        width, keys = self.output.in_features, self.key.out_features
+        return Layer(
+            Token.of(self.query, self.output, kept=2 * width + self.output.out_features, held=width),
+            Token.of(self.key, self.value, kept=2 * keys, held=2 * keys),
+            operations=4 * width,
+            logits=width // self.head_dim,
+            arrays=3,
+        )
 
     def _heads(self, x: jax.Array) -> Array:
         return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)

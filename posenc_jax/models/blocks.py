@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 from flax import nnx
 
 from posenc_jax.encodings.base import Params, PositionalEncoding, Sequence
 from posenc_jax.models.activation import gelu
-from posenc_jax.models.attention import Attention, KeysValues, linear
+from posenc_jax.models.attention import INPUTS, OUTPUTS, Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
+from posenc_jax.models.costs import Layer, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
 from posenc_jax.models.randomness import Dropout
 
@@ -31,19 +32,47 @@ def norm_layer(config: Transformer, *, rngs: nnx.Rngs) -> nnx.LayerNorm | nnx.RM
     return kind(config.d_model, epsilon=1e-5, dtype=config.compute_dtype, rngs=rngs)
 
 
+# The function f of an activation, and how many arrays of the hidden width a training step keeps, and a forward pass
+# holds, as XLA:CPU plans them.
+_GATED: dict[str, Any] = {"swiglu": (jax.nn.silu, 6, 3.5), "geglu": (gelu, 6, 3.5)}
+_FUNCTIONS: dict[str, Any] = {"relu": (jax.nn.relu, 2, 1.4), "gelu": (gelu, 4, 2.5)} | _GATED
+
+
 class MLP(nnx.Module):
-    """The feed-forward layer ``W2 f(W1 x + b1) + b2``."""
+    """The feed-forward layer, without a gate or with one (Shazeer 2020, GLU Variants Improve Transformer, equation 6)::
+
+        W2 f(W1 x + b1) + b2            "relu", "gelu"
+        W2 (f(V x + c) * (W1 x + b1)) + b2     "swiglu": f(x) = x sigmoid(x), "geglu": f = GELU
+
+    "swiglu" without biases is Llama's, "geglu" without biases that of T5 v1.1, whose GELU is the tanh form. The hidden
+    width is ``mlp_dim`` in both, so a gate adds half as many weights; two thirds of the width have as many as without,
+    as in the paper and in Llama.
+
+    Parameters: ``hidden`` W1, ``gate`` V (drawn last, so that the others start as without it), ``output`` W2.
+
+    Reference: Shazeer, N. (2020), arXiv:2002.05202.
+    """
+
+    split: ClassVar[dict[str, str]] = {"hidden": OUTPUTS, "gate": OUTPUTS, "output": INPUTS}
 
     def __init__(self, config: Transformer, *, rngs: nnx.Rngs):
-        width = config.mlp_dim or 4 * config.d_model
-        self.hidden = linear(config, config.d_model, width, use_bias=config.mlp_bias, rngs=rngs)
-        self.output = linear(config, width, config.d_model, use_bias=config.mlp_bias, rngs=rngs)
         self.activation = config.activation
+        inwards = functools.partial(linear, config, config.d_model, config.hidden_width, use_bias=config.mlp_bias)
+        self.hidden = inwards(rngs=rngs)
+        self.output = linear(config, config.hidden_width, config.d_model, use_bias=config.mlp_bias, rngs=rngs)
+        self.gate = inwards(rngs=rngs) if config.activation in _GATED else None
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """``[B, S, M]`` of ``x [B, S, M]``."""
-        x = self.hidden(x)
-        return self.output(jax.nn.relu(x) if self.activation == "relu" else gelu(x))
+        function = _FUNCTIONS[self.activation][0]
+        hidden = self.hidden(x)
+        return self.output(function(hidden) if self.gate is None else function(self.gate(x)) * hidden)
+
+    def costs(self) -> Layer:
+        """Of a token."""
+        (_, kept, held), hidden = _FUNCTIONS[self.activation], self.hidden.out_features
+        layers = (self.hidden, self.output, *([] if self.gate is None else [self.gate]))
+        return Layer(Token.of(*layers, kept=kept * hidden, held=self.output.out_features + int(held * hidden)))
 
 
 class Block(nnx.Module):
@@ -52,14 +81,27 @@ class Block(nnx.Module):
     Each sub-layer f stands in ``x + dropout(f(norm(x)))`` (pre-norm) or ``norm(x + dropout(f(x)))`` (post-norm).
     """
 
+    split: ClassVar[dict[str, dict[str, str]]] = {
+        "self_attention": Attention.split,
+        "cross_attention": Attention.split,
+        "mlp": MLP.split,
+    }
+
     def __init__(self, config: Transformer, *, cross: bool, rngs: nnx.Rngs):
         self.pre_norm = config.norm == "pre"
+        self.has_dropout = config.dropout > 0
         self.self_attention = Attention(config, rngs=rngs)
         self.self_attention_norm = norm_layer(config, rngs=rngs)
         self.cross_attention = Attention(config, rngs=rngs) if cross else None
         self.cross_attention_norm = norm_layer(config, rngs=rngs) if cross else None
         self.mlp = MLP(config, rngs=rngs)
         self.mlp_norm = norm_layer(config, rngs=rngs)
+
+    def costs(self) -> tuple[Layer, ...]:
+        """Of the sub-layers, each with its norm and residual connection; that of cross-attention last."""
+        layers: Any = (self.self_attention, self.mlp, *([] if self.cross_attention is None else [self.cross_attention]))
+        width = self.mlp.output.out_features
+        return tuple(layer.costs().in_block(width, dropout=self.has_dropout) for layer in layers)
 
     def cross_memory(
         self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence

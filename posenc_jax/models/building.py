@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -13,6 +15,7 @@ from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
 from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims, stack_dims
+from posenc_jax.models.costs import ModelCosts, Stack, count
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder
 from posenc_jax.models.encoder_only import EncoderOnly
@@ -70,6 +73,31 @@ def build(
     if config.param_dtype == "bfloat16":
         nnx.update(model, jax.tree_util.tree_map_with_path(_rounded, nnx.state(model)))
     return model
+
+
+@functools.lru_cache(maxsize=1024)
+def costs(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes: int) -> ModelCosts:
+    """The costs of a model without encodings, told from one of one layer."""
+    shallow = dataclasses.replace(config, num_layers=1, num_encoder_layers=None, num_decoder_layers=None)
+    model = _shapes(kind, shallow, vocab_size, num_classes)
+    parameters, stacks = count(model), {}
+    for stack in (name for name in STACKS[kind] if name != "cross"):  # which is part of the decoder's blocks
+        (block,), depth = getattr(model, stack).blocks, config.depth(stack)
+        parameters += (depth - 1) * count(block)
+        attention, mlp, *cross = block.costs()
+        stacks[stack] = Stack(depth, (attention, mlp))
+        if cross:
+            stacks["cross"] = Stack(depth, tuple(cross))
+    if config.pooling == "attention":
+        stacks["pooling"] = Stack(1, (model.pooling.costs(),))
+    return ModelCosts(parameters, stacks, *model.costs())
+
+
+@functools.lru_cache(maxsize=256)
+def _shapes(kind: ModelKind, config: Transformer, vocab_size: int, num_classes: int) -> Any:
+    """A model of which only the shapes are made."""
+    key, sizes = jax.random.key(0), {"vocab_size": vocab_size, "num_classes": num_classes, "max_len": 1}
+    return nnx.eval_shape(lambda: build(kind, config, Slots(), **sizes, key=key, posenc_key=key))
 
 
 def _rounded(path: tuple[Any, ...], leaf: jax.Array) -> jax.Array:

@@ -56,11 +56,12 @@ class Transformer(Value):
       num_encoder_layers, num_decoder_layers: encoder-decoder: layers of the one stack (None: num_layers).
       num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
       head_dim: D (None: ``d_model // num_heads``), up to 1048576.
-      mlp_dim: hidden width of the feed-forward layer (None: ``4 * d_model``), up to 16777216.
+      mlp_dim: hidden width of the feed-forward layer, with a gate too (None: ``4 * d_model``), up to 16777216.
       norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``.
       norm_type: "layer" or "rms" (no mean, no bias), epsilon 1e-5.
       final_norm: a norm after each stack (None: with "pre" only, whose residual stream no other norm bounds).
-      activation: "relu", or "gelu" in its exact form ``x * Phi(x)``.
+      activation: "relu", or "gelu" in its exact form ``x * Phi(x)``; or with a gate, a third matrix of the feed-forward
+        layer, "swiglu" (Llama) or "geglu" (T5 v1.1), see `posenc_jax.models.blocks.MLP`.
       dropout: rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al. 2017,
         section 5.4); there is none on attention weights and none inside the feed-forward layer.
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
@@ -101,7 +102,7 @@ class Transformer(Value):
     norm: Literal["pre", "post"] = "pre"
     norm_type: Literal["layer", "rms"] = "layer"
     final_norm: bool | None = None
-    activation: Literal["relu", "gelu"] = "gelu"
+    activation: Literal["relu", "gelu", "swiglu", "geglu"] = "gelu"
     dropout: float = 0.0
     scale_embeddings: bool = True
     tie_output: bool = False
@@ -184,6 +185,16 @@ class Transformer(Value):
     def width_of_head(self) -> int:
         """Head dimension D."""
         return self.head_dim or self.d_model // self.num_heads
+
+    @property
+    def hidden_width(self) -> int:
+        """Hidden width of the feed-forward layer."""
+        return self.mlp_dim or 4 * self.d_model
+
+    @property
+    def split_sizes(self) -> dict[str, int]:
+        """What `Execution.model` devices divide among them, by the fields that say it."""
+        return {"num_heads": self.num_heads, "num_kv_heads": self.kv_heads, "mlp_dim": self.hidden_width}
 
     @property
     def has_final_norm(self) -> bool:

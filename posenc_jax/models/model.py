@@ -13,6 +13,7 @@ from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequenc
 from posenc_jax.models.blocks import EMBEDDINGS
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
+from posenc_jax.models.costs import Token
 from posenc_jax.models.embedding import Embedding, Output
 from posenc_jax.models.layer_encodings import LayerEncodings, layer_encodings
 from posenc_jax.models.randomness import Dropout, Streams
@@ -100,6 +101,14 @@ class Model(nnx.Module):
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""
         return self._embedding_of("decoder").logits(x) if self.output is None else self.output(x)
+
+    def costs(self) -> tuple[Token, Token]:
+        """Of a token outside the layers (its embedding, the final norm), and of the logits of a target."""
+        kernel = self._embedding_of("decoder").table if self.output is None else self.output.kernel
+        width, classes = self.config.d_model, kernel.size // self.config.d_model
+        return Token(kept=(4 if self.config.dropout else 2) * width), Token(
+            width * classes, kept=4 * classes, held=4 * classes
+        )
 
     def new_cache(
         self,

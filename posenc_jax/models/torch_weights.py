@@ -39,12 +39,15 @@ decoder-only one called with a causal mask.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from flax import nnx
 
 from posenc_jax.model_kind import ModelKind
+from posenc_jax.models.blocks import Block
 from posenc_jax.models.config import Transformer
 
 Path = tuple[str | int, ...]
@@ -54,6 +57,13 @@ _STACKS: dict[str, dict[str, str]] = {
     "encoder_decoder": {"encoder": "encoder", "decoder": "decoder"},
     "encoder_only": {"encoder": "encoder"},
     "decoder_only": {"decoder": "encoder"},
+}
+# Of each layer of ours the tensors of torch's, and the matrices that each stacks.
+_QKV = ("query", "key", "value")
+_LAYERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "self_attention": {"self_attn.in_proj_": _QKV, "self_attn.out_proj.": ("output",)},
+    "cross_attention": {"multihead_attn.in_proj_": _QKV, "multihead_attn.out_proj.": ("output",)},
+    "mlp": {"linear1.": ("hidden",), "linear2.": ("output",)},
 }
 
 
@@ -175,18 +185,32 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
 
 
 def _block(config: Transformer, ours: Path, theirs: str, *, cross: bool) -> Iterator[_Tensor]:
-    width, hidden = config.d_model, config.mlp_dim or 4 * config.d_model
     norms = ["self_attention_norm", *(["cross_attention_norm"] if cross else []), "mlp_norm"]
     for number, norm in enumerate(norms, 1):
-        yield from _norm((*ours, norm), f"{theirs}.norm{number}", width)
-    attentions = {"self_attention": "self_attn", **({"cross_attention": "multihead_attn"} if cross else {})}
-    for name, module in attentions.items():
-        stacked = [(*ours, name, part) for part in ("query", "key", "value")]
-        yield from _linear(stacked, f"{theirs}.{module}.in_proj_", width, width, bias=config.attention_bias)
-        output = [(*ours, name, "output")]
-        yield from _linear(output, f"{theirs}.{module}.out_proj.", width, width, bias=config.attention_bias)
-    yield from _linear([(*ours, "mlp", "hidden")], f"{theirs}.linear1.", width, hidden, bias=config.mlp_bias)
-    yield from _linear([(*ours, "mlp", "output")], f"{theirs}.linear2.", hidden, width, bias=config.mlp_bias)
+        yield from _norm((*ours, norm), f"{theirs}.norm{number}", config.d_model)
+    for name, tensors in _LAYERS.items():
+        there = _matrices(config, cross).get(name, {})
+        homeless = there.keys() - {matrix for stacked in tensors.values() for matrix in stacked}
+        if homeless:
+            raise ValueError(
+                f"{name}.{min(homeless)} has no place in torch.nn.Transformer, whose layers have no such matrix: keep "
+                "the model in posenc_jax's own format, or train one without"
+            )
+        for tensor, stacked in tensors.items() if there else ():
+            paths, matrices = [(*ours, name, matrix) for matrix in stacked], [there[matrix] for matrix in stacked]
+            yield from _linear(paths, f"{theirs}.{tensor}", matrices)
+
+
+@functools.lru_cache
+def _matrices(config: Transformer, cross: bool) -> dict[str, dict[str, nnx.Linear]]:
+    """Those of each layer of a block, of which only the shapes are made."""
+    block = nnx.eval_shape(lambda: Block(config, cross=cross, rngs=nnx.Rngs(0)))
+    layers = {name: getattr(block, name) for name in Block.split}
+    return {
+        name: {matrix: getattr(layer, matrix) for matrix in layer.split if getattr(layer, matrix) is not None}
+        for name, layer in layers.items()
+        if layer is not None
+    }
 
 
 def _norm(ours: Path, theirs: str, width: int) -> Iterator[_Tensor]:
@@ -194,10 +218,11 @@ def _norm(ours: Path, theirs: str, width: int) -> Iterator[_Tensor]:
     yield _Tensor(f"{theirs}.bias", ((*ours, "bias"),), (width,))
 
 
-def _linear(ours: list[Path], theirs: str, inputs: int, outputs: int, *, bias: bool) -> Iterator[_Tensor]:
-    size = len(ours) * outputs
+def _linear(ours: list[Path], theirs: str, matrices: list[nnx.Linear]) -> Iterator[_Tensor]:
+    size, inputs = sum(matrix.out_features for matrix in matrices), matrices[0].in_features
+    biases = tuple((*path, "bias") for path in ours) if matrices[0].use_bias else ()
     yield _Tensor(f"{theirs}weight", tuple((*path, "kernel") for path in ours), (size, inputs), transposed=True)
-    yield _Tensor(f"{theirs}bias", tuple((*path, "bias") for path in ours) if bias else (), (size,))
+    yield _Tensor(f"{theirs}bias", biases, (size,))
 
 
 def _check(config: Transformer) -> None:

@@ -50,12 +50,13 @@ from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
+from posenc_jax.training.batches import buckets
 from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
 from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, place, stack
-from posenc_jax.training.step import buckets, init_params, init_state
+from posenc_jax.training.step import init_params, init_state
 
 
 def run(

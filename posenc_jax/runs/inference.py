@@ -37,9 +37,10 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.training.batches import buckets
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.replicas import over_rows
-from posenc_jax.training.step import buckets, forward
+from posenc_jax.training.step import forward
 from posenc_jax.training.streams import stream
 
 Task = TypeVar("Task", bound=TextTask)

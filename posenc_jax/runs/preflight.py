@@ -19,12 +19,12 @@ from posenc_jax.runs.starts import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
 from posenc_jax.runs.transplant import check_start
+from posenc_jax.training.batches import of_few_lengths
 from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory, own_sums
 from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import check_devices
-from posenc_jax.training.step import of_few_lengths
 
 
 def refuse_several_processes(what: str) -> None:

@@ -14,9 +14,10 @@ from posenc_jax.config import Run
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.supply import Supply
 from posenc_jax.runs.timing import keep
+from posenc_jax.training.batches import Bucket
 from posenc_jax.training.generation import decode_chunk
 from posenc_jax.training.replicas import Program, make_mesh
-from posenc_jax.training.step import Bucket, evaluate_length, train_call, validate
+from posenc_jax.training.step import evaluate_length, train_call, validate
 
 
 class Programs:

@@ -6,6 +6,8 @@ import dataclasses
 
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
+from posenc_jax.models.building import costs
+from posenc_jax.models.costs import ModelCosts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,16 +31,12 @@ class Batch:
         """Places that the output layer is computed at."""
         return self.rows * (1 if self.pooled else self.decoder_width or self.width)
 
-    @property
-    def attended(self) -> dict[str, int]:
-        """Pairs of places of each kind of attention."""
-        if not self.decoder_width:
-            return {"encoder": self.rows * self.width**2, "decoder": self.rows * self.width**2}
-        return {
-            "encoder": self.rows * self.width**2,
-            "decoder": self.rows * self.decoder_width**2,
-            "cross": self.rows * self.width * self.decoder_width,
-        }
+    def sides(self, stack: str) -> tuple[int, int, int]:
+        """Places that ask in a stack, places that are attended to, and pairs of them."""
+        decoder = self.decoder_width or self.width
+        queries = 1 if stack == "pooling" else self.width if stack == "encoder" else decoder
+        keys = decoder if stack == "decoder" else self.width
+        return self.rows * queries, self.rows * keys, self.rows * queries * keys
 
 
 def training_batch(run: Run, rows: int) -> Batch:
@@ -65,3 +63,62 @@ def batch_of_length(run: Run, rows: int, length: int) -> Batch:
 def decoder_width(run: Run, length: int) -> int:
     """Places of the decoder of an encoder-decoder at a length; 0 of other models."""
     return run.task.decoder_width(length) if run.task.model_kind == "encoder_decoder" else 0
+
+
+def costs_of(run: Run) -> ModelCosts:
+    """What the layers of a run's model cost."""
+    task = run.task
+    return costs(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bucket:
+    """Evaluated lengths that share one program: padded to ``max_length``, ``chunk`` examples at a time.
+
+    share: examples of one draw of random positions; examples_per_draw: the same, rounded up to whole chunks.
+    """
+
+    lengths: tuple[int, ...]
+    max_length: int
+    chunk: int
+    draws: int
+    share: int
+
+    @property
+    def examples_per_draw(self) -> int:
+        """``share`` rounded up to a multiple of ``chunk``."""
+        return -(-self.share // self.chunk) * self.chunk
+
+
+def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
+    """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.
+
+    What a length is padded to, and how many of its examples are computed together, depends on no other length.
+    """
+    groups: dict[int, list[int]] = {}
+    for length in lengths:
+        groups.setdefault(run.task.padded_length(length), []).append(length)
+    share = -(-run.evaluation.num_examples // run.evaluation.draws)
+    return tuple(
+        Bucket(tuple(members), padded, min(_chunk(run, padded, replicas_at_once), share), run.evaluation.draws, share)
+        for padded, members in groups.items()
+    )
+
+
+def of_few_lengths(run: Run) -> Run:
+    """The run with the longest of the lengths of each bucket alone, which takes the memory of all of them."""
+    longest = {run.task.padded_length(length): length for length in run.evaluation.lengths}
+    if len(longest) == len(run.evaluation.lengths):
+        return run
+    return dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=tuple(longest.values())))
+
+
+def _chunk(run: Run, max_length: int, replicas_at_once: int) -> int:
+    """Examples whose activations fit the memory budget, a power of two: one layer holds less than training would keep
+    of it.
+    """
+    found, one = costs_of(run), batch_of_length(run, 1, max_length)
+    kept = one.targets * found.output.kept
+    kept += sum(layer.kept(*one.sides(name)) for name, stack in found.stacks.items() for layer in stack.layers)
+    fitting = run.evaluation.memory_budget_mb * 2**20 // (4 * replicas_at_once * kept)
+    return 1 << (max(fitting, 1).bit_length() - 1)

@@ -34,6 +34,8 @@ def too_large(run: Run, fits: Callable[[Run], bool]) -> TooLarge | None:
     found = []
     for path, value in _counts(run):
         unit = _unit(run, path)
+        if not _may_fit(run, path, unit, fits):
+            continue
         largest = unit * _largest(functools.partial(_fits, run, path, unit, fits), value // unit)
         if largest:
             found.append(TooLarge(_named(run, path), value, largest))
@@ -83,6 +85,15 @@ def _rounded(number: int) -> int:
     """``number`` with seven binary digits, rounded down: sizes are round numbers, and the estimate is no exact one."""
     shift = max(number.bit_length() - 7, 0)
     return number >> shift << shift
+
+
+def _may_fit(run: Run, path: Path, unit: int, fits: Callable[[Run], bool]) -> bool:
+    """Whether any number of a count may fit: the smallest one does, or is none that can be."""
+    try:
+        smallest: Run = _changed(run, path, unit)
+    except ValueError:
+        return True
+    return fits(smallest)
 
 
 def _fits(run: Run, path: Path, unit: int, fits: Callable[[Run], bool], number: int) -> bool:

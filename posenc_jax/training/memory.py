@@ -7,21 +7,23 @@ numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
     held          3 P of each replica: parameters, and both moments of the optimizer (of bfloat16 two bytes each); one P
                   more with an average
     gradients     4 P: gradients, their vector, the direction and the new parameters
-    activations   2 N M + 11 N M + 4 N F in each layer (2 N F with ReLU), 5 N M more with cross-attention
+    activations   what each layer says that it keeps (`posenc_jax.models.costs`): without options 2 N M, and in each
+                  layer 11 N M + 4 N F
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
                   attention is computed without such arrays
     remat         of what activations and attention take, one layer only, and of each other layer N M ("layers") or
-                  5 N M + N F ("dots")
+                  its products ("dots"); on a CPU, where XLA takes the recomputation back, nothing is saved
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
-    evaluation    the largest of 2 N M + 2.5 N F, 4 N C, 4 N M + H Q K (and one more for each such hook): one layer
-                  at a time
+    evaluation    what the largest layer says that it holds, without options 2 N M + 2.5 N F or 4 N M + H Q K (and one
+                  more for each such hook), or 4 N C for the logits
     decoding      keys and values of all layers, for every output that is followed, and 3 C
 
-Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 32 to 256 in which now one part is the
-largest and now another, the estimate is 0.7 to 1.4 times as much; of the training programs that were compiled
-for an H100 (scripts/compiling/README.md) 1.2 to 1.5 times. What is not in a config is left out: the corpus of a task on
-text, XLA's programs, the interpreter.
+Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 16 to 256 of every kind and with every
+option, in which now one part is the largest and now another, the estimate is 0.7 to 1.4 times as much, and more for an
+evaluation whose logits XLA:CPU never holds at once; of the training programs that were compiled for an H100
+(scripts/compiling/README.md) 1.2 to 1.5 times. What is not in a config is left out: the corpus of a task on text, XLA's
+programs, the interpreter.
 """
 
 from __future__ import annotations
@@ -40,12 +42,18 @@ from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS, stack_dims
-from posenc_jax.models.sizes import hidden_width, key_width, num_parameters
+from posenc_jax.models.costs import ModelCosts, count
 from posenc_jax.training.attending import choices
 from posenc_jax.training.averaging import averages
-from posenc_jax.training.batches import Batch, batch_of_length, decoder_width, training_batch
+from posenc_jax.training.batches import (
+    Batch,
+    batch_of_length,
+    buckets,
+    costs_of,
+    decoder_width,
+    training_batch,
+)
 from posenc_jax.training.generation import CHUNK, new_tokens
-from posenc_jax.training.step import buckets
 
 _BYTES = 4
 _DRAW = 6
@@ -122,15 +130,16 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     of_state = state_size(run) // parameters
     held_parameters = of_parameter * kept * held * own
     moments = (of_state - of_parameter * kept) * held * own // data
+    remat = "none" if backend == "cpu" else run.model.remat
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return Memory(
         parameters=held_parameters,
         optimizer=moments,
         gradients=_BYTES * at_once * 4 * own,
         batch=_BYTES * at_once * 4 * tokens,
-        activations=of_activation * at_once * _activations(run, batch),
-        attention=_BYTES * at_once * _attention(run, batch, backend),
-        logits=_BYTES * at_once * 4 * batch.targets * run.task.num_classes,
+        activations=of_activation * at_once * _activations(run, batch, remat),
+        attention=_BYTES * at_once * _attention(run, batch, backend, remat),
+        logits=_BYTES * at_once * batch.targets * costs_of(run).output.kept,
         positions=_BYTES * at_once * _drawn(run, rows),
         evaluation=_BYTES * at_once * _evaluation(run, at_once),
         scores=_BYTES * at_once * _scores(run, at_once),
@@ -153,9 +162,7 @@ def size_of(dtype: str) -> int:
 
 def parameters_of(run: Run) -> int:
     """Parameters of one replica."""
-    task = run.task
-    common = num_parameters(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
-    return common + encoding_parameters_of(run)
+    return costs_of(run).parameters + encoding_parameters_of(run)
 
 
 def encoding_parameters_of(run: Run) -> int:
@@ -171,38 +178,32 @@ def encoding_parameters_of(run: Run) -> int:
 @functools.lru_cache(maxsize=256)
 def _own_parameters(element: PositionalEncoding, dims: Dims) -> int:
     shapes = jax.eval_shape(lambda: element.init(jax.random.key(0), dims))
-    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(shapes))
+    return count(shapes)
 
 
-def _activations(run: Run, batch: Batch) -> int:
-    model = run.model
-    hidden = (4 if model.activation == "gelu" else 2) * hidden_width(model)
-    of_token, width = 11 * model.d_model + hidden, model.d_model
-    if batch.decoder_width:
-        encoder, decoder = batch.rows * batch.width, batch.rows * batch.decoder_width
-        stacks = [("encoder", encoder, 0), ("decoder", decoder, width)]
-    else:
-        stacks = [("encoder", batch.tokens, 0)]
-    total, largest = 2 * batch.tokens * width, 0
-    for stack, tokens, cross in stacks:
-        whole = tokens * (of_token + 5 * cross)
-        kept = {
-            "none": whole,
-            "dots": tokens * (5 * width + 4 * cross + hidden_width(model)),
-            "layers": tokens * width,
-        }[model.remat]
-        total += model.depth(stack) * kept
-        largest = max(largest, whole - kept)
-    return total + largest
+def _activations(run: Run, batch: Batch, remat: str) -> int:
+    """What the gradient needs of all tokens: of each block what it keeps, and of one what is computed once more."""
+    found = costs_of(run)
+    total, again = batch.tokens * found.embedding.kept, dict.fromkeys(("encoder", "decoder", "pooling"), 0)
+    for name, stack in found.stacks.items():
+        queries, keys, _ = batch.sides(name)
+        kept = whole = sum(layer.kept(queries, keys) for layer in stack.layers)
+        if remat == "dots" and name != "pooling":
+            kept = sum(queries * layer.queries.outputs + keys * layer.keys.outputs for layer in stack.layers)
+        elif remat == "layers" and name != "pooling":
+            kept = 0 if name == "cross" else queries * run.model.d_model  # the input of the block
+        total += stack.depth * kept
+        again["decoder" if name == "cross" else name] += whole - kept
+    return total + max(again.values())
 
 
-def _attention(run: Run, batch: Batch, backend: str) -> int:
+def _attention(run: Run, batch: Batch, backend: str, remat: str) -> int:
     total = 0
     for stack, found in choices(run, batch, backend).items():
-        more = _more_arrays(run, stack)
-        dense = [3 + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
-        arrays = sum(dense) if run.model.remat == "none" else max(dense, default=0)
-        total += arrays * run.model.num_heads * batch.attended[stack]
+        attention, more = costs_of(run).stacks[stack].layers[0], _more_arrays(run, stack)
+        dense = [attention.arrays + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
+        arrays = sum(dense) if remat == "none" else max(dense, default=0)
+        total += arrays * attention.logits * batch.sides(stack)[2]
     return total
 
 
@@ -215,25 +216,31 @@ def _more_arrays(run: Run, stack: str) -> list[int]:
 
 def _drawn(run: Run, rows: int) -> int:
     drawing = {e for stack in STACKS[run.task.model_kind] for e in elements(getattr(run.slots, stack))}
-    return sum(_DRAW * e.num_candidates * (rows if getattr(e, "per", "") == "example" else 1) for e in drawing)
+    return sum(_DRAW * e.num_candidates(rows) for e in drawing)
 
 
 def _evaluation(run: Run, at_once: int) -> int:
-    model, most = run.model, 0
+    """The most that one layer holds, or the logits, or a draw."""
+    found, most = costs_of(run), 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         batch = batch_of_length(run, bucket.chunk, bucket.max_length)
-        attended = max(
-            (1 + max(_more_arrays(run, stack))) * batch.attended[stack] for stack in STACKS[run.task.model_kind]
-        )
-        tokens = bucket.chunk * max(batch.width, batch.decoder_width)
-        most = max(
-            most,
-            tokens * (2 * model.d_model + 5 * hidden_width(model) // 2),
-            4 * batch.targets * run.task.num_classes,
-            4 * tokens * model.d_model + model.num_heads * attended,
-        )
-        most = max(most, _drawn(run, bucket.chunk))
+        most = max(most, batch.targets * found.output.held, _drawn(run, bucket.chunk))
+        for name in STACKS[run.task.model_kind]:
+            stack, (queries, keys, pairs) = found.stacks[name], batch.sides(name)
+            arrays, beside = 1 + max(_more_arrays(run, name)), _beside(found, batch, name)
+            most = max(most, *(beside + layer.held(queries, keys, arrays * pairs) for layer in stack.layers))
     return most
+
+
+def _beside(found: ModelCosts, batch: Batch, name: str) -> int:
+    """What the other side of an encoder-decoder holds meanwhile: the first attention of the decoder, which XLA computes
+    beside the encoder; what all layers of the decoder attend to in its output.
+    """
+    if name == "encoder" and "decoder" in found.stacks:
+        return found.stacks["decoder"].layers[0].held(*batch.sides("decoder"))
+    if name == "decoder" and "cross" in found.stacks:
+        return found.stacks["cross"].depth * found.stacks["cross"].layers[0].held(0, batch.sides("cross")[1])
+    return 0
 
 
 def _scores(run: Run, at_once: int) -> int:
@@ -275,7 +282,8 @@ def _example(rows: int, width: int, targets: int) -> Any:
 def _decoding(run: Run) -> int:
     if not run.evaluation.decoded_examples:
         return 0
-    model, longest = run.model, max(run.evaluation.lengths, default=1)
+    found, longest = costs_of(run), max(run.evaluation.lengths, default=1)
+    cached = found.stacks["decoder"].depth * found.stacks["decoder"].layers[0].keys.outputs
     followed = CHUNK * run.evaluation.decoding.num_outputs
     places = run.task.width(longest) + new_tokens(run, longest)
-    return followed * (2 * model.depth("decoder") * key_width(model) * places + 3 * run.task.num_classes)
+    return followed * (cached * places + 3 * run.task.num_classes)

@@ -19,11 +19,8 @@ from __future__ import annotations
 import dataclasses
 
 from posenc_jax.config import Run
-from posenc_jax.models.config import STACKS
-from posenc_jax.models.sizes import hidden_width, key_width
-from posenc_jax.training.batches import Batch, batch_of_length, training_batch, training_batches
+from posenc_jax.training.batches import Batch, batch_of_length, buckets, costs_of, training_batch, training_batches
 from posenc_jax.training.generation import CHUNK, new_tokens
-from posenc_jax.training.step import buckets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,57 +63,27 @@ def of_decoding(run: Run, length: int) -> Work:
 
 def of_chunk(run: Run, length: int) -> Work:
     """Writing the outputs of `CHUNK` examples, each as long as it may get."""
-    task, model = run.task, run.model
+    task = run.task
     if not run.evaluation.decoded_examples:
         return Work()
     new, crossed = new_tokens(run, length), task.model_kind == "encoder_decoder"
     given = Batch(CHUNK, task.width(length), 0, pooled=True)
     followed = CHUNK * new * run.evaluation.decoding.num_outputs
-    weights = _queries(run) * (2 if crossed else 1) + _keys(run) + _mlp(run)
-    of_token = 2 * weights + 4 * _width(run) * (new + given.width)
-    written = followed * (model.depth("decoder") * of_token + 2 * model.d_model * task.num_classes)
+    found = costs_of(run)
+    decoder, cross = found.stacks["decoder"], found.stacks["cross"].layers if crossed else ()
+    of_token = sum(layer.work(1, 1, new if crossed else new + given.width) for layer in decoder.layers)
+    of_token += sum(layer.work(1, 0, given.width) for layer in cross)
+    written = followed * (decoder.depth * of_token + 2 * found.output.weights)
     read = _stack(run, given, "encoder" if crossed else "decoder")
     return Work(read + written, given.tokens + followed)
 
 
 def forward(run: Run, batch: Batch) -> int:
     """Operations of one forward pass."""
-    output = 2 * batch.targets * run.model.d_model * run.task.num_classes
-    pooled = _pooling(run, batch) if run.model.pooling == "attention" else 0
-    return output + pooled + sum(_stack(run, batch, stack) for stack in STACKS[run.task.model_kind])
+    return 2 * batch.targets * costs_of(run).output.weights + sum(_stack(run, batch, s) for s in costs_of(run).stacks)
 
 
-def _pooling(run: Run, batch: Batch) -> int:
-    """`AttentionPooling`: a query for each section attends to all places."""
-    sections, wide = max(run.model.token_types - 1, 1), _width(run)
-    read = batch.tokens * (2 * _keys(run) + 4 * sections * wide)
-    return read + 2 * batch.rows * sections * wide * run.model.d_model
-
-
-def _stack(run: Run, batch: Batch, stack: str) -> int:
-    """All layers of a stack; "cross" has queries of the decoder, keys and values of the encoder."""
-    encoder, decoder = batch.rows * batch.width, batch.rows * (batch.decoder_width or batch.width)
-    if stack == "cross":
-        products = decoder * _queries(run) + encoder * _keys(run)
-    else:
-        places = encoder if stack == "encoder" else decoder
-        products = places * (_queries(run) + _keys(run) + _mlp(run))
-    return run.model.depth(stack) * (2 * products + 4 * _width(run) * batch.attended[stack])
-
-
-def _width(run: Run) -> int:
-    return run.model.num_heads * run.model.width_of_head
-
-
-def _queries(run: Run) -> int:
-    """Weights of the projections of queries and output."""
-    return 2 * run.model.d_model * _width(run)
-
-
-def _keys(run: Run) -> int:
-    """Weights of the projections of keys and values."""
-    return 2 * run.model.d_model * key_width(run.model)
-
-
-def _mlp(run: Run) -> int:
-    return 2 * run.model.d_model * hidden_width(run.model)
+def _stack(run: Run, batch: Batch, name: str) -> int:
+    """All layers of a stack."""
+    stack, (queries, keys, pairs) = costs_of(run).stacks[name], batch.sides(name)
+    return stack.depth * sum(layer.work(queries, keys, pairs) for layer in stack.layers)

@@ -1,4 +1,4 @@
-"""Where arrays live on the (replica, data, model) mesh: one rule per kind of matrix, everything else is replicated."""
+"""Where arrays live on the (replica, data, model) mesh: matrices as their layers say, everything else is replicated."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import jax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from posenc_jax.models.attention import OUTPUTS
+from posenc_jax.models.blocks import Block
 from posenc_jax.training.paths import names
 
-# Split over the `model` axis: heads and hidden units, so that each device computes its own and one sum joins them
-# (Shoeybi et al. 2019, section 3). The paths end so in the parameters and in both moments of the optimizer; the output
-# layer of the model and the encodings, which lie outside the blocks, have no rule.
-_RULES = (
-    (
-        re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/kernel$"),
-        P(None, "model"),
-    ),
-    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/(query|key|value|hidden)/bias$"), P("model")),
-    (re.compile(r"/blocks/\d+/(self_attention|cross_attention|mlp)/output/kernel$"), P("model", None)),
-)
+# The paths end so in the parameters and in both moments of the optimizer; the output layer of the model and the
+# encodings, which lie outside the blocks, are whole.
+_IN_BLOCK = re.compile(r"/blocks/\d+/(\w+)/(\w+)/(kernel|bias)$")
 
 
 def partition(path: str) -> P:
     """The partition of one replica's parameter (or of its optimizer moments) by its path."""
-    return next((spec for pattern, spec in _RULES if pattern.search(path)), P())
+    found = _IN_BLOCK.search(path)
+    if found is None:
+        return P()
+    layer, matrix, part = found.groups()
+    if Block.split[layer][matrix] == OUTPUTS:
+        return P(None, "model") if part == "kernel" else P("model")
+    return P("model", None) if part == "kernel" else P()
 
 
 def state_shardings(state: Any, mesh: Mesh) -> Any:

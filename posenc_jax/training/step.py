@@ -19,13 +19,14 @@ from jax.sharding import PartitionSpec as P
 from posenc_jax.config import Run
 from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores, smoothed_loss
-from posenc_jax.data.tasks.base import Example, Task
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.averaging import averaged, averages
+from posenc_jax.training.batches import Bucket
 from posenc_jax.training.moments import as_tree, optimized
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.paths import names
@@ -352,63 +353,3 @@ def evaluate_length(
 
     sums = jax.lax.map(chunk_scores, jnp.arange(bucket.draws * chunks_per_draw))
     return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
-
-
-@dataclasses.dataclass(frozen=True)
-class Bucket:
-    """Evaluated lengths that share one program: padded to ``max_length``, ``chunk`` examples at a time.
-
-    share: examples of one draw of random positions; examples_per_draw: the same, rounded up to whole chunks.
-    """
-
-    lengths: tuple[int, ...]
-    max_length: int
-    chunk: int
-    draws: int
-    share: int
-
-    @property
-    def examples_per_draw(self) -> int:
-        """``share`` rounded up to a multiple of ``chunk``."""
-        return -(-self.share // self.chunk) * self.chunk
-
-
-def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
-    """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.
-
-    What a length is padded to, and how many of its examples are computed together, depends on no other length.
-    """
-    groups: dict[int, list[int]] = {}
-    for length in lengths:
-        groups.setdefault(run.task.padded_length(length), []).append(length)
-    share = -(-run.evaluation.num_examples // run.evaluation.draws)
-    return tuple(
-        Bucket(
-            tuple(members),
-            padded,
-            min(_chunk(run, run.task, padded, replicas_at_once), share),
-            run.evaluation.draws,
-            share,
-        )
-        for padded, members in groups.items()
-    )
-
-
-def of_few_lengths(run: Run) -> Run:
-    """The run with the longest of the lengths of each bucket alone, which takes the memory of all of them."""
-    longest = {run.task.padded_length(length): length for length in run.evaluation.lengths}
-    if len(longest) == len(run.evaluation.lengths):
-        return run
-    return dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=tuple(longest.values())))
-
-
-def _chunk(run: Run, task: Task, max_length: int, replicas_at_once: int) -> int:
-    """Examples whose activations fit the memory budget, a power of two: a generous estimate of what one layer keeps
-    alive.
-    """
-    width = task.width(max_length) + (task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else 0)
-    model = run.model
-    attention = 4 * model.num_heads * width * width
-    activations = width * (12 * model.d_model + 3 * (model.mlp_dim or 4 * model.d_model) + 3 * task.num_classes)
-    fitting = run.evaluation.memory_budget_mb * 2**20 // (4 * replicas_at_once * (attention + activations))
-    return 1 << (max(fitting, 1).bit_length() - 1)

@@ -126,6 +126,15 @@ def test_undivided_logits_are_the_same_at_first():
     np.testing.assert_allclose(models[True](tokens), models[False](tokens), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("activation", ["swiglu", "geglu"])
+def test_a_gate_is_one_more_matrix_and_the_others_start_as_without_it(activation):
+    plain, gated = (parameters(small("decoder_only", fresh=True, **form)) for form in ({}, {"activation": activation}))
+    added = {path.rpartition("mlp/")[2] for path in gated.keys() - plain.keys()}
+    assert added == {"gate/kernel", "gate/bias"}
+    first = [path for path in plain if path.startswith(("embedding/", "decoder/blocks/0/"))]
+    assert all(np.array_equal(plain[path], gated[path]) for path in first)
+
+
 def in_training(kind, dtype, **static):
     """A call with dropout of a small model, and its arguments."""
     slots = Slots((Sinusoidal(),), (RoPE(), LayerBias()))

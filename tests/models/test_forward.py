@@ -53,13 +53,20 @@ def plain_forward(model, tokens, causal):
     """Logits of one row of tokens."""
     config, stack = model.config, model.decoder if causal else model.encoder
     x = np.asarray(model.embedding.table[...])[tokens] * (config.d_model**0.5 if config.scale_embeddings else 1.0)
-    erf = np.vectorize(math.erf)
+    erf, name = np.vectorize(math.erf), config.activation
+
+    def function(h):
+        if name == "relu":
+            return np.maximum(h, 0.0)
+        return h / (1 + np.exp(-h)) if name == "swiglu" else 0.5 * h * (1 + erf(h / math.sqrt(2)))
+
     for block in stack.blocks:
 
         def feed_forward(h, block=block):
-            h = linear(h, block.mlp.hidden)
-            h = np.maximum(h, 0.0) if config.activation == "relu" else 0.5 * h * (1 + erf(h / math.sqrt(2)))
-            return linear(h, block.mlp.output)
+            hidden = linear(h, block.mlp.hidden)
+            if config.activation in ("relu", "gelu"):
+                return linear(function(hidden), block.mlp.output)
+            return linear(function(linear(h, block.mlp.gate)) * hidden, block.mlp.output)
 
         def attention(h, block=block):
             kv_heads = config.num_kv_heads or config.num_heads
@@ -83,9 +90,16 @@ def plain_forward(model, tokens, causal):
     [
         {},
         {"norm": "post", "activation": "relu", "num_kv_heads": 2, "attention_bias": False, "num_classes": 5},
-        {"norm_type": "rms", "mlp_bias": False, "num_kv_heads": 1, "head_dim": 6, "final_norm": False},
+        {
+            "norm_type": "rms",
+            "mlp_bias": False,
+            "activation": "swiglu",
+            "num_kv_heads": 1,
+            "head_dim": 6,
+            "final_norm": False,
+        },
         {"norm": "post", "final_norm": True, "scale_embeddings": False, "tie_output": True},
-        {"divide_logits": False, "num_kv_heads": 2},
+        {"divide_logits": False, "num_kv_heads": 2, "activation": "geglu"},
     ],
 )
 @pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])

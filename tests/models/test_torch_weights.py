@@ -114,6 +114,16 @@ def test_what_torch_cannot_be(changes, message):
         from_torch({}, config, "decoder_only")
 
 
+@pytest.mark.parametrize("activation", ["swiglu", "geglu"])
+def test_a_gate_is_refused_both_ways_by_its_name(activation):
+    config = Transformer(**SMALL, activation=activation)
+    message = r"^mlp.gate has no place in torch.nn.Transformer, whose layers have no such matrix: keep the model in pos"
+    with pytest.raises(ValueError, match=message):
+        to_torch(params_of("encoder_decoder", config), config)
+    with pytest.raises(ValueError, match=message):
+        from_torch({}, config, "encoder_decoder")
+
+
 def test_what_has_no_place():
     config = Transformer(**SMALL)
     params = params_of("encoder_only", config)

@@ -1,7 +1,5 @@
 """Encoder-decoders whose sides differ: in depth, in their tables, in the size of their vocabularies."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from small_models import VOCAB, LayerBias, jitted, random_tokens, small
 
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Greedy, Slots, decode
-from posenc_jax.models.sizes import num_parameters
+from posenc_jax.models.building import costs
 from posenc_jax.training.paths import names
 
 SIDES = {"num_encoder_layers": 3, "num_decoder_layers": 1}
@@ -89,5 +87,5 @@ def test_cached_decoding_equals_the_loop_of_full_passes():
 def test_parameters_are_counted(changes):
     model = small("encoder_decoder", num_classes=VOCAB + 2 * (not changes.get("tie_embeddings", True)), **changes)
     sizes = dict(vocab_size=VOCAB, num_classes=VOCAB + 2 * (not changes.get("tie_embeddings", True)))
-    counted = num_parameters("encoder_decoder", dataclasses.replace(model.config), **sizes)
-    assert counted == sum(leaf.size for leaf in leaves(model).values())
+    counted = costs("encoder_decoder", model.config, **sizes)
+    assert counted.parameters == sum(leaf.size for leaf in leaves(model).values())

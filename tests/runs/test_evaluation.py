@@ -26,7 +26,8 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
 from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.training import step as step_module
-from posenc_jax.training.step import Bucket, buckets, evaluate_length, forward, init_params, model_of
+from posenc_jax.training.batches import Bucket, buckets
+from posenc_jax.training.step import evaluate_length, forward, init_params, model_of
 from posenc_jax.training.streams import stream
 
 # Trained to copy some strings and not others.

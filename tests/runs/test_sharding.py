@@ -179,7 +179,8 @@ from posenc_jax.data.tasks import TASKS
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.replicas import lowered, make_mesh, place, stack
-from posenc_jax.training.step import buckets, evaluate_length, init_params, validate
+from posenc_jax.training.batches import buckets
+from posenc_jax.training.step import evaluate_length, init_params, validate
 
 base = Run(
     task=TASKS["copying"](kind="cmc", max_length=3, num_symbols=4),

@@ -22,10 +22,11 @@ from posenc_jax.encodings import ENCODINGS, elements, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
 from posenc_jax.runs.preflight import check_memory, shortage
+from posenc_jax.training.batches import buckets, of_few_lengths
 from posenc_jax.training.fitting import TooLarge, too_large
 from posenc_jax.training.layout import Devices
 from posenc_jax.training.memory import memory_of, parameters_of
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, of_few_lengths, train_call
+from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call
 
 BASE = Run(
     task=Copying(kind="mc", max_length=31, num_symbols=50),
@@ -148,7 +149,7 @@ def test_what_is_here_fits(path):
         if path.startswith(("configs/base_", "experiments/tables/")) and not path.endswith("reduced.py"):
             assert memory_of(run, 1, 1, backend="gpu").peak < 80e9
         elif path.endswith(("full.py", "accelerator.py")):
-            assert memory_of(run, len(run.replicas), len(run.replicas)).peak < 80e9
+            assert memory_of(run, len(run.replicas), len(run.replicas), backend="gpu").peak < 80e9
         else:
             found = memory_of(run, len(run.replicas), 2)
             assert found.peak + found.checkpoint < 2e9

@@ -18,9 +18,9 @@ from posenc_jax.data.text import Classification, Summarization, Translation
 from posenc_jax.models import Streams
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
-from posenc_jax.training.batches import Batch
+from posenc_jax.training.batches import Batch, buckets
 from posenc_jax.training.operations import Work, forward, of_chunk, of_decoding, of_length, of_step, of_validation
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_step, validate
+from posenc_jax.training.step import evaluate_length, init_params, init_state, train_step, validate
 from posenc_jax.training.step import forward as model_forward
 
 

@@ -17,8 +17,9 @@ from posenc_jax.encodings import PositionalEncoding, RoPE, parse
 from posenc_jax.models import Streams
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
+from posenc_jax.training.batches import buckets
 from posenc_jax.training.memory import memory_of
-from posenc_jax.training.step import buckets, evaluate_length, forward, init_params, init_state, train_call, train_step
+from posenc_jax.training.step import evaluate_length, forward, init_params, init_state, train_call, train_step
 
 BASE = Run(
     task=Copying(kind="mc", max_length=6, num_symbols=5),

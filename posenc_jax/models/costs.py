@@ -1,0 +1,95 @@
+"""What layers cost, in numbers to be multiplied by tokens: each layer's file says it of its own layer."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+from flax import nnx
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """The cost of one token.
+
+    Attributes:
+      weights: of the matrices that it is multiplied by, two operations each. outputs: of these products.
+      kept: of its activations, numbers that a training step keeps for the gradient. held: numbers that a forward pass
+        holds at one time.
+    """
+
+    weights: int = 0
+    outputs: int = 0
+    kept: int = 0
+    held: int = 0
+
+    @classmethod
+    def of(cls, *layers: nnx.Linear, kept: int = 0, held: int = 0) -> Token:
+        """That of a token that these layers are applied to."""
+        weights = sum(layer.in_features * layer.out_features for layer in layers)
+        return cls(weights, sum(layer.out_features for layer in layers), kept, held)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """The cost of a sub-layer: of each token that asks (in a feed-forward layer of every token), of each that is
+    attended to, and of each pair of them.
+
+    Attributes:
+      operations: of each pair. logits: of each pair, one for each head. arrays: of logits, that a training step keeps.
+    """
+
+    queries: Token
+    keys: Token = Token()
+    operations: int = 0
+    logits: int = 0
+    arrays: int = 0
+
+    def work(self, queries: int, keys: int, pairs: int) -> int:
+        """Operations of the products for so many."""
+        return 2 * (queries * self.queries.weights + keys * self.keys.weights) + pairs * self.operations
+
+    def kept(self, queries: int, keys: int, pairs: int = 0) -> int:
+        """Numbers that a training step keeps of so many; of pairs where logits are arrays."""
+        return queries * self.queries.kept + keys * self.keys.kept + pairs * self.arrays * self.logits
+
+    def held(self, queries: int, keys: int, pairs: int = 0) -> int:
+        """Numbers that a forward pass holds at one time of so many; of pairs where logits are arrays."""
+        return queries * self.queries.held + keys * self.keys.held + pairs * self.logits
+
+    def in_block(self, width: int, *, dropout: bool) -> Layer:
+        """With its norm, its residual connection and its dropout, of the width of the model."""
+        kept = self.queries.kept + (5 if dropout else 3) * width
+        more = dataclasses.replace(self.queries, kept=kept, held=self.queries.held + width)
+        return dataclasses.replace(self, queries=more)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """The cost of a stack: ``depth`` times that of its ``layers``."""
+
+    depth: int
+    layers: tuple[Layer, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelCosts:
+    """The cost of a model without encodings.
+
+    Attributes:
+      parameters: how many it has. stacks: by the names of `STACKS`, and "pooling", whose queries are the rows.
+      embedding: of each token. output: of each target.
+    """
+
+    parameters: int
+    stacks: dict[str, Stack]
+    embedding: Token
+    output: Token
+
+
+def count(tree: Any) -> int:
+    """How many numbers a tree of arrays or of their shapes holds, or a module."""
+    leaves = jax.tree.leaves(nnx.state(tree) if isinstance(tree, nnx.Module) else tree)
+    return sum(math.prod(leaf.shape) for leaf in leaves)
