@@ -119,6 +119,11 @@ class SectionIndex(_BySections):
         ),
     )
 
+    @property
+    def known_token_types(self) -> int:  # type: ignore[override]
+        """``token_types``."""
+        return self.token_types
+
     def check_fields(self) -> None:
         """Refuses no types."""
         if self.token_types < 1:

@@ -129,6 +129,11 @@ class T5Bias(PositionalEncoding):
                 "the number of distances that have a bucket of their own: raise max_distance or lower num_buckets"
             )
 
+    @property
+    def undivided(self) -> bool:  # type: ignore[override]
+        """Where ``scaled`` is False."""
+        return not self.scaled
+
     def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:
         """Refuses encodings that widen queries where they are to stay undivided: by sqrt of which D is not settled."""
         wider = next((other for other in others if other.encoded_dim(8) != 8), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import Slot, check_hooks, check_slot, elements, for_layer, is_pattern
-from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.models.config import STACKS, Slots, Transformer, stack_dims
 
 
@@ -67,7 +66,7 @@ def check_slots(kind: str, config: Transformer, slots: Slots, dims: Dims) -> Non
             )
         for element in elements(slot):
             check_hooks(element)
-            if isinstance(element, T5Bias) and not element.scaled and not config.divide_logits:
+            if element.undivided and not config.divide_logits:
                 raise ValueError(
                     f"{element!r} and divide_logits = False both take the division by sqrt(D) away, which would be "
                     "done twice: keep one of them"
