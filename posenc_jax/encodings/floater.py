@@ -165,4 +165,4 @@ class FLOATER(PositionalEncoding):
             k_4 = flow(params, t + h, p + h * (k_1 - k_2 + k_3))
             return p + h / 8 * (k_1 + 3 * k_2 + 3 * k_3 + k_4), None
 
-        return jax.lax.scan(substep, state, np.arange(self.substeps, dtype=np.int32))[0]
+        return jax.lax.scan(substep, state, jnp.arange(self.substeps, dtype=np.int32))[0]

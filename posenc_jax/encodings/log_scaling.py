@@ -34,6 +34,7 @@ class LogScaling(PositionalEncoding):
     Positions count from 0; before 0 a query counts one key. They are those that elements before this one leave: put it
     first. What others add to the logits (`bias`, `content_bias`) is not scaled.
 
+    >>> import numpy as np
     >>> q, positions = np.ones((1, 1, 3, 1), np.float32), np.array([[0, 3, 15]])
     >>> LogScaling(training_length=4).encode_queries({}, q, positions, None).ravel().tolist()
     [1.0, 1.0, 2.0]
