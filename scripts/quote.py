@@ -43,8 +43,8 @@ from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
 from posenc_jax.results.summary import TaskSummary
-from posenc_jax.tables.folder import RESULTS, folders
-from posenc_jax.tables.ours import read_ours
+from posenc_jax.verdict.ours import read_ours
+from posenc_jax.verdict.published import RESULTS, folders
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)

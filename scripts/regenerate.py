@@ -319,23 +319,15 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
     cards are one family.
     """
     from posenc_jax.drawing.markdown import code, grid
-    from posenc_jax.statistics import Comparison, holm, word
+    from posenc_jax.statistics import Comparison, judge
 
-    together = holm(
-        {
-            _row(card, own): own["comparison"]["p"]
-            for _, card in cards
-            for own in card["findings"]
-            if own["comparison"]["p"] is not None
-        }
-    )
+    every = [(card, found) for _, card in _by_label(cards) for found in card["findings"]]
+    kinds = [kind_of(card["tables"][found["table"]]["metric"]) for card, found in every]
+    of_all = judge([(Comparison(**found["comparison"]), kind.better) for (_, found), kind in zip(every, kinds)])
     rows = []
-    for _, card in _by_label(cards):
-        for found in card["findings"]:
-            kind = kind_of(card["tables"][found["table"]]["metric"])
-            of_all = word(Comparison(**found["comparison"]), together.get(_row(card, found)), kind.better)
-            cells = [*_means(card, found, kind), found["word"], _detectable(found, kind), of_all]
-            rows.append([card["label"], found["baseline"], code(found["table"]), *cells])
+    for (card, found), kind, judged in zip(every, kinds, of_all, strict=True):
+        cells = [*_means(card, found, kind), found["word"], _detectable(found, kind), judged.word]
+        rows.append([card["label"], found["baseline"], code(found["table"]), *cells])
     columns = (
         "encoding",
         "against",
@@ -347,10 +339,6 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
         "seen, all cards together",
     )
     return grid(columns, "lllrrlrl", rows)
-
-
-def _row(card: Record, finding: Record) -> str:
-    return f"{card['label']} / {finding['baseline']} / {finding['table']}"
 
 
 def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:

@@ -68,10 +68,9 @@ LAYERS = {
         {"numpy"},
         OPTIONAL,
     ),
-    "tables": (_MODELS_AND_DATA | {"results", "runs", "drawing"}, set(), set()),
     "cli": (
         _MODELS_AND_DATA
-        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict", "tables"},
+        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
         {"jax"},
         OPTIONAL,
     ),
@@ -83,8 +82,10 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
-    "tables": ("folder", "ours", "judging", "beside", "running", "__init__"),
-    "verdict": ("tables", "otherwise", "measuring", "judging", "card", "figure", "page", "deciding", "evidence"),
+    "verdict": (
+        *("tables", "published", "ours", "otherwise", "measuring", "judging"),
+        *("published_page", "published_run", "card", "figure", "page", "deciding", "evidence", "__init__"),
+    ),
     "attention": (
         "devices",
         "kernel",
@@ -144,7 +145,6 @@ FILES = {
     "report",
     "show",
     "verdict",
-    "tables",
     "drawing",
     "results",
     "runs",

@@ -17,7 +17,7 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, text
 
 if TYPE_CHECKING:
-    from posenc_jax.tables.folder import Folder
+    from posenc_jax.verdict.published import Folder
 
 ROOT = Path("experiments") / "tables"
 DESCRIPTION = f"""Without a name: the published tables in {ROOT}, how far each has been run, and how many of the
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tables(arguments: Any) -> int:
-    from posenc_jax.tables.folder import folders
+    from posenc_jax.verdict.published import folders
 
     names = folders(ROOT)
     if not names:
@@ -58,10 +58,10 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     config = _config(folder)
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.tables.beside import text_tables
-    from posenc_jax.tables.folder import README
-    from posenc_jax.tables.judging import judge
-    from posenc_jax.tables.running import check, run_table
+    from posenc_jax.verdict.judging import check_directions
+    from posenc_jax.verdict.published import README
+    from posenc_jax.verdict.published_page import text_tables
+    from posenc_jax.verdict.published_run import check, run_table
 
     try:
         check(folder, config)
@@ -71,15 +71,15 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
         ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
     remember(directory, [shell_words(("posenc", "tables", name, *elsewhere))])
     width = shutil.get_terminal_size((100, 24)).columns
-    show("\n".join(text(table, width) for table in text_tables(folder, ours, judge(folder, ours))))
+    show("\n".join(text(table, width) for table in text_tables(folder, ours, check_directions(folder, ours))))
     show(f"complete: {directory}; written: {folder.path / README}")
     return 0
 
 
 def _list(names: list[str]) -> TextTable:
-    from posenc_jax.tables.folder import RESULTS
-    from posenc_jax.tables.judging import held, judge
-    from posenc_jax.tables.ours import read_ours, state
+    from posenc_jax.verdict.judging import check_directions, held
+    from posenc_jax.verdict.ours import read_ours, state
+    from posenc_jax.verdict.published import RESULTS
 
     entries, seconds = [], 0.0
     for name in names:
@@ -91,7 +91,7 @@ def _list(names: list[str]) -> TextTable:
         told = state(ours, _config(folder)).word
         hours = NONE if ours is None else f"{ours.seconds / 3600:.2f}" + "+" * bool(ours.untimed)
         seconds += 0.0 if ours is None else ours.seconds
-        entries.append((name, folder.title, told, held(judge(folder, ours)), hours))
+        entries.append((name, folder.title, told, held(check_directions(folder, ours)), hours))
     return TextTable(
         title=f"Published tables in {ROOT}",
         columns=("table", "what it is about", "state", "directions held", "hours"),
@@ -106,7 +106,7 @@ def _list(names: list[str]) -> TextTable:
 
 
 def _folder(name: str) -> Folder:
-    from posenc_jax.tables.folder import read_folder
+    from posenc_jax.verdict.published import read_folder
 
     try:
         return read_folder(ROOT, name)
@@ -115,7 +115,7 @@ def _folder(name: str) -> Folder:
 
 
 def _config(folder: Folder) -> Ablation:
-    from posenc_jax.tables.folder import REDUCED
+    from posenc_jax.verdict.published import REDUCED
 
     config: Ablation = load_config(str(folder.path / REDUCED), Ablation, "tables")
     return dataclasses.replace(config, title=config.title or folder.title)

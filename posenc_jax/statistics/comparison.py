@@ -155,6 +155,41 @@ def word(
     return "better" if (comparison.difference > 0) == (better == "higher") else "worse"
 
 
+class Judged(NamedTuple):
+    """A comparison among others of its family.
+
+    Attributes:
+      comparison: its ``detectable`` is found as often after the correction, whatever the others show.
+      p: corrected by Holm's method for the whole family; None where the arms are at a bound, or nothing is tested.
+      word: what may be said by that p, from 0.05 down.
+    """
+
+    comparison: Comparison
+    p: float | None
+    word: Word
+
+
+def judge(family: Sequence[tuple[Comparison, Literal["higher", "lower"]]]) -> tuple[Judged, ...]:
+    """Comparisons that are read together, each with which scores are better.
+
+    Those that turn out not to be measurable count in the correction too: which ones do is known from the same scores.
+    """
+    corrected = holm({str(i): found.p for i, (found, _) in enumerate(family) if found.p is not None})
+    judged = []
+    for number, (found, better) in enumerate(family):
+        p = None if found.at_bound else corrected.get(str(number))
+        judged.append(Judged(_in_family(found, len(corrected)), p, word(found, p, better)))
+    return tuple(judged)
+
+
+def _in_family(comparison: Comparison, tests: int) -> Comparison:
+    """With what is detectable at ``0.05 / tests``, the level that Holm's method asks of the smallest p."""
+    if comparison.detectable is None or tests < 2:
+        return comparison
+    alone, together = (detectable(1.0, comparison.pairs, confidence=1 - 0.05 / m) for m in (1, tests))
+    return comparison._replace(detectable=comparison.detectable * together / alone)
+
+
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Adjusted p-values of a family of tests: those at or below alpha may be called found, with probability alpha or
     less that any of them is not.

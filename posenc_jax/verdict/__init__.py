@@ -1,5 +1,8 @@
-"""Is this encoding better than that one? Published tasks, paired seeds, and a card that says what was seen.
+"""Published comparisons, and whether an encoding is better than another one on them.
 
-A *table* is one published comparison at a size that two cores train: a run in which only the encoding is open. A
-*verdict* measures one encoding and its baselines on several tables, compares them seed by seed and writes a *card*.
+A *published table* is a folder: ``published.toml`` (the published numbers), ``directions.toml`` (which encoding is
+expected to be above which, committed before any result), ``reduced.py`` (the ablation at a size that two cores train),
+``full.py`` (the published setting), ``results.json`` (our scores) and ``README.md``, whose marked section is written
+from all of these. A *table* is a task of one of them with the encoding left open. A *verdict* measures one encoding
+and its baselines on several tables, compares them seed by seed and writes a *card*.
 """

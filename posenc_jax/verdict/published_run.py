@@ -12,10 +12,10 @@ from posenc_jax.files import write_changed
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.tables.beside import section, with_section
-from posenc_jax.tables.folder import README, RESULTS, Folder, Place
-from posenc_jax.tables.judging import judge
-from posenc_jax.tables.ours import Ours, collect, read_ours, write_ours
+from posenc_jax.verdict.judging import check_directions
+from posenc_jax.verdict.ours import Ours, collect, read_ours, write_ours
+from posenc_jax.verdict.published import README, RESULTS, Folder, Place
+from posenc_jax.verdict.published_page import section, with_section
 
 
 def check(folder: Folder, config: Ablation) -> None:
@@ -90,7 +90,9 @@ def write_results(folder: Folder, directory: Path) -> Ours:
 def _write(folder: Folder, ours: Ours) -> None:
     write_ours(ours, folder.path / RESULTS)
     readme = folder.path / README
-    write_changed(readme, with_section(readme.read_text(), section(folder, ours, judge(folder, ours)), readme))
+    write_changed(
+        readme, with_section(readme.read_text(), section(folder, ours, check_directions(folder, ours)), readme)
+    )
 
 
 def with_published(folder: Folder, config: Ablation) -> Ablation:

@@ -7,11 +7,11 @@ import pytest
 
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
-from posenc_jax.tables.beside import section
-from posenc_jax.tables.folder import DIRECTIONS, FULL, README, REDUCED, RESULTS, folders, read_folder
-from posenc_jax.tables.judging import judge
-from posenc_jax.tables.ours import read_ours, state
-from posenc_jax.tables.running import check
+from posenc_jax.verdict.judging import check_directions
+from posenc_jax.verdict.ours import read_ours, state
+from posenc_jax.verdict.published import DIRECTIONS, FULL, README, REDUCED, RESULTS, folders, read_folder
+from posenc_jax.verdict.published_page import section
+from posenc_jax.verdict.published_run import check
 
 CLONE = Path(__file__).parent.parent.parent
 ROOT = Path("experiments/tables")
@@ -66,7 +66,7 @@ def test_the_page_is_of_the_data(name):
     ours = read_ours(ROOT / name / RESULTS)
     page = (ROOT / name / README).read_text()
     assert f"posenc tables {name}\n" in page
-    assert section(folder, ours, judge(folder, ours)) in page
+    assert section(folder, ours, check_directions(folder, ours)) in page
     assert state(ours, load_config(str(ROOT / name / REDUCED), Ablation, "tables")).word == "done"
 
 

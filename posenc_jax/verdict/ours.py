@@ -15,7 +15,7 @@ from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json, problem
-from posenc_jax.tables.folder import Place
+from posenc_jax.verdict.published import Place
 
 Scores = Mapping[str, Mapping[int, Mapping[int, float]]]  # metric -> length -> seed -> score
 

@@ -6,10 +6,10 @@ import pytest
 
 from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
-from posenc_jax.tables.beside import text_tables
-from posenc_jax.tables.folder import Direction, Folder, Place
-from posenc_jax.tables.judging import held, judge
-from posenc_jax.tables.ours import Cell, Ours, Task, read_ours, state, write_ours
+from posenc_jax.verdict.judging import check_directions, held
+from posenc_jax.verdict.ours import Cell, Ours, Task, read_ours, state, write_ours
+from posenc_jax.verdict.published import Direction, Folder, Place
+from posenc_jax.verdict.published_page import text_tables
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
 ARMS = {"a": 0.9, "b": 0.6}
@@ -38,7 +38,7 @@ def folder(tmp_path, *directions):
 
 
 def outcomes(tmp_path, found, *directions):
-    return [own.outcome for own in judge(folder(tmp_path, *directions), found)]
+    return [own.outcome for own in check_directions(folder(tmp_path, *directions), found)]
 
 
 def direction(better, worse, table="rsc", **place):
@@ -73,14 +73,14 @@ def test_outcomes(tmp_path):
     assert outcomes(tmp_path, found, *wanted) == [
         *("held", "opposite", "no difference seen", "not measurable here", "not run")
     ]
-    assert held(judge(folder(tmp_path, *wanted), found)) == "1 of 4"
+    assert held(check_directions(folder(tmp_path, *wanted), found)) == "1 of 4"
     alike = [dataclasses.replace(own, alike=True) for own in wanted]
     assert outcomes(tmp_path, found, *alike) == ["opposite", "opposite", "held", "not measurable here", "not run"]
-    _, written = text_tables(folder(tmp_path, alike[2]), found, judge(folder(tmp_path, alike[2]), found))
+    _, written = text_tables(folder(tmp_path, alike[2]), found, check_directions(folder(tmp_path, alike[2]), found))
     assert written.entries[0][1] == "low like also low"
     assert any(note.startswith("like: held where no difference is seen, which is not") for note in written.notes)
     assert outcomes(tmp_path, None, *wanted) == ["not run"] * 5
-    assert held(judge(folder(tmp_path, *wanted), None)) == "-"
+    assert held(check_directions(folder(tmp_path, *wanted), None)) == "-"
 
 
 def test_less_is_better_of_perplexities(tmp_path):
@@ -90,14 +90,14 @@ def test_less_is_better_of_perplexities(tmp_path):
     )
     wanted = direction("flat", "steep", "text"), direction("steep", "flat", "text")
     assert outcomes(tmp_path, found, *wanted) == ["held", "opposite"]
-    (_, directions) = text_tables(folder(tmp_path, *wanted), found, judge(folder(tmp_path, *wanted), found))
+    (_, directions) = text_tables(folder(tmp_path, *wanted), found, check_directions(folder(tmp_path, *wanted), found))
     assert directions.entries[0][3].startswith("×0.25")
 
 
 def notes(tmp_path, found, *wanted):
     """Below what was expected."""
     own = folder(tmp_path, *wanted)
-    return text_tables(own, found, judge(own, found))[1].notes
+    return text_tables(own, found, check_directions(own, found))[1].notes
 
 
 @pytest.mark.parametrize(("seeds", "hinted"), [(4, True), (7, True), (8, False)])
@@ -147,10 +147,10 @@ def test_all_directions_are_corrected_together(tmp_path):
         cell("rsc", "b", {4: level(0.65, (0, 0, 0, 0.001)), 6: level(0.65, (0, 0, 0, 0.001))}),
         cell("rsc", "c", {4: level(0.65), 6: level(0.65)}),
     )
-    one = judge(folder(tmp_path, direction("a", "b")), found)
+    one = check_directions(folder(tmp_path, direction("a", "b")), found)
     assert one[0].p == one[0].comparison.p < 0.05
     assert one[0].outcome == "held"
-    many = judge(folder(tmp_path, direction("a", "b"), *[direction("b", "c")] * 3), found)
+    many = check_directions(folder(tmp_path, direction("a", "b"), *[direction("b", "c")] * 3), found)
     assert many[0].p == pytest.approx(4 * one[0].p)
     assert many[0].outcome == "no difference seen"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.tables.folder import Place, folders, read_folder
+from posenc_jax.verdict.published import Place, folders, read_folder
 
 ROOT = Path("experiments/tables")
 

@@ -11,9 +11,9 @@ from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
-from posenc_jax.tables.folder import RESULTS, Column, Folder, Place
-from posenc_jax.tables.judging import Judged, held
-from posenc_jax.tables.ours import Ours
+from posenc_jax.verdict.judging import CheckedDirection, held
+from posenc_jax.verdict.ours import Ours
+from posenc_jax.verdict.published import RESULTS, Column, Folder, Place
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
@@ -26,14 +26,14 @@ _ALIKE = (
 )
 
 
-def text_tables(folder: Folder, ours: Ours | None, judged: tuple[Judged, ...]) -> tuple[TextTable, ...]:
+def text_tables(folder: Folder, ours: Ours | None, checked: tuple[CheckedDirection, ...]) -> tuple[TextTable, ...]:
     """Scores and directions."""
-    return _scores(folder, ours), _directions(judged, ours)
+    return _scores(folder, ours), _directions(checked, ours)
 
 
-def section(folder: Folder, ours: Ours | None, judged: tuple[Judged, ...]) -> str:
+def section(folder: Folder, ours: Ours | None, checked: tuple[CheckedDirection, ...]) -> str:
     """What stands between the marks of the README."""
-    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, ours, judged)), END])
+    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, ours, checked)), END])
 
 
 def with_section(readme: str, section: str, path: Path) -> str:
@@ -126,9 +126,9 @@ def _interval(found: Interval, kind: Kind) -> str:
     return f"[{kind.show(found.low)}, {kind.show(found.high)}]"
 
 
-def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
+def _directions(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> TextTable:
     entries = []
-    for own in judged:
+    for own in checked:
         direction = own.direction
         entries.append(
             (
@@ -139,9 +139,9 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
                 own.outcome,
             )
         )
-    few = hint(own.comparison.pairs for own in judged if own.comparison is not None)
+    few = hint(own.comparison.pairs for own in checked if own.comparison is not None)
     return TextTable(
-        title=f"What was expected: {_how_many(judged)}",
+        title=f"What was expected: {_how_many(checked)}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
         align="lllrrl",
         entries=tuple(entries),
@@ -149,16 +149,16 @@ def _directions(judged: tuple[Judged, ...], ours: Ours | None) -> TextTable:
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
-            *_of_intervals(judged, ours),
+            *_of_intervals(checked, ours),
             *((few,) if few else ()),
-            *((_ALIKE,) if any(own.direction.alike for own in judged) else ()),
+            *((_ALIKE,) if any(own.direction.alike for own in checked) else ()),
         ),
     )
 
 
-def _of_intervals(judged: tuple[Judged, ...], ours: Ours | None) -> tuple[str, ...]:
+def _of_intervals(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> tuple[str, ...]:
     """What intervals tell beside words, where there are intervals."""
-    shown = [own for own in judged if own.comparison is not None and own.comparison.low is not None]
+    shown = [own for own in checked if own.comparison is not None and own.comparison.low is not None]
     if ours is None or not shown:
         return ()
     ratios = {ours.kind(own.direction.place).logarithmic for own in shown}
@@ -169,8 +169,8 @@ def _of_intervals(judged: tuple[Judged, ...], ours: Ours | None) -> tuple[str, .
     )
 
 
-def _how_many(judged: tuple[Judged, ...]) -> str:
-    said = held(judged)
+def _how_many(checked: tuple[CheckedDirection, ...]) -> str:
+    said = held(checked)
     return "not run" if said == NONE else f"{said} held"
 
 
@@ -180,7 +180,7 @@ def _where(place: Place) -> str:
     return ", ".join(filter(None, (place.table, place.metric.replace("_", " "), where)))
 
 
-def _difference(own: Judged, ours: Ours | None) -> tuple[str, str]:
+def _difference(own: CheckedDirection, ours: Ours | None) -> tuple[str, str]:
     found = own.comparison
     if ours is None or found is None or found.difference is None:
         return NONE, NONE
