@@ -1,11 +1,14 @@
 """Configs: what is refused, and what the named defaults are."""
 
+import dataclasses
 import re
 
 import jax
 import pytest
 from small_models import small
 
+from posenc_jax.config import Run
+from posenc_jax.data.text import Classification
 from posenc_jax.encodings import Learned, PositionalEncoding, RoPE, parse
 from posenc_jax.models import Slots, Transformer, build, model_dims
 from posenc_jax.models.checks import check_model
@@ -127,3 +130,24 @@ def test_undivided_logits_are_said_once():
     check_model("decoder_only", config, Slots(decoder=parse("t5")), dims, num_classes=5)
     with pytest.raises(ValueError, match=r"both take the division by sqrt\(D\) away.*keep one of them"):
         check_model("decoder_only", config, Slots(decoder=parse("t5(scaled=False)")), dims, num_classes=5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Undivided(PositionalEncoding):
+    """An encoding of one's own that takes the division away, and knows two token types."""
+
+    name = "own_undivided"
+    undivided = True
+    known_token_types = 2
+
+    def encode_queries(self, params, q, positions, length):
+        return q * q.shape[-1] ** 0.5
+
+
+def test_class_facts_of_an_own_encoding_are_checked_as_those_of_ours():
+    config = Transformer(d_model=8, num_heads=2, num_layers=1, divide_logits=False)
+    dims = model_dims(config, vocab_size=5, max_len=8)
+    with pytest.raises(ValueError, match=r"both take the division by sqrt\(D\) away.*keep one of them"):
+        check_model("decoder_only", config, Slots(decoder=(Undivided(),)), dims, num_classes=5)
+    with pytest.raises(ValueError, match=r"Undivided\(.*\) has 2 token types, and task .* makes 4 of its sections"):
+        Run(task=Classification(), posenc=(Undivided(),))
