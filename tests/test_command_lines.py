@@ -22,7 +22,9 @@ from posenc_jax.cli.names import named
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run
 from posenc_jax.runs import directory, plan
-from posenc_jax.verdict.tables import TABLES
+from posenc_jax.verdict.tables import tables
+
+TABLES = tables()
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("posenc_jax", "configs", "experiments", "scripts", ".github")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import posenc_jax
+from posenc_jax.verdict.tables import COMPARISONS
 
 ROOT = Path(__file__).parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -68,6 +69,7 @@ def test_the_wheel_has_the_package_the_configs_and_nothing_else(built):
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         text = archive.read(metadata).decode()
     configs = {f"posenc_jax/configs/{path.name}" for path in (ROOT / "configs").glob("*.py")}
+    configs |= {f"posenc_jax/experiments/tables/{name}/reduced.py" for name in COMPARISONS}
     assert names == packaged() | configs
     assert {"posenc_jax/golden/encodings-v1.json", "posenc_jax/golden/__init__.py"} <= names
     assert f"\nVersion: {posenc_jax.__version__}\n" in text
@@ -79,7 +81,10 @@ def test_the_sdist_has_what_a_build_needs(built):
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "configs/demo.py", "posenc_jax/py.typed"} <= names
-    assert not {name for name in names if name.startswith(("tests", "experiments", "scripts"))}
+    experiments = {name for name in names if name.startswith("experiments")}
+    assert {f"experiments/tables/{name}/reduced.py" for name in COMPARISONS} <= experiments
+    assert {Path(name).name for name in experiments} == {"reduced.py"}
+    assert not {name for name in names if name.startswith(("tests", "scripts"))}
 
 
 ENCODINGS = """
@@ -139,5 +144,6 @@ def test_the_demo_from_a_wheel_in_an_empty_folder(built, tmp_path):
     refused = run(posenc, "train", "configs/translation.py", cwd=here, code=2)
     assert "which is not installed: pip install 'posenc-jax[text]'" in refused.stderr
     assert {path.name for path in here.iterdir()} == {"runs"}
+    assert "there is no table 'cpoy'" in run(posenc, "verdict", "alibi", "--tables", "cpoy", cwd=here, code=2).stderr
     cannot = run(posenc, "show", "rope", cwd=here, code=2)
     assert "which is not installed: pip install 'posenc-jax[report]'" in cannot.stderr

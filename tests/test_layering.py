@@ -64,7 +64,7 @@ LAYERS = {
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (
-        _MODELS_AND_DATA | {"results", "runs", "drawing"},
+        _MODELS_AND_DATA | {"results", "runs", "drawing", "shipped"},
         {"numpy"},
         OPTIONAL,
     ),

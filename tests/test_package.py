@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import posenc_jax
+from posenc_jax.verdict.tables import COMPARISONS
 
 HEAVY = {"jax", "flax", "optax", "orbax", "numpy", "tyro", "rich", "tensorflow_datasets", "plotly", "matplotlib"}
 
@@ -93,9 +94,10 @@ def test_the_wheel_says_that_it_has_types():
     folder = Path(posenc_jax.__file__).parent
     project = tomllib.loads((folder.parent / "pyproject.toml").read_text())
     assert (folder / "py.typed").read_bytes() == b""
+    files = ("configs", *(f"experiments/tables/{name}/reduced.py" for name in COMPARISONS))
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {
         "packages": ["posenc_jax"],
-        "force-include": {"configs": "posenc_jax/configs"},
+        "force-include": {name: f"posenc_jax/{name}" for name in files},
     }
 
 

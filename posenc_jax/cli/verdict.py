@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
 better, where worse, and where no difference is seen. The contract is checked first: a broken encoding gets no verdict.
-Its tables are sized for paired seeds and named by --tables; `posenc tables` has the published ones with their own arms.
+Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
 The same command again goes on where it stopped; runs are shared by all verdicts of a directory."""
 
 
@@ -95,21 +95,22 @@ def _named(text: str) -> tuple[str, Slot]:
 
 
 def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
-    from posenc_jax.verdict.tables import TABLES
+    from posenc_jax.verdict.tables import tables
 
+    known = tables()
     for name in names or ():
-        if name not in TABLES:
-            raise UsageError(f"there is no table {name!r}: choose among {', '.join(TABLES)}")
-    return {name: table for name, table in TABLES.items() if (table.quick if quick else name in (names or TABLES))}
+        if name not in known:
+            raise UsageError(f"there is no table {name!r}: choose among {', '.join(known)}")
+    return {name: table for name, table in known.items() if (table.quick if quick else name in (names or known))}
 
 
 def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
     from posenc_jax.verdict.measuring import refusal
-    from posenc_jax.verdict.tables import TABLES
+    from posenc_jax.verdict.tables import tables as known
 
     refused = {name: why for name, table in tables.items() if (why := refusal(table, slot, label))}
     if refused:
-        others = [name for name, table in TABLES.items() if not refusal(table, slot, label)]
+        others = [name for name, table in known().items() if not refusal(table, slot, label)]
         way = f"choose --tables {' '.join(others)}" if others else "no other table takes it"
         why = next(iter(refused.values())).partition(": ")[0]
         raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")

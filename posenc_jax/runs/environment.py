@@ -27,7 +27,7 @@ MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
 
 # Rooms that no result is computed in: what changes there changes no bits.
-_ELSEWHERE = ("cli", "configs", "drawing", "report", "results", "show", "verdict")
+_ELSEWHERE = ("cli", "configs", "drawing", "experiments", "report", "results", "show", "verdict")
 # Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
 _VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")
 

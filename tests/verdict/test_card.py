@@ -18,7 +18,9 @@ from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
-from posenc_jax.verdict.tables import TABLES
+from posenc_jax.verdict.tables import tables as all_tables
+
+TABLES = all_tables()
 
 NAMES = ("copy", "even_pairs")
 RATES = {seed: 5e-4 if seed < 3 else 1e-3 for seed in range(8)}

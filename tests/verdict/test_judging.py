@@ -7,7 +7,9 @@ import pytest
 
 from posenc_jax.verdict.judging import breaks_at, findings, sentence
 from posenc_jax.verdict.measuring import Measured
-from posenc_jax.verdict.tables import TABLES
+from posenc_jax.verdict.tables import tables as all_tables
+
+TABLES = all_tables()
 
 COPY, EVEN = TABLES["copy"], TABLES["even_pairs"]
 NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)

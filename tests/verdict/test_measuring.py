@@ -12,7 +12,9 @@ from posenc_jax.encodings import parse
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import measuring
 from posenc_jax.verdict.measuring import measure
-from posenc_jax.verdict.tables import SEEDS, TABLES
+from posenc_jax.verdict.tables import SEEDS, tables
+
+TABLES = tables()
 
 TABLE = TABLES["copy"]
 

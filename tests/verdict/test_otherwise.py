@@ -17,7 +17,9 @@ from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import otherwise as module
 from posenc_jax.verdict.otherwise import WAYS, otherwise
-from posenc_jax.verdict.tables import CHECKPOINTS, TABLES, Table
+from posenc_jax.verdict.tables import CHECKPOINTS, Table, tables
+
+TABLES = tables()
 
 SMALL = Run(
     table="even_pairs",

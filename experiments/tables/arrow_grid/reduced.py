@@ -14,6 +14,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import ArrowGrid
 from posenc_jax.encodings import AxialRoPE, Learned, MixedRoPE
+from posenc_jax.verdict.tables import full_size, table
 
 base = Run(
     table="arrow_grid",
@@ -35,4 +36,21 @@ config = Ablation(
         dataclasses.replace(base, label="RoPE-Mixed", posenc=(MixedRoPE(),)),
     ),
     baseline="absolute",
+)
+
+verdict = (
+    table(
+        "arrow_grid",
+        base,
+        full_size(
+            ArrowGrid(size=9, num_arrows=8, num_letters=6),
+            Transformer(d_model=512, num_layers=8, num_heads=8, dtype="bfloat16"),
+            6000,
+            128,
+            (9,),
+            num_examples=4096,
+        ),
+        question="the letter that an arrow on a grid points to, cells in the order of reading or by row and column",
+        source="Ostmeier et al. 2024",
+    ),
 )

@@ -15,6 +15,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import ALiBi, RoPE, Sinusoidal, T5Bias
+from posenc_jax.verdict.tables import full_size, table
 
 POSITIONS = {
     "nope": (),
@@ -52,8 +53,34 @@ def arms(run: Run) -> tuple[Run, ...]:
     return tuple(dataclasses.replace(run, label=label, posenc=slot) for label, slot in POSITIONS.items())
 
 
+cmc = other("cmc", 3000, 256)
 config = Ablation(
     name="tables-copying",
-    runs=(*arms(rsc), *arms(other("cmc", 3000, 256)), *arms(other("mc", 3000, 256))),
+    runs=(*arms(rsc), *arms(cmc), *arms(other("mc", 3000, 256))),
     baseline="rope",
+)
+
+FULL_MODEL = Transformer(d_model=256, num_layers=4, num_heads=4, norm_type="rms")
+FULL_TASK = Copying(kind="rsc", min_length=1, max_length=20, num_symbols=100)
+FULL_LENGTHS = (5, 10, 15, *range(20, 41))
+verdict = (
+    table(
+        "copy",
+        rsc,
+        full_size(FULL_TASK, FULL_MODEL, 20_000, 64, FULL_LENGTHS, num_examples=100),
+        question="copies of one repeated token, longer than any in training",
+        source="Kazemnejad et al. 2023, 'rsc'",
+        quick=True,
+    ),
+    table(
+        "copy_digits",
+        dataclasses.replace(
+            cmc,
+            training=dataclasses.replace(cmc.training, log_every=250),
+            evaluation=dataclasses.replace(cmc.evaluation, lengths=(2, 4, 6, 8, 9, 10, 11, 12)),
+        ),
+        full_size(dataclasses.replace(FULL_TASK, kind="cmc"), FULL_MODEL, 20_000, 64, FULL_LENGTHS, num_examples=256),
+        question="copies of digits that differ, longer than any in training",
+        source="Kazemnejad et al. 2023, 'cmc'",
+    ),
 )

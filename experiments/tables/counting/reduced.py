@@ -14,6 +14,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Counting
 from posenc_jax.encodings import CoPE, Learned, Shaw
+from posenc_jax.verdict.tables import full_size, table
 
 one = Run(
     table="1 variable",
@@ -41,3 +42,20 @@ def arms(run: Run) -> tuple[Run, ...]:
 
 
 config = Ablation(name="tables-counting", runs=(*arms(one), *arms(three)), baseline="absolute")
+
+verdict = (
+    table(
+        "counting",
+        three,
+        full_size(
+            Counting(num_variables=3),
+            Transformer(d_model=256, num_layers=4, num_heads=4, norm="post", dtype="bfloat16"),
+            15_000,
+            64,
+            (64, 128, 256, 384, 512),
+            num_examples=2048,
+        ),
+        question="the value of one of three variables after so many statements",
+        source="Golovneva et al. 2024",
+    ),
+)

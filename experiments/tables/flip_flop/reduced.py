@@ -14,6 +14,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import FlipFlop
 from posenc_jax.encodings import FoX, PaTH, RoPE, StickBreaking
+from posenc_jax.verdict.tables import full_size, table
 
 base = Run(
     table="flip_flop",
@@ -37,4 +38,14 @@ config = Ablation(
     name="tables-flip-flop",
     runs=(base, arm("stick-breaking", StickBreaking()), arm("FoX", FoX()), arm("PaTH", PaTH())),
     baseline="RoPE",
+)
+
+verdict = (
+    table(
+        "flip_flop",
+        dataclasses.replace(base, evaluation=dataclasses.replace(base.evaluation, num_examples=768)),
+        full_size(FlipFlop(length=512), base.model, 20_000, 32, (512,), num_examples=30_000),
+        question="the bit that was written last, with 98 of 100 instructions to be ignored",
+        source="Liu et al. 2023; Yang et al. 2025, table 1",
+    ),
 )

@@ -14,6 +14,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import IndirectIndexing
 from posenc_jax.encodings import PoPE, RoPE
+from posenc_jax.verdict.tables import full_size, table
 
 base = Run(
     table="indirect_indexing",
@@ -31,4 +32,21 @@ config = Ablation(
     name="tables-indirect-indexing",
     runs=(base, dataclasses.replace(base, label="PoPE", posenc=(PoPE(delta_init="uniform"),))),
     baseline="RoPE",
+)
+
+verdict = (
+    table(
+        "indirect_indexing",
+        dataclasses.replace(base, evaluation=dataclasses.replace(base.evaluation, lengths=(8, 10, 12))),
+        full_size(
+            IndirectIndexing(),
+            Transformer(d_model=512, num_layers=8, num_heads=8, norm_type="rms", dtype="bfloat16"),
+            100_000,
+            64,
+            (20, 30, 40),
+            num_examples=2048,
+        ),
+        question="the letter so many places from another one",
+        source="Gopalakrishnan et al. 2025, table 1",
+    ),
 )

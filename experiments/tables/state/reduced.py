@@ -14,6 +14,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import RepeatedRecall, WordProblem
 from posenc_jax.encodings import FoX, PaTH, RoPE, SelectiveRoPE, StickBreaking
+from posenc_jax.verdict.tables import full_size, table
 
 parity = Run(
     table="parity",
@@ -56,4 +57,21 @@ config = Ablation(
         arm(recall, "PaTH", PaTH()),
     ),
     baseline="RoPE",
+)
+
+verdict = (
+    table(
+        "parity",
+        dataclasses.replace(parity, evaluation=Evaluation(lengths=(8, 16, 24, 32), num_examples=512)),
+        full_size(
+            dataclasses.replace(parity.task, max_length=128),
+            dataclasses.replace(parity.model, d_model=128),
+            20_000,
+            128,
+            (32, 64, 96, 128),
+            num_examples=2048,
+        ),
+        question="the parity of so many bits, with one layer",
+        source="Movahedi et al. 2025",
+    ),
 )
