@@ -254,7 +254,7 @@ def test_a_leak_is_found_and_named():
 @pytest.mark.slow
 def test_a_wrong_claim_is_found():
     found = audit.audit((Absolute(),))
-    assert found["verdict"] == "fails shift"
+    assert found["verdict"] == "fails shift, fused"
     assert found["causality"] == 0
     assert found["shift"]["float32"]["1000"] == pytest.approx(0.015, rel=1e-2)
 
