@@ -169,11 +169,11 @@ def test_what_is_refused_before_the_first_step_leaves_no_directory(data, tmp_pat
     config = text_runs.CONFIGS["classification"]
     other = dataclasses.replace(config.task.data, tokenizer="bpe", vocab_size=100_000)
     refused = dataclasses.replace(config, task=dataclasses.replace(config.task, data=other))
-    with pytest.raises(DataError, match="too large"):
+    with pytest.raises(RefusedError, match=r"does not suit data.vocab_size = 100000 .* set data.vocab_size = 300"):
         run(refused, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     (tmp_path / "there").mkdir()  # one that was there stays
-    with pytest.raises(DataError, match="too large"):
+    with pytest.raises(RefusedError, match=r"does not suit data.vocab_size = 100000 .* set data.vocab_size = 300"):
         run(refused, tmp_path / "there")
     assert (tmp_path / "there").exists()
 
@@ -207,9 +207,10 @@ def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
     [
         (
             "buckets",
-            r"help/modules: 96 examples do not fill a call of 10 steps, .*: lower batch_size or steps_per_call",
+            r"help/modules does not suit training.batch_size = 128 \(96 examples do not fill a call of 10 steps, .*\): "
+            r"set training.batch_size = 64, training.steps_per_call = 1, or use more text",
         ),
-        ("plain", r"help/modules: 96 examples do not fill a batch of 128: lower batch_size"),
+        ("plain", r"batch_size = 128 \(96 examples do not fill a batch of 128\): set training.batch_size = 64, or use"),
     ],
 )
 def test_too_few_examples_are_said_in_a_line(data, tmp_path, batching, message):

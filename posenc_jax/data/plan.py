@@ -158,6 +158,13 @@ class Packing:
         return 1 - float(np.sum(self.lengths)) / (len(self.rows) * sum(_tuple(self.capacities)))
 
 
+def least_rows(plan: Packing) -> int:
+    """Rows that the examples of a packing take in whichever order."""
+    lengths = _by_side(plan.lengths)
+    by_tokens = -(-lengths.sum(axis=0, dtype=np.int64) // np.asarray(_tuple(plan.capacities)))
+    return max(-(-len(lengths) // plan.max_examples), *by_tokens.tolist())
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plain:
     """One example a row, in an order of its own in every epoch; what does not fill a batch is left out of that epoch.

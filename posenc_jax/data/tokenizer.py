@@ -14,9 +14,23 @@ PAD, BOS, EOS, UNK, SEP = range(5)
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>", "<sep>")
 
 NUM_SPECIAL = len(SPECIAL_TOKENS)
+LEAST_PIECES = 300
+"""The smallest vocabulary of pieces that a run may ask for: 261 ids come before the first of them."""
 PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
 _BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
+
+
+class VocabularyError(ValueError):
+    """A vocabulary of pieces has more or fewer ids than a text can give.
+
+    Attributes:
+      fewest, most: ids that the text can give; None where it was not found out.
+    """
+
+    def __init__(self, message: str, *, fewest: int | None = None, most: int | None = None):
+        super().__init__(message)
+        self.fewest, self.most = fewest, most
 
 
 class Tokenizer(abc.ABC):
@@ -172,13 +186,13 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
     Nothing is normalised. Of ``vocab_size`` ids 5 are special, 256 bytes, the others pieces (also of spaces only:
     indentation). Characters that make up the rarest 0.05 % of the text are left to the bytes.
 
-    ValueError: no lines, or a vocabulary that is too large or too small for them.
+    ValueError: no lines. VocabularyError: a vocabulary that is too large or too small for them.
     """
     with needed("text", PIECES):
         import sentencepiece
 
     lines = list(lines)
-    if not any(lines):
+    if not any(line.strip("\r\n") for line in lines):
         raise ValueError("a tokenizer cannot be trained on no text: give it the lines of the train split")
     if vocab_size <= NUM_SPECIAL + 256:
         raise ValueError(
@@ -202,21 +216,24 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
             eos_id=EOS,
             unk_id=UNK,
             control_symbols=[SPECIAL_TOKENS[SEP]],
-            max_sentence_length=max(len(line.encode()) for line in lines),  # longer ones would be left out unsaid
+            # Longer lines would be left out unsaid; SentencePiece takes no limit below 10.
+            max_sentence_length=max(10, *(len(line.encode()) for line in lines)),
             num_threads=1,  # the count is written into the model, and so into its hash
             minloglevel=2,
         )
     except RuntimeError as error:
         message = str(error)
         if found := re.search(r"Vocabulary size too high .* <= (\d+)", message):
-            raise ValueError(
+            raise VocabularyError(
                 f"vocab_size {vocab_size} is too large for this text, which gives at most {found[1]} pieces: "
-                f"set vocab_size to {found[1]} or less, or train on more text"
+                f"set vocab_size to {found[1]} or less, or train on more text",
+                most=int(found[1]),
             ) from error
         if found := re.search(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)", message):
-            raise ValueError(
+            raise VocabularyError(
                 f"vocab_size {vocab_size} is too small: special ids, bytes and the characters of this text alone are "
-                f"{found[1]}; set vocab_size to {found[1]} or more, or use ByteTokenizer"
+                f"{found[1]}; set vocab_size to {found[1]} or more, or use ByteTokenizer",
+                fewest=int(found[1]),
             ) from error
         raise
     return SentencePieceTokenizer(model.getvalue())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +14,12 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
+from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
-from posenc_jax.data.plan import Buckets
-from posenc_jax.data.text.base import Data, Plan, TextData, TextTask
-from posenc_jax.data.text.loading import identity_of, load
+from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
+from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, Split, identity_of, load
 from posenc_jax.data.text.on_demand import Feed
+from posenc_jax.data.text.sizing import Batches, Sizes, check_filled, sized
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.errors import RefusedError
@@ -46,9 +49,8 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, directory, note)
     if tokenizer is not None:
         _refuse_other_files(config.task, tokenizer)
-    data = load(config.task, note, tokenizer)
+    data = load_filling(config, note, tokenizer)
     _refuse_other_pieces(config, directory, data.tokenizer, note)
-    refuse_too_few(config, data)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         write_json(record, data.identity)
@@ -60,16 +62,47 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     return data
 
 
-def refuse_too_few(config: Run, data: TextData) -> None:
-    """RefusedError for a corpus that does not fill one batch, or one call of the program."""
-    task, training = config.task, config.training
+def load_filling(config: Run, note: Callable[[str], None], tokenizer: Tokenizer | None = None) -> TextData:
+    """The corpus of a task on text; RefusedError, with sizes that it fills, where it does not fill those of the run."""
+    task = config.task
     assert isinstance(task, TextTask)
     try:
-        plan = task.plan(data.sizes, 0, training.batch_size, training.microbatches)
-        if isinstance(plan, Buckets):
-            plan.steps_per_epoch(training.steps_at_once)
+        data = load(task, note, tokenizer)
+        check_filled(task, batches_of(config), data.sizes)
+    except UnfitError as error:
+        raise RefusedError(_with_sizes(config, tokenizer, str(error))) from None
+    return data
+
+
+def batches_of(config: Run) -> Batches:
+    """What a run asks of its training examples."""
+    training = config.training
+    sizes = training.batch_size, training.microbatches, training.steps_at_once
+    return Batches(*sizes, config.seeds, config.execution.data)
+
+
+def with_sizes(config: Run, sizes: Sizes) -> Run:
+    """The run with sizes that its corpus fills; ValueError where another of its settings does not go with them."""
+    fields = {name.removeprefix("training."): now for name, (_, now) in sizes.changed.items() if "training." in name}
+    return dataclasses.replace(config, task=sizes.task, training=dataclasses.replace(config.training, **fields))
+
+
+def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
+    """All that a corpus does not give to a run that was ``refused`` it, and what it does give."""
+    task = config.task
+    assert isinstance(task, TextTask)
+    texts = {name: list(itertools.islice(Split(task, name), TOKENIZER_EXAMPLES)) for name in SPLITS}
+    try:
+        found = sized(task, batches_of(config), texts, tokenizer)
+    except DataError as error:
+        return str(error)
+    if not found.changed:
+        return refused
+    try:
+        with_sizes(config, found)
     except ValueError as error:
-        raise RefusedError(f"{task.data.name}: {error}") from None
+        return f"{found}; then also: {error}"
+    return str(found)
 
 
 def refuse_other_tokenizers(config: Run, directory: Path) -> None:

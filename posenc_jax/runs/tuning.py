@@ -17,13 +17,14 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, Training
+from posenc_jax.data.corpora.corpus import UnfitError
 from posenc_jax.data.text.base import TextData, TextTask
-from posenc_jax.data.text.loading import load
+from posenc_jax.data.text.sizing import check_filled
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.preflight import check_memory, check_run, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.supply import Supply, refuse_too_few
+from posenc_jax.runs.supply import Supply, batches_of, load_filling
 from posenc_jax.training.layout import layout_of
 from posenc_jax.training.replicas import Program, make_mesh, place, stack
 from posenc_jax.training.step import init_params, init_state, train_call
@@ -79,9 +80,7 @@ def tune(
     reporter = reporter or Reporter()
     refuse_several_processes("tuning")
     check_run(config)
-    data = load(config.task, reporter.note) if isinstance(config.task, TextTask) else None
-    if data is not None:
-        refuse_too_few(config, data)
+    data = load_filling(config, reporter.note) if isinstance(config.task, TextTask) else None
 
     def trial(training: Training) -> _Trial:
         reporter.phase(f"{config.table} {config.label}: {settings(training)}")
@@ -135,8 +134,9 @@ def _changed(run: Run, data: TextData | None, field: str, factor: int, up: bool)
         other = dataclasses.replace(run, training=dataclasses.replace(training, **changed))
         check_memory(other)
         if data is not None:
-            refuse_too_few(other, data)
-    except (ValueError, RefusedError):
+            assert isinstance(other.task, TextTask)
+            check_filled(other.task, batches_of(other), data.sizes)
+    except (ValueError, RefusedError, UnfitError):
         return None
     if field == "steps_per_call" and other.training.steps_at_once == training.steps_at_once:
         return None

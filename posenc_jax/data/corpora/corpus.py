@@ -22,6 +22,10 @@ class DataError(Exception):
     """Data is missing, damaged or not what it should be; the message has the value, the rule and the way out."""
 
 
+class UnfitError(DataError):
+    """A corpus does not give what a task asks of it, and would give it to another vocabulary, length or list."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Corpus:
     """A local corpus, from Debian packages.

@@ -16,7 +16,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.own_exits import ExitError, exits_as_errors
 from posenc_jax.refusals import of_the_system
 
 
@@ -47,7 +47,8 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
         if twice:
             raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
         what = (str(error).strip().splitlines() or [""])[0][:200]
-        raise DataError(f"{name} cannot be prepared ({type(error).__name__}: {what}): mend it") from error
+        kind = "" if isinstance(error, ExitError) else f"{type(error).__name__}: "  # which it names itself
+        raise DataError(f"{name} cannot be prepared ({kind}{what}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

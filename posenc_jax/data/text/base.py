@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from posenc_jax.data.plan import Buckets, Packing, Plain, fitted_widths, order, 
 from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import LONGEST, Example, Task
 from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
-from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer
+from posenc_jax.data.tokenizer import LEAST_PIECES, ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value, check_at_most
 from posenc_jax.places import full
@@ -54,10 +54,10 @@ class Data(Value):
         check_at_most(self, {"vocab_size": LONGEST}, "data.")
         if self.tokenizer not in ("bpe", "bytes") and self.tokenizer_file is None:
             raise ValueError(f"data.tokenizer = {self.tokenizer!r} is not 'bpe', 'bytes' or a file that ends in .json")
-        if self.tokenizer == "bpe" and self.vocab_size < 300:
+        if self.tokenizer == "bpe" and self.vocab_size < LEAST_PIECES:
             raise ValueError(
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
-                "300 or more"
+                f"{LEAST_PIECES} or more"
             )
         if self.max_examples is not None and self.max_examples < 1:
             raise ValueError(f"data.max_examples = {self.max_examples} must be at least 1, or None for all")
@@ -164,6 +164,32 @@ class TextTask(Task):
     def one_vocabulary(self) -> bool:
         """Unless there is `target_data`."""
         return self.target_data is None
+
+    def with_vocabulary(self, side: int, data: Data) -> TextTask:
+        """The task with the vocabulary of its only side, or of the inputs (0), as ``data`` says, or of targets (1)."""
+        if side == 0:
+            return dataclasses.replace(self, data=data)
+        own: Any = {"target_tokenizer": data.tokenizer, "target_vocab_size": data.vocab_size}
+        return dataclasses.replace(self, **own)
+
+    def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
+        """The task with lengths, or lists, under which the splits that are ``lacking`` examples have some, and why it
+        was changed; DataError where the text is too little for any.
+        """
+        return self, ""
+
+    def narrower(self) -> Iterator[TextTask]:
+        """The task, then with rows of a half, a quarter, ... of their places, down to what holds an example."""
+        least, row = _in_fours(max(self.train_widths)), self.row
+        yield self
+        while row > least:
+            row = max(_in_fours(row // 2), least)
+            yield dataclasses.replace(self, row=row)
+
+    def lengthened(self, **changes: Any) -> TextTask:
+        """The task with other lengths, and rows that hold them."""
+        found = dataclasses.replace(self, row=LONGEST, **changes)
+        return dataclasses.replace(found, row=max(self.row, _in_fours(max(found.train_widths))))
 
     @property
     def train_widths(self) -> tuple[int, ...]:
@@ -282,6 +308,15 @@ class TextTask(Task):
         ids = test_ids(data["test_lengths"], length, indices)
         decoder_width = self.decoder_width(max_length) if self.model_kind == "encoder_decoder" else None
         return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
+
+
+def length_of_most(lengths: Iterable[float]) -> float:
+    """What three quarters of the lengths do not exceed, so that of two measures half of the examples keep both."""
+    return float(np.quantile(list(lengths), 0.75, method="higher"))
+
+
+def _in_fours(places: int) -> int:
+    return -(-places // 4) * 4
 
 
 def is_packed(task: Task) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.corpora.store import is_own, origin_of
 from posenc_jax.data.documents import NotNested, Part, document_parts
 from posenc_jax.data.metrics import macro_f1
@@ -178,7 +178,7 @@ class Classification(TextTask):
         found, labels, kept, truncated = [], [], [], 0
         for i, row in enumerate(split):
             if row["label"] not in numbers:
-                raise DataError(
+                raise UnfitError(
                     f"{self.data.name} has a document of class {row['label']!r}, and task.labels has "
                     f"{', '.join(self.labels)}: name every class of the corpus"
                 )
@@ -196,6 +196,15 @@ class Classification(TextTask):
             left_out=len(split) - len(kept),
             truncated=truncated,
         )
+
+    def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
+        """With the classes of the corpus where it has others."""
+        found = sorted({row["label"] for rows in texts.values() for row in rows})
+        if set(found) <= set(self.labels):
+            return self, ""
+        if len(found) < 2:
+            raise DataError(f"{self.data.name} has the class {found[0]!r} alone: use texts of at least two classes")
+        return dataclasses.replace(self, labels=tuple(found)), f"its classes are {', '.join(map(repr, found))}"
 
     def _of_sections(self, tokenizer: Tokenizer, split: list[Row]) -> list[InSections]:
         parts = {name: tokenizer.encode_all([row[name] for row in split]) for name in self.sections}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
@@ -20,6 +22,9 @@ from posenc_jax.model_kind import ModelKind
 
 RANGES = tuple(2**i for i in range(17))
 """Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged."""
+
+SHORTEST = 8
+"""Tokens of the shortest windows that a small corpus is cut into."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +87,30 @@ class LanguageModel(TextTask):
         starts = np.arange(count + 1, dtype=np.int32) * size
         records = Records(Ragged(stream[: count * size], starts), given=np.ones(count, np.int32))
         return Encoded(records, np.arange(count), np.full(count, size - 1, np.int32))
+
+    def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
+        """With windows that are shorter than the text of each split."""
+        tokens = {
+            name: sum(1 + len(tokens) for tokens in tokenizer.encode_all([row["text"] for row in texts[name]]))
+            for name in lacking
+        }
+        name = min(tokens, key=lambda name: tokens[name])
+        for task in self.narrower():
+            if task.max_length < tokens[name]:
+                return task, f"its {name} split has {tokens[name]} tokens, and a window takes one more than it predicts"
+        needed = task.max_length + 1
+        raise DataError(
+            f"{self.data.name} has {tokens[name]} tokens in its {name} split, and the shortest window takes {needed}: "
+            f"use at least {-(-needed // tokens[name])} times as much text"
+        )
+
+    def narrower(self) -> Iterator[LanguageModel]:
+        """The task, then with windows of a half, a quarter, ... of their tokens, down to `SHORTEST`."""
+        length, least = self.max_length, min(self.max_length, SHORTEST)
+        yield self
+        while length > least:
+            length = max(length // 2, least)
+            yield dataclasses.replace(self, max_length=length, row=length)
 
     def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
         """Windows of ``length`` tokens and the next one, in a mixed order."""

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA
-from posenc_jax.data.corpora.corpus import DataError, content_of
+from posenc_jax.data.corpora.corpus import DataError, UnfitError, content_of
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
 from posenc_jax.data.json_tokenizer import JsonTokenizer, TwoTokenizers
 from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask, named_as_target
 from posenc_jax.data.text.on_demand import OnDemand
-from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, train_sentencepiece
+from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, VocabularyError, train_sentencepiece
 
 TOKENIZER_EXAMPLES = 200_000
 """When training examples are read in turn, the tokenizer is trained on the first so many."""
@@ -53,7 +53,8 @@ def load(
     """The splits of a task's corpus, tokenized; with the given tokenizer, or one trained on the training split.
 
     Raises:
-      DataError: the corpus is not there, is damaged, or a split has no example that can be used.
+      DataError: the corpus is not there or is damaged. UnfitError: it does not give the vocabulary, or a split has no
+        example that can be used.
     """
     check_source(task, splits[0])
     opened = {name: Split(task, name) for name in splits}
@@ -74,7 +75,7 @@ def load(
         used = {"train": on_demand, **used}
     for name, part in used.items():
         if not _count(part):
-            raise DataError(
+            raise UnfitError(
                 f"the {name} split of {task.data.name!r} has no example for task.max_length = {task.max_length}: raise "
                 "it where examples are longer, lower it where a window is longer than the text, or use more text"
             )
@@ -174,26 +175,32 @@ def shuffled(task: TextTask, row: Row, number: int) -> Row:
 
 def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
     """The tokenizer that the task's data asks for, or the two, trained on the training split only."""
+    made: list[Tokenizer] = []
+    for data, lines in vocabularies(task, train):
+        try:
+            made.append(tokenizer_of(data, lines))
+        except (DataError, ValueError) as error:
+            kind = UnfitError if isinstance(error, VocabularyError) else DataError
+            said = str(error) if isinstance(error, DataError) else f"data.vocab_size = {data.vocab_size}: {error}"
+            raise kind(named_as_target(said) if made else said) from None
+    return TwoTokenizers(*made) if len(made) == 2 else made[0]
+
+
+def vocabularies(task: TextTask, train: Iterable[Row]) -> list[tuple[Data, Iterable[str]]]:
+    """What says how each vocabulary of the task is made, that of targets last, and the lines that it is made of."""
     if task.target_data is None:
-        return _tokenizer(task.data, (line for row in train for line in task.tokenizer_lines(row)))
+        return [(task.data, (line for row in train for line in task.tokenizer_lines(row)))]
     rows, (source, target) = list(train), task.columns
-    of_sources = _tokenizer(task.data, (row[source] for row in rows))
-    try:
-        return TwoTokenizers(of_sources, _tokenizer(task.target_data, (row[target] for row in rows)))
-    except DataError as error:
-        raise DataError(named_as_target(str(error))) from None
+    return [(task.data, (row[source] for row in rows)), (task.target_data, (row[target] for row in rows))]
 
 
-def _tokenizer(data: Data, lines: Iterable[str]) -> Tokenizer:
-    """One tokenizer; of pieces, trained on the lines."""
+def tokenizer_of(data: Data, lines: Iterable[str]) -> Tokenizer:
+    """One tokenizer; of pieces, trained on the lines, which may not give them (ValueError)."""
     if data.tokenizer == "bytes":
         return ByteTokenizer()
     if data.tokenizer_file is not None:
         return tokenizer_of_file(data)
-    try:
-        return train_sentencepiece([line for line in lines if line], data.vocab_size)
-    except ValueError as error:
-        raise DataError(f"data.vocab_size = {data.vocab_size}: {error}") from None
+    return train_sentencepiece([line for line in lines if line], data.vocab_size)
 
 
 def tokenizer_of_file(data: Data) -> Tokenizer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from posenc_jax.data.metrics import chrf, rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import LONGEST
-from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, length_of_most
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.model_kind import ModelKind
 
@@ -99,6 +100,13 @@ class Summarization(TextTask):
             left_out=len(split) - len(kept),
             truncated=sum(len(documents[i]) > len(shown[k]) for k, i in enumerate(kept)),
         )
+
+    def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
+        """With room for the summaries of the splits without a pair."""
+        rows = [row for name in lacking for row in texts[name]]
+        lengths = [len(summary) for summary in tokenizer.encode_all([row[self.target] for row in rows]) if summary]
+        longest = max(self.max_summary, int(length_of_most(lengths)) if lengths else 0)
+        return self.lengthened(max_summary=longest), f"no summary of its {' and '.join(lacking)} split is so short"
 
 
 def _with_chrf() -> bool:

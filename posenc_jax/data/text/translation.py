@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, named_as_target
+from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, length_of_most, named_as_target
 from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
 from posenc_jax.model_kind import ModelKind
 
@@ -137,3 +138,18 @@ class Translation(TextTask):
         )
         measure = np.array([len(sources[i]) for i in kept], np.int32)
         return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))
+
+    def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
+        """With room for sources and targets of the splits without a pair."""
+        longest, ratio = self.max_length, self.target_ratio
+        for name in lacking:
+            sources = tokenizer.encode_all([row[self.source] for row in texts[name]])
+            targets = tokenizer.target.encode_all([row[self.target] for row in texts[name]])
+            pairs = [(len(source), len(target)) for source, target in zip(sources, targets) if source and target]
+            if pairs:
+                longest = max(longest, int(length_of_most(source for source, _ in pairs)) if name != "test" else 0)
+                # A target of so many tokens fits `decoder_width` of its source.
+                needed = length_of_most((target - 7) / source for source, target in pairs)
+                ratio = max(ratio, math.ceil(10 * needed) / 10)
+        why = f"no pair of its {' and '.join(lacking)} split is so short"
+        return self.lengthened(max_length=longest, target_ratio=ratio), why
