@@ -14,6 +14,7 @@ REGENERATE = "a file that is made from the catalogue is not of this catalogue: r
 class AllowingTypes(Copying):
     """Copying, which does not refuse encodings that read token types; they cannot be run."""
 
+    name = "allowing_types"
     has_token_types = True
 
 

@@ -97,7 +97,7 @@ def _home(tmp_path_factory):
         patch.setattr(argparse.ArgumentParser, "parse_args", and_stop(argparse.ArgumentParser.parse_args))
         for command in ("ablate", "plan", "tune"):
             patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
-        patch.setattr(own_files, "refuse_misshapen", stop)
+        patch.setattr(own_files, "refuse_unusable", stop)
         patch.setattr(plan, "plan_of", stop)
         patch.setattr(directory, "load_config", stop)
         patch.setattr(report, "build", stop)

@@ -133,7 +133,7 @@ ORDER = {
         ),
         *("groups", "cell", "ablation", "merge", "spread", "commands", "local", "cluster", "evaluation", "inference"),
     ),
-    "config": ("stored", "settings", "run", "reading", "__init__"),
+    "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }
 

@@ -54,12 +54,12 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     tracked = chosen.track if chosen is not None else ()
     for source in chosen.trust if chosen is not None else ():
         trust(source)
-    from posenc_jax.cli.own_files import refuse_misshapen
+    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.errors import FailedCellsError
     from posenc_jax.runs.trackers import Tracked
 
-    refuse_misshapen(config)
+    refuse_unusable(config)
     if (group := spread.group) is not None:
         with (
             TerminalReporter() as terminal,

@@ -81,9 +81,11 @@ def _check(options: argparse.Namespace) -> None:
 def _asked(options: argparse.Namespace) -> Asked:
     from posenc_jax.analysis import views
     from posenc_jax.analysis.alias_changes import Asked
+    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.encodings import Dims
 
     _, slot = named(options.encoding)
+    refuse_unusable((slot,))
     length = options.length
 
     def dims(heads: int) -> Dims:

@@ -27,6 +27,7 @@ DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and
 Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and
 aliases of positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters,
 memory and time."""
+GIVEN = "given"
 FEW = 3  # encodings that one process measures before others have started
 
 
@@ -59,10 +60,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
+    from posenc_jax.cli.own_files import read_slot, refuse_unusable
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     rows = [row_of(text) for text in options.encodings] or catalogue_rows()
+    refuse_unusable(tuple(read_slot(row.spec) for row in rows if row.family == GIVEN))
     check_file("--json", options.json)
     check_file("--markdown", options.markdown)
     if options.json and options.json == options.markdown:
@@ -122,9 +125,7 @@ def row_of(text: str) -> Row:
         raise UsageError(f"{text}: an audit runs small models of up to 1024 positions: {error}") from None
     same = next((row for row in known if parse(row.spec) == slot), None)
     # What a file brings is read from that file in every process.
-    return same or Row(
-        "given", spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot)
-    )
+    return same or Row(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
 
 
 def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:

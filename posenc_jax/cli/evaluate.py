@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded, place
-from posenc_jax.cli.own_files import read_metrics, read_slot
+from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.shapes import Json
@@ -91,6 +91,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
         changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, metrics=metrics, **other)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    refuse_unusable(changed)
     with TerminalReporter() as reporter, stoppable() as stop:
         path, rows = evaluate(
             run_directory,

@@ -26,13 +26,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _new(options: argparse.Namespace) -> int:
+    from posenc_jax.config.own_names import wrong_word
+
     name, cls = options.name, class_name(options.name)
     _check(name)
-    if name in _taken(options.kind):
-        raise UsageError(
-            f"{name} is the word of another {options.kind}, and results would not tell the two apart: "
-            f"choose another, my_{name}"
-        )
+    if wrong := wrong_word(name, options.kind):
+        raise UsageError(f"{name}.py:{cls} would have name = {wrong}")
     folder = importlib.resources.files("posenc_jax.cli") / "templates"
     templates = {
         Path(f"{start}{name}.py"): (folder / f"{start}{options.kind}.txt").read_text(encoding="utf-8")
@@ -58,20 +57,6 @@ def _new(options: argparse.Namespace) -> int:
         raise
     show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
     return 0
-
-
-def _taken(kind: str) -> set[str]:
-    """The words that results have for what is here."""
-    if kind == "encoding":
-        from posenc_jax.encodings import REGISTERED
-
-        return {"nope", *(cls.name for cls in REGISTERED)}
-    if kind == "task":
-        from posenc_jax.data.tasks import TASKS
-        from posenc_jax.data.text import TEXT_TASKS
-
-        return {*TASKS, *TEXT_TASKS}
-    return set()
 
 
 def _filled(template: str, name: str, cls: str) -> str:

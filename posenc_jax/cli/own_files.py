@@ -17,11 +17,12 @@ from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.screen import tell
 from posenc_jax.config import Ablation, Run, is_own, values_in
+from posenc_jax.config.own_names import check_names, wrong_name
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import short
-from posenc_jax.encodings import ENCODINGS, PositionalEncoding, parse
+from posenc_jax.encodings import PositionalEncoding, parse
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
@@ -40,10 +41,16 @@ def read_slot(text: str) -> Slot:
     return parse(text, own=own_class)
 
 
-def refuse_misshapen(config: Run | Ablation) -> None:
-    """UsageError for an encoding of the user's that no model can use, before anything is written."""
+def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
+    """UsageError for two of the user's classes of one name, and for an encoding of theirs that no model can use, before
+    anything is compiled or written.
+    """
     from posenc_jax.analysis.usable import misshapen
 
+    try:
+        check_names(config)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     own = (value for value in values_in(config) if isinstance(value, PositionalEncoding) and is_own(type(value)))
     for encoding in dict.fromkeys(own):
         if (said := misshapen((encoding,))) is not None:
@@ -89,12 +96,8 @@ def own_class(file: str, name: str) -> type:
     """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
     found = getattr(_module_of(file, name), name, None)
     if isinstance(found, type):
-        word = getattr(found, "name", None)
-        if issubclass(found, PositionalEncoding) and (word in ENCODINGS or word == "nope"):
-            raise UsageError(
-                f"{file}:{name} has name = {word!r}, which is an encoding of posenc_jax, and results would not tell "
-                "the two apart: give the class a name of its own"
-            )
+        if wrong := wrong_name(found):
+            raise UsageError(f"{file}:{name} has name = {wrong}")
         return found
     classes = _classes(file, Value)
     near = difflib.get_close_matches(name, classes, n=1)

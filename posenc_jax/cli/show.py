@@ -149,14 +149,17 @@ def _check_positions(positions: Sequence[int], length: int) -> None:
 
 
 def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
+    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.encodings import Dims
     from posenc_jax.show.measure import measure, with_equal_contents
 
     width, length = options.d_model or 128, options.length or 50
     heads = options.num_heads or (8 if width % 16 == 0 else 1)
     dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
+    slots = [_slot(text) for text in options.encodings]
+    refuse_unusable(tuple(slot for _, slot in slots))
     found = []
-    for label, slot in dict(map(_slot, options.encodings)).items():
+    for label, slot in dict(slots).items():
         reporter.phase(f"measure {label}")
         try:
             found.append(with_equal_contents(measure(label, slot, dims, length), dims.head_dim))

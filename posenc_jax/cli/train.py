@@ -47,13 +47,13 @@ def _train(config_file: str, arguments: list[str]) -> int:
         join(together)
     for source in chosen.trust if chosen is not None else ():
         trust(source)
-    from posenc_jax.cli.own_files import refuse_misshapen
+    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
     from posenc_jax.runs.trackers import Tracked
     from posenc_jax.training.processes import first
 
-    refuse_misshapen(config)
+    refuse_unusable(config)
     with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
         results = run(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
     if not first():  # of several processes

@@ -51,9 +51,9 @@ def _tune(config_file: str, words: list[str]) -> int:
         about = f"{DESCRIPTION} {' '.join(SECONDS.split())} Options of the run:"
         config = overridden(config, overrides, f"posenc tune {config_file}", about)
     runs = [config] if isinstance(config, Run) else list({run.table: run for run in reversed(config.runs)}.values())
-    from posenc_jax.cli.own_files import refuse_misshapen
+    from posenc_jax.cli.own_files import refuse_unusable
 
-    refuse_misshapen(config)
+    refuse_unusable(config)
     for run in reversed(runs):
         _tune_one(run, options.seconds)
     return 0

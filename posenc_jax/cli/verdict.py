@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
 
@@ -39,8 +40,9 @@ def main(arguments: list[str]) -> int:
 
 def _verdict(arguments: Any) -> int:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
-    label, slot = _named(arguments.encoding)
-    baselines = dict(map(_named, arguments.against))
+    asked = [_named(text) for text in (arguments.encoding, *arguments.against)]
+    refuse_unusable(tuple(slot for _, slot in asked))
+    (label, slot), baselines = asked[0], dict(asked[1:])
     if label in baselines:
         raise UsageError(f"{label} is compared with itself: name another encoding, or other baselines with --against")
     if len(baselines) < len(arguments.against):

@@ -1,6 +1,6 @@
 """Configs: frozen dataclasses that say everything about a run or an ablation, and how they are stored.
 
-`settings` < `stored` < `run` < `reading`: imports go one way.
+`stored` < `own_names` < `settings` < `run` < `reading`: imports go one way.
 """
 
 from posenc_jax.config.reading import UnknownTypeError, from_json

@@ -9,6 +9,7 @@ import dataclasses
 import re
 from typing import Any
 
+from posenc_jax.config.own_names import check_names
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
@@ -63,6 +64,7 @@ class Run(Value):
 
     def check_fields(self) -> None:
         """Refuses settings that do not fit together."""
+        check_names(self)
         if not self.label:
             object.__setattr__(self, "label", spec(self.posenc))
         if not self.table:
@@ -227,6 +229,7 @@ class Ablation(Value):
         """Refuses empty or ambiguous comparisons."""
         if not self.runs:
             raise ValueError("an ablation needs at least one run")
+        check_names(self.runs)
         for (table, label), count in collections.Counter((run.table, run.label) for run in self.runs).items():
             if count > 1:
                 raise ValueError(

@@ -7,6 +7,7 @@ import math
 import struct
 from typing import Literal
 
+from posenc_jax.config.own_names import check_names
 from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.encodings.value import Value, check_at_most
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
@@ -201,6 +202,7 @@ class Evaluation(Value):
             raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
         if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
             raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
+        check_names(self.metrics)
         check_metrics(self.metrics)
         if self.num_examples % self.draws:
             raise ValueError(

@@ -105,13 +105,14 @@ def _literal(value: Any) -> str:
             current = getattr(value, field.name)
             if current != field.default:
                 changed.append(f"{field.name}={_literal(current)}")
-        return _word(type(value)) + (f"({', '.join(changed)})" if changed else "")
+        return word_of(type(value)) + (f"({', '.join(changed)})" if changed else "")
     if isinstance(value, tuple):
         return "(" + "".join(_literal(v) + ", " for v in value).removesuffix(" " if len(value) == 1 else ", ") + ")"
     return repr(value)
 
 
-def _word(cls: type[Value]) -> str:
+def word_of(cls: type) -> Any:
+    """The word that strings have for a class: its ``name``, or its own in lower case."""
     return getattr(cls, "name", cls.__name__.lower())
 
 
@@ -229,12 +230,12 @@ class _Reading:
             bases = tuple(_bases_in(field_types(cls)[field]))  # type: ignore[arg-type]
             inner = [c for base in bases for c in ([v for v in self.values if issubclass(v, base)] or [base])]
             name = f"{cls.__name__}.{field}"
-            words = _by_word({_word(c): c for c in inner})
+            words = _by_word({word_of(c): c for c in inner})
             given[field] = self._argument(value, _Allowed(f"value of {name}", words, bases), name)
         missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in given]  # type: ignore[arg-type]
         if missing:
             example = ", ".join(f"{field}=..." for field in missing)
-            word = function.id if _IN_FILE.fullmatch(function.id) else _word(cls)
+            word = function.id if _IN_FILE.fullmatch(function.id) else word_of(cls)
             raise ValueError(f"{cls.__name__} needs {_listed(missing, 'nothing')}: write {word}({example})")
         return cls(**given)
 
@@ -258,7 +259,7 @@ class _Reading:
         if word.lower() in allowed.words:
             return allowed.words[word.lower()]
         hint = _nearest(word.lower(), allowed.words)
-        words = list(dict.fromkeys(_word(cls) for cls in allowed.words.values()))
+        words = list(dict.fromkeys(word_of(cls) for cls in allowed.words.values()))
         ways = f"it takes {_listed(words, 'no calls')}"
         if allowed.what == self.what:
             ways = "`posenc list` shows all" if words else "name a class of a file, as in mine.py:Mine"

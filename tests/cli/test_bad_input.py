@@ -35,6 +35,7 @@ FILES = {
         "config =",
         "@dataclasses.dataclass(frozen=True)\n"
         "class Foreign(tasks.Copying):\n"
+        "    name = 'foreign'\n"
         "    def example(self, *args):\n"
         "        example = super().example(*args)\n"
         "        return dataclasses.replace(example, inputs=example.inputs + 90)\n\n"
@@ -262,7 +263,7 @@ REFUSED_BY_DEVICES = {
     ),
     "token beyond the vocabulary": (
         ["train", "foreign.py"],
-        ["task 'copying' makes token 1", "vocab_size = 17 allows 0 to 16", "correct its example"],
+        ["task 'foreign' makes token 1", "vocab_size = 17 allows 0 to 16", "correct its example"],
     ),
 }
 

@@ -64,6 +64,8 @@ class Late(PositionalEncoding):
 
 @dataclasses.dataclass(frozen=True)
 class Pairs(EvenPairs):
+    name = "pairs"
+
     def example(self, key, length, max_length, split):
         ends()
 

@@ -71,9 +71,11 @@ def test_names_of_classes():
         (["task", "value_error"], "its class would be ValueError"),
         (
             ["encoding", "rope"],
-            "rope is the word of another encoding, and results would not tell the two apart: choose",
+            "rope.py:Rope would have name = 'rope', which is an encoding of posenc_jax, and results would not",
         ),
-        (["task", "copying"], "copying is the word of another task"),
+        (["encoding", "t5bias"], "'t5bias', which is an encoding of posenc_jax"),
+        (["task", "copying"], "'copying', which is a task of posenc_jax"),
+        (["metric", "TopK"], "'TopK', and a name is an identifier of Python in lower case, of at most 80 characters"),
         (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
     ],
 )

@@ -74,13 +74,13 @@ def test_languages_whose_words_need_a_package_of_their_own_have_no_bleu(language
 
 
 def test_a_headline_score_that_no_result_has_is_refused_before_training():
-    task = type("Own", (Copying,), {"metric": "acc"})(kind="cmc", max_length=3, num_symbols=4)
+    task = type("Own", (Copying,), {"name": "own", "metric": "acc"})(kind="cmc", max_length=3, num_symbols=4)
     with pytest.raises(RefusedError, match="has metric = 'acc', and its results have accuracy, exact_match, loss"):
         check_run(_run(task))
-    near = type("Own", (Copying,), {"metric": "exact_mach"})(kind="cmc", max_length=3, num_symbols=4)
+    near = type("Own", (Copying,), {"name": "own", "metric": "exact_mach"})(kind="cmc", max_length=3, num_symbols=4)
     with pytest.raises(RefusedError, match=r"did you mean exact_match\?"):
         check_run(_run(near))
-    reports = {"metric": "read", "results": lambda self, scores: {**scores, "read": 1.0}}
+    reports = {"name": "own", "metric": "read", "results": lambda self, scores: {**scores, "read": 1.0}}
     own = type("Own", (Copying,), reports)(kind="cmc", max_length=3, num_symbols=4)
     check_run(_run(own))
     other = type("Own", (Copying,), {**reports, "metric": "reads"})(kind="cmc", max_length=3, num_symbols=4)
@@ -89,7 +89,8 @@ def test_a_headline_score_that_no_result_has_is_refused_before_training():
 
 
 def test_results_that_are_no_scores_are_refused_before_training():
-    nothing = type("Own", (Copying,), {"results": lambda self, scores: None})(kind="cmc", max_length=3, num_symbols=4)
+    attributes = {"name": "own", "results": lambda self, scores: None}
+    nothing = type("Own", (Copying,), attributes)(kind="cmc", max_length=3, num_symbols=4)
     with pytest.raises(RefusedError, match=r"Own\.results returns NoneType, and results are a dict of scores"):
         check_run(_run(nothing))
 

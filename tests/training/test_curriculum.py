@@ -83,6 +83,8 @@ def test_training_draws_one_more_length_every_so_many_steps(monkeypatch):
 class OftenShort(Copying):
     """Draws its lengths itself, as a user's task may."""
 
+    name = "often_short"
+
     def sample_lengths(self, key, shape):
         return super().sample_lengths(key, shape)
 

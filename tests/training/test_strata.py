@@ -143,6 +143,8 @@ def test_where_a_step_has_one_length_every_length_weighs_the_same(monkeypatch):
 class OftenShort(Copying):
     """Draws its lengths itself, as a user's task may."""
 
+    name = "often_short"
+
     def sample_lengths(self, key, shape):
         return jnp.minimum(super().sample_lengths(key, shape), 3)
 
