@@ -43,7 +43,7 @@ from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
 from posenc_jax.results.summary import TaskSummary
-from posenc_jax.verdict.ours import read_ours
+from posenc_jax.verdict.cells import read_results
 from posenc_jax.verdict.published import RESULTS, folders
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -226,7 +226,7 @@ def _check_markers(text: str) -> None:
 
 def hours_of_tables(root: Path) -> str:
     """What the runs behind all results of published tables took, in a sentence; open questions apart."""
-    found = {name: read_ours(root / name / RESULTS) for name in folders(root)}
+    found = {name: read_results(root / name / RESULTS) for name in folders(root)}
     missing = ", ".join(name for name, ours in found.items() if ours is None)
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for name, ours in found.items():

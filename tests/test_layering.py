@@ -83,7 +83,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        *("tables", "published", "ours", "otherwise", "measuring", "judging"),
+        *("tables", "published", "cells", "otherwise", "measuring", "judging"),
         *("published_page", "published_run", "card", "figure", "page", "deciding", "evidence", "__init__"),
     ),
     "attention": (

@@ -68,30 +68,30 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     with TerminalReporter() as reporter, stoppable() as stop:
-        ours = run_table(folder, config, directory, reporter=reporter, stop=stop)
+        results = run_table(folder, config, directory, reporter=reporter, stop=stop)
     remember(directory, [shell_words(("posenc", "tables", name, *elsewhere))])
     width = shutil.get_terminal_size((100, 24)).columns
-    show("\n".join(text(table, width) for table in text_tables(folder, ours, check_directions(folder, ours))))
+    show("\n".join(text(table, width) for table in text_tables(folder, results, check_directions(folder, results))))
     show(f"complete: {directory}; written: {folder.path / README}")
     return 0
 
 
 def _list(names: list[str]) -> TextTable:
+    from posenc_jax.verdict.cells import read_results, state
     from posenc_jax.verdict.judging import check_directions, held
-    from posenc_jax.verdict.ours import read_ours, state
     from posenc_jax.verdict.published import RESULTS
 
     entries, seconds = [], 0.0
     for name in names:
         folder = _folder(name)
         try:
-            ours = read_ours(folder.path / RESULTS)
+            results = read_results(folder.path / RESULTS)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        told = state(ours, _config(folder)).word
-        hours = NONE if ours is None else f"{ours.seconds / 3600:.2f}" + "+" * bool(ours.untimed)
-        seconds += 0.0 if ours is None else ours.seconds
-        entries.append((name, folder.title, told, held(check_directions(folder, ours)), hours))
+        told = state(results, _config(folder)).word
+        hours = NONE if results is None else f"{results.seconds / 3600:.2f}" + "+" * bool(results.untimed)
+        seconds += 0.0 if results is None else results.seconds
+        entries.append((name, folder.title, told, held(check_directions(folder, results)), hours))
     return TextTable(
         title=f"Published tables in {ROOT}",
         columns=("table", "what it is about", "state", "directions held", "hours"),

@@ -18,6 +18,13 @@ from posenc_jax.statistics import (
 )
 
 
+def seed_means(by_length: Mapping[int, Mapping[int, float]], lengths: Iterable[int], kind: Kind) -> dict[int, float]:
+    """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""
+    scores = [by_length.get(length, {}) for length in lengths]
+    seeds = set.intersection(*map(set, scores)) if scores else ()
+    return {seed: kind.mean(own[seed] for own in scores) for seed in sorted(seeds)}
+
+
 def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
     """As `posenc_jax.statistics.mean_interval` within the bounds of the kind."""
     inner = [None if value is None else kind.inner(value) for value in values]

@@ -169,7 +169,7 @@ def _measure(
         in_range_scores=trained,
         in_range=interval_of((trained.get(seed) for seed in asked), kind),
         difference=None,
-        draws={seed: _draws(record, cell, replica.environment) for seed, replica in at_chosen.items()},
+        draws={seed: draws_of(record, cell, replica.environment) for seed, replica in at_chosen.items()},
         curve=tuple(curve),
         published=read_published(record.info, cell["task_label"], cell["label"]),
         every_score=every_score(
@@ -185,8 +185,8 @@ def _measure(
     )
 
 
-def _draws(record: Record, cell: Json, environment: str) -> int:
-    """A number for what was drawn; where that changed on the way it is the cell's own."""
+def draws_of(record: Record, cell: Json, environment: str) -> int:
+    """A number for what a cell drew in an environment; where that changed on the way it is the cell's own."""
     drawn = record.draws.get(environment, 0)
     return -1 - record.info["cells"].index(cell) if drawn is None else drawn
 

@@ -18,7 +18,7 @@ from posenc_jax.statistics.comparison import (
     word,
 )
 from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
-from posenc_jax.statistics.learning_rate import select_learning_rate
+from posenc_jax.statistics.learning_rate import select_by_seed, select_learning_rate
 from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "paired_comparison",
     "paired_difference",
     "performance_profile",
+    "select_by_seed",
     "select_learning_rate",
     "stratified_bootstrap",
     "word",

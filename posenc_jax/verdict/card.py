@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
@@ -13,6 +14,7 @@ from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 from posenc_jax.results.averages import hint
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
+from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.otherwise import TEMPERATURES
@@ -84,22 +86,13 @@ def _finding(finding: Finding) -> Json:
 
 
 def _measured(measured: Measured) -> Json:
-    return {
-        **{
-            field.name: getattr(measured, field.name)
-            for field in dataclasses.fields(measured)
-            if field.name != "environments"  # of all together, once
-        },
-        **{
-            name: _keys(getattr(measured, name))
-            for name in ("learning_rates", "tried", "by_length", "scores", "in_range", "otherwise")
-        },
-        "diverged": list(measured.diverged),
-    }
+    fields = {field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)}
+    elsewhere = ("by_metric", "environments")  # by length, and of all together, once
+    return {name: _keys(value) for name, value in fields.items() if name not in elsewhere}
 
 
-def _keys(found: Mapping) -> Json:
-    return {str(key): _keys(value) if isinstance(value, Mapping) else value for key, value in found.items()}
+def _keys(found: Any) -> Any:
+    return {str(key): _keys(value) for key, value in found.items()} if isinstance(found, Mapping) else found
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
@@ -272,7 +265,6 @@ def _rates(measured: Measured) -> str:
 
 
 def _machine(environment: Json) -> str:
-    device = environment["cpu"] if environment["platform"] == "cpu" else environment["device_kind"]
     commit = (environment["commit"] or "")[:8] or "of no repository"
     versions = f"posenc_jax {environment['version']} ({commit}), jax {environment['jax']}, flax {environment['flax']}"
-    return f"{versions}, {environment['device_count']} x {device}"
+    return f"{versions}, {device(environment)}"

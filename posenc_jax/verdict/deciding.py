@@ -17,9 +17,10 @@ from posenc_jax.runs.files import write_json
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
+from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.measuring import Measured, distinct, histories, measure
+from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import Table
@@ -121,7 +122,7 @@ def _name(card: Card) -> str:
     """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
     tables at which size, over which seeds.
     """
-    asked = {own: {name: found.config for name, found in by_table.items()} for own, by_table in card.measured.items()}
+    asked = {own: {name: found.question for name, found in by_table.items()} for own, by_table in card.measured.items()}
     question = json.dumps([card.label, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
     on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"
     words = f"{card.label}-against-{'-'.join(card.baselines)}-{on}-{len(card.seeds)}-seeds"

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Word, judge
+from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.measuring import Measured, Scored
-from posenc_jax.verdict.ours import Ours
 from posenc_jax.verdict.published import Direction, Folder
 from posenc_jax.verdict.tables import Table
 
@@ -110,7 +110,7 @@ class CheckedDirection:
     outcome: Outcome
 
 
-def check_directions(folder: Folder, ours: Ours | None) -> tuple[CheckedDirection, ...]:
+def check_directions(folder: Folder, ours: Results | None) -> tuple[CheckedDirection, ...]:
     """Every direction of a published table."""
     compared = [None if ours is None else _compare_arms(ours, direction) for direction in folder.directions]
     family = [
@@ -130,7 +130,7 @@ def check_directions(folder: Folder, ours: Ours | None) -> tuple[CheckedDirectio
     return tuple(checked)
 
 
-def _compare_arms(ours: Ours, direction: Direction) -> Comparison | None:
+def _compare_arms(ours: Results, direction: Direction) -> Comparison | None:
     place = direction.place
     better, worse = (ours.scores(place, label) for label in (direction.better, direction.worse))
     if not better or not worse:
@@ -141,7 +141,7 @@ def _compare_arms(ours: Ours, direction: Direction) -> Comparison | None:
     return comparison_of(alike(better, *drawn), worse, ours.kind(place), chance)
 
 
-def _draws(ours: Ours, table: str, label: str) -> dict[int, int]:
+def _draws(ours: Results, table: str, label: str) -> dict[int, int]:
     """Seed -> which random numbers it drew."""
     cell = ours.cell(table, label)
     return {} if cell is None else {seed: cell.draws.get(seed, 0) for seed in cell.seeds}

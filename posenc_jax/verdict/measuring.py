@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import history
+from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
@@ -23,7 +24,7 @@ from posenc_jax.runs.directory import cell_directory, complete, group_directorie
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
-from posenc_jax.statistics import select_learning_rate
+from posenc_jax.verdict.cells import Cell, environments_of
 from posenc_jax.verdict.otherwise import Way, otherwise
 from posenc_jax.verdict.tables import Table
 
@@ -33,46 +34,34 @@ RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_ki
 Scored = Literal["final"] | Way
 
 
-@dataclasses.dataclass(frozen=True)
-class Measured:
-    """What the seeds of one encoding score on a table.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measured(Cell):
+    """A cell of a verdict.
 
     Attributes:
-      label: what the encoding is called. spec: the encoding.
-      learning_rates: seed -> the one chosen for it, of those seeds that some rate trained.
-      tried: learning rate -> validation score of each seed, None if diverged.
       by_length: length -> seed -> score. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
         over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
-      diverged: the seeds that did at every learning rate.
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
-      seconds: that all its runs took: compiling, training, evaluating, and scoring otherwise; untimed: why the times
-        of its runs are not known, and the first three are not in it.
-      num_parameters, num_posenc_parameters: of the model, and of the encoding in it. memory: of attention with the
-        encoding on an accelerator, in words.
-      config: digest of what was run: config, learning rates and own code; seeds apart.
+      seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
+        and the first three are not in it.
+      memory: of attention with the encoding on an accelerator, in words.
+      question: digest of what was run: config, learning rates and own code; seeds apart.
       environments: in which its runs began and went on, each once: `RECORDED` of them.
     """
 
-    label: str
-    spec: str
-    learning_rates: dict[int, float]
-    tried: dict[float, dict[int, float | None]]
-    by_length: dict[int, dict[int, float]]
-    scores: dict[int, float]
-    in_range: dict[int, float]
-    otherwise: dict[Way, dict[int, float]]
-    diverged: tuple[int, ...]
-    milliseconds_per_step: float | None
     seconds: float
-    num_parameters: int
-    num_posenc_parameters: int
+    by_length: Mapping[int, Mapping[int, float]]
+    scores: Mapping[int, float]
+    in_range: Mapping[int, float]
+    otherwise: Mapping[Way, Mapping[int, float]]
+    milliseconds_per_step: float | None
     memory: str
+    question: str
     environments: tuple[Json, ...] = ()
     untimed: tuple[str, ...] = ()
-    config: str = ""
 
-    def scored(self, way: Scored) -> dict[int, float]:
+    def scored(self, way: Scored) -> Mapping[int, float]:
         """Seed -> score, after the last step or otherwise."""
         return self.scores if way == "final" else self.otherwise.get(way, {})
 
@@ -100,9 +89,7 @@ def measure(
     """Runs what is not there yet, in a folder of ``directory`` by the config's hash: verdicts share it.
 
     Every seed is trained at every learning rate of the table's grid and has the one whose validation score within the
-    training lengths is best for itself (`select_learning_rate`); the lengths beyond have no part in it. So seeds are
-    independent repeats of "choose a rate, then train", and the interval over them holds the luck of the choice: with
-    one rate for all seeds, chosen on a few, an encoding could come out better than itself.
+    training lengths is best for itself (`posenc_jax.statistics.select_by_seed`); the lengths beyond have no part in it.
 
     clock: in seconds, for what is timed here; without one it takes no time.
     """
@@ -114,7 +101,8 @@ def measure(
         table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
     groups = [group for group, _ in results_by_group(place, cell)]  # others are of seeds that nobody asks for here
-    found = dataclasses.replace(found, otherwise=others, environments=_environments(groups), seconds=seconds)
+    environments = environments_of(groups, RECORDED)
+    found = dataclasses.replace(found, otherwise=others, environments=environments, seconds=seconds)
     return _timed(found, *read_timing(place, config_hash(cell), [group.name for group in groups]))
 
 
@@ -142,60 +130,50 @@ def _digest(what: Any) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def validation_of(cell: Run, results: Iterable[Json]) -> dict[float, dict[int, float | None]]:
-    """Learning rate -> seed -> validation score, None where the replica diverged."""
-    found: dict[float, dict[int, float | None]] = {rate: dict.fromkeys(cell.seeds) for rate in cell.learning_rates}
-    for replica in _replicas(cell, results):
-        if replica["diverged_at"] is None:
-            found[replica["learning_rate"]][replica["seed"]] = replica["validation"][cell.task.validation_metric]
-    return found
-
-
 def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
-    tried = validation_of(cell, results)
-    chosen = {
-        seed: rate
-        for seed in cell.seeds
-        if (rate := select_learning_rate({rate: {seed: own[seed]} for rate, own in tried.items()})) is not None
-    }
-    by_length: dict[int, dict[int, float]] = {length: {} for length in cell.evaluation.lengths}
-    for replica in _replicas(cell, results):
-        if chosen.get(replica["seed"]) != replica["learning_rate"]:
-            continue
-        for row in replica["evaluation"]:
-            score = row[table.metric]
-            if score is not None and math.isfinite(score):
-                by_length[row["length"]][replica["seed"]] = score
-    within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
-    return Measured(
+    metric = table.metric
+    found = Measured.of(
+        (_replica(cell, metric, replica) for result in results for replica in result["replicas"]),
+        seeds=cell.seeds,
+        rates=cell.learning_rates,
+        metrics=(metric,),
+        table=table.name,
         label=cell.label,
         spec=spec(cell.posenc),
-        learning_rates=chosen,
-        tried=tried,
+        config=config_hash(cell),
+        num_parameters=results[0]["num_parameters"],
+        num_posenc_parameters=results[0]["num_posenc_parameters"],
+        seconds=0.0,
+        by_length={},
+        scores={},
+        in_range={},
+        otherwise={},
+        milliseconds_per_step=None,
+        memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
+        question=_digest([config_hash(cell), cell.learning_rates, digests(cell)]),
+    )
+    by_length = {length: found.by_metric[metric].get(length, {}) for length in cell.evaluation.lengths}
+    within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
+    return dataclasses.replace(
+        found,
         by_length=by_length,
         scores=table.seed_means(by_length, table.score_lengths),
         in_range=table.seed_means(by_length, within),
-        otherwise={},
-        diverged=tuple(seed for seed in cell.seeds if seed not in chosen),
-        milliseconds_per_step=None,
-        seconds=0.0,
-        num_parameters=results[0]["num_parameters"],
-        num_posenc_parameters=results[0]["num_posenc_parameters"],
-        memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
-        config=_digest([config_hash(cell), cell.learning_rates, digests(cell)]),
     )
 
 
-def _environments(groups: Iterable[Path]) -> tuple[Json, ...]:
-    """Those of groups of a run, in their order."""
-    records = map(read_environments, groups)
-    parts = (part for record in records for part in (record["began"], *record["resumed"]) if part)
-    return distinct({name: part.get(name) for name in RECORDED} for part in parts)
-
-
-def distinct(environments: Iterable[Json]) -> tuple[Json, ...]:
-    """Each once, in order."""
-    return tuple({json.dumps(own, sort_keys=True): own for own in environments}.values())
+def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
+    """A replica as its group's result tells it."""
+    diverged = found["diverged_at"]
+    scores = {row["length"]: row[metric] for row in found["evaluation"]}
+    return ReplicaScores(
+        seed=found["seed"],
+        learning_rate=found["learning_rate"],
+        validation=found["validation"][cell.task.validation_metric] if diverged is None else None,
+        finished=diverged is None,
+        every_score={metric: {n: score for n, score in scores.items() if score is not None and math.isfinite(score)}},
+        diverged_at=diverged,
+    )
 
 
 def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Measured:
@@ -208,9 +186,3 @@ def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Me
         milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
         seconds=measured.seconds + timing.compiling + sum(phase.seconds for phase in timing.measured.values()),
     )
-
-
-def _replicas(cell: Run, results: Iterable[Json]) -> list[Json]:
-    asked = set(cell.replicas)
-    replicas = (replica for result in results for replica in result["replicas"])
-    return [replica for replica in replicas if (replica["seed"], replica["learning_rate"]) in asked]

@@ -11,8 +11,8 @@ from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
+from posenc_jax.verdict.cells import Results, device
 from posenc_jax.verdict.judging import CheckedDirection, held
-from posenc_jax.verdict.ours import Ours
 from posenc_jax.verdict.published import RESULTS, Column, Folder, Place
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
@@ -26,14 +26,16 @@ _ALIKE = (
 )
 
 
-def text_tables(folder: Folder, ours: Ours | None, checked: tuple[CheckedDirection, ...]) -> tuple[TextTable, ...]:
+def text_tables(
+    folder: Folder, results: Results | None, checked: tuple[CheckedDirection, ...]
+) -> tuple[TextTable, ...]:
     """Scores and directions."""
-    return _scores(folder, ours), _directions(checked, ours)
+    return _scores(folder, results), _directions(checked, results)
 
 
-def section(folder: Folder, ours: Ours | None, checked: tuple[CheckedDirection, ...]) -> str:
+def section(folder: Folder, results: Results | None, checked: tuple[CheckedDirection, ...]) -> str:
     """What stands between the marks of the README."""
-    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, ours, checked)), END])
+    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, results, checked)), END])
 
 
 def with_section(readme: str, section: str, path: Path) -> str:
@@ -45,15 +47,15 @@ def with_section(readme: str, section: str, path: Path) -> str:
     return before + section + after
 
 
-def _scores(folder: Folder, ours: Ours | None) -> TextTable:
+def _scores(folder: Folder, results: Results | None) -> TextTable:
     entries, left_out = [], []
     for column in folder.columns:
-        if ours is not None and not any(ours.scores(column.place, label) for label in column.values):
+        if results is not None and not any(results.scores(column.place, label) for label in column.values):
             left_out.append(column.name)
-        if ours is not None and ours.lengths(column.place):
-            others = [cell.label for cell in ours.cells if cell.table == column.place.table]
-            entries += [_line(column, label, ours) for label in dict.fromkeys([*column.values, *others])]
-        elif ours is None:
+        if results is not None and results.lengths(column.place):
+            others = [cell.label for cell in results.cells if cell.table == column.place.table]
+            entries += [_line(column, label, results) for label in dict.fromkeys([*column.values, *others])]
+        elif results is None:
             entries += [(column.name, label, _theirs(column, label), NONE, NONE, NONE) for label in column.values]
     return TextTable(
         title="Ours beside theirs",
@@ -63,22 +65,22 @@ def _scores(folder: Folder, ours: Ours | None) -> TextTable:
         notes=(
             f"Theirs: {folder.source}. {folder.setting}",
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
-            *_of_ours(folder.columns, ours),
+            *_of_ours(folder.columns, results),
             *_shares(tuple(column for column in folder.columns if column.name not in left_out)),
             *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
-            *_provenance(ours),
+            *_provenance(results),
         ),
     )
 
 
-def _of_ours(columns: tuple[Column, ...], ours: Ours | None) -> tuple[str, ...]:
+def _of_ours(columns: tuple[Column, ...], results: Results | None) -> tuple[str, ...]:
     """Which of our scores stand beside which of theirs, and how large our models are."""
     names: dict[str, list[str]] = {}
     for column in columns:
-        if ours is not None and (lengths := ours.lengths(column.place)):
-            sizes = [cell.num_parameters for cell in ours.cells if cell.table == column.place.table]
-            where = _RANGES[ours.tasks[column.place.table].ranges[lengths[0]]]  # all of one kind
-            said = f"{ours.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
+        if results is not None and (lengths := results.lengths(column.place)):
+            sizes = [cell.num_parameters for cell in results.cells if cell.table == column.place.table]
+            where = _RANGES[results.tasks[column.place.table].ranges[lengths[0]]]  # all of one kind
+            said = f"{results.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
             names.setdefault(said, []).append(column.name)
     return tuple(f"Ours beside {', '.join(dict.fromkeys(own))}: {said}." for said, own in names.items())
 
@@ -106,8 +108,9 @@ def _shares(columns: tuple[Column, ...]) -> tuple[str, ...]:
     return (f"Both columns{which} are shares here, from 0 to 1; published, and quoted below, in per cent.",)
 
 
-def _line(column: Column, label: str, ours: Ours) -> tuple[str, ...]:
-    scores, cell, kind = ours.scores(column.place, label), ours.cell(column.place.table, label), ours.kind(column.place)
+def _line(column: Column, label: str, results: Results) -> tuple[str, ...]:
+    scores, kind = results.scores(column.place, label), results.kind(column.place)
+    cell = results.cell(column.place.table, label)
     asked = cell.seeds if cell is not None else ()
     found = interval_of((scores.get(seed) for seed in asked), kind)
     seeds = str(found.n) if found.n == len(asked) else f"{found.n} of {len(asked)}"
@@ -126,7 +129,7 @@ def _interval(found: Interval, kind: Kind) -> str:
     return f"[{kind.show(found.low)}, {kind.show(found.high)}]"
 
 
-def _directions(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> TextTable:
+def _directions(checked: tuple[CheckedDirection, ...], results: Results | None) -> TextTable:
     entries = []
     for own in checked:
         direction = own.direction
@@ -135,7 +138,7 @@ def _directions(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> Tex
                 _where(direction.place),
                 str(direction),
                 direction.published,
-                *_difference(own, ours),
+                *_difference(own, results),
                 own.outcome,
             )
         )
@@ -149,19 +152,19 @@ def _directions(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> Tex
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
-            *_of_intervals(checked, ours),
+            *_of_intervals(checked, results),
             *((few,) if few else ()),
             *((_ALIKE,) if any(own.direction.alike for own in checked) else ()),
         ),
     )
 
 
-def _of_intervals(checked: tuple[CheckedDirection, ...], ours: Ours | None) -> tuple[str, ...]:
+def _of_intervals(checked: tuple[CheckedDirection, ...], results: Results | None) -> tuple[str, ...]:
     """What intervals tell beside words, where there are intervals."""
     shown = [own for own in checked if own.comparison is not None and own.comparison.low is not None]
-    if ours is None or not shown:
+    if results is None or not shown:
         return ()
-    ratios = {ours.kind(own.direction.place).logarithmic for own in shown}
+    ratios = {results.kind(own.direction.place).logarithmic for own in shown}
     equal = " or ".join("×1" if ratio else "0" for ratio in sorted(ratios))
     return (
         "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without "
@@ -180,48 +183,48 @@ def _where(place: Place) -> str:
     return ", ".join(filter(None, (place.table, place.metric.replace("_", " "), where)))
 
 
-def _difference(own: CheckedDirection, ours: Ours | None) -> tuple[str, str]:
+def _difference(own: CheckedDirection, results: Results | None) -> tuple[str, str]:
     found = own.comparison
-    if ours is None or found is None or found.difference is None:
+    if results is None or found is None or found.difference is None:
         return NONE, NONE
-    kind = ours.kind(own.direction.place)
+    kind = results.kind(own.direction.place)
     text = kind.show_difference(kind.outer(found.difference))
     if found.low is not None and found.high is not None:
         text += f" [{kind.show(kind.outer(found.low))}, {kind.show(kind.outer(found.high))}]"
     return text, NONE if own.p is None else p_value(own.p)
 
 
-def _provenance(ours: Ours | None) -> tuple[str, ...]:
-    if ours is None:
+def _provenance(results: Results | None) -> tuple[str, ...]:
+    if results is None:
         return ()
-    machines = "; ".join(map(_machine, (ours.machine, *ours.machine.get("others", ()))))
-    rates = sorted({rate for cell in ours.cells for rate in cell.learning_rates})
-    diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in ours.cells if c.diverged]
-    but = f", without those of {', '.join(ours.untimed)}, which is not known" if ours.untimed else ""
+    machines = "; ".join(map(_machine, (results.machine, *results.machine.get("others", ()))))
+    rates = sorted({rate for cell in results.cells for rate in cell.tried})
+    diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in results.cells if c.diverged]
+    but = f", without those of {', '.join(results.untimed)}, which is not known" if results.untimed else ""
     lines = [
-        f"Ours: {duration(ours.seconds)} of runs in all{but}, compiling apart, on {machines}; learning rates "
+        f"Ours: {duration(results.seconds)} of runs in all{but}, compiling apart, on {machines}; learning rates "
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
-        f"Code: {'; '.join(map(code_words, ours.code))}.",
+        f"Code: {'; '.join(map(code_words, results.code))}.",
     ]
-    lines += [*ours.notes, *_one_rate(ours)]
+    lines += [*results.notes, *_rates(results)]
     return (*lines, f"Diverged: {'; '.join(diverged)}.") if diverged else tuple(lines)
 
 
 def _machine(machine: Json) -> str:
     if not machine:
         return "a machine that nobody knows"
-    device = machine["cpu"] if machine["platform"] == "cpu" else machine["device_kind"]
     versions = f"jax {machine['jax']}, flax {machine['flax']}, Python {machine['python']}"
-    return f"{machine['device_count']} x {device}; {versions}"
+    return f"{device(machine)}; {versions}"
 
 
-def _one_rate(ours: Ours) -> list[str]:
-    """What it means that all arms were trained at the same learning rate, where they were."""
-    tried = [rates for cell in ours.cells if (rates := cell.learning_rates) != (_MOVES_NOTHING,)]
-    if len(tried) < 2 or len(set(tried)) > 1 or len(tried[0]) > 1:
+def _rates(results: Results) -> list[str]:
+    """How learning rates were chosen, and what it means that all arms were trained at the same one, where they were."""
+    trained = [rates for cell in results.cells if (rates := tuple(cell.tried)) != (_MOVES_NOTHING,)]
+    if any(len(rates) > 1 for rates in trained):
+        return ["Every seed has the learning rate that is best by its own validation within the training lengths."]
+    if len(trained) < 2 or len(set(trained)) > 1:
         return []
-    rate = f"{tried[0][0]:g}"
     return [
-        f"Every arm was trained at the one learning rate {rate}, which was not tuned for each: an arm that wants "
-        "another is at a disadvantage."
+        f"Every arm was trained at the one learning rate {trained[0][0]:g}, which was not tuned for each: an arm that "
+        "wants another is at a disadvantage."
     ]

@@ -1,4 +1,4 @@
-"""A table from nothing to ours beside theirs."""
+"""A published table from nothing to ours beside theirs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from posenc_jax.files import write_changed
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.verdict.cells import Results, collect, read_results, save_results
 from posenc_jax.verdict.judging import check_directions
-from posenc_jax.verdict.ours import Ours, collect, read_ours, write_ours
 from posenc_jax.verdict.published import README, RESULTS, Folder, Place
 from posenc_jax.verdict.published_page import section, with_section
 
@@ -47,7 +47,7 @@ def run_table(
     *,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
-) -> Ours:
+) -> Results:
     """Runs what is not there yet in ``directory``, then writes ``results.json`` and the README's section in the table's
     folder. The same call resumes.
 
@@ -61,37 +61,32 @@ def run_table(
     except (FailedCellsError, StoppedError):
         with contextlib.suppress(ValueError):  # nothing is finished yet
             found = collect(directory, _places(folder))
-            before = read_ours(folder.path / RESULTS)
+            before = read_results(folder.path / RESULTS)
             if before is None or _replicas(before) <= _replicas(found):
                 _write(folder, found)
         raise
-    return write_results(folder, directory)
+    results = collect(directory, _places(folder))
+    _write(folder, results)
+    return results
 
 
-def _replicas(ours: Ours) -> set[tuple[str, str, int]]:
+def _replicas(results: Results) -> set[tuple[str, str, int]]:
     """Table, label and seed of all that has been run."""
     return {
         (cell.table, cell.label, seed)
-        for cell in ours.cells
+        for cell in results.cells
         for seed in {
             *cell.diverged,
-            *(s for by_length in cell.scores.values() for own in by_length.values() for s in own),
+            *(s for by_length in cell.by_metric.values() for own in by_length.values() for s in own),
         }
     }
 
 
-def write_results(folder: Folder, directory: Path) -> Ours:
-    """What there is in an ablation's directory, into the table's folder; ValueError where there is nothing."""
-    ours = collect(directory, _places(folder))
-    _write(folder, ours)
-    return ours
-
-
-def _write(folder: Folder, ours: Ours) -> None:
-    write_ours(ours, folder.path / RESULTS)
+def _write(folder: Folder, results: Results) -> None:
+    save_results(results, folder.path / RESULTS)
     readme = folder.path / README
     write_changed(
-        readme, with_section(readme.read_text(), section(folder, ours, check_directions(folder, ours)), readme)
+        readme, with_section(readme.read_text(), section(folder, results, check_directions(folder, results)), readme)
     )
 
 

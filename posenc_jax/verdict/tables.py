@@ -17,6 +17,7 @@ from posenc_jax.data.score_kinds import Kind, headline, kind_of
 from posenc_jax.data.tasks import Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
+from posenc_jax.results.averages import seed_means
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.shipped import shipped
 
@@ -83,10 +84,7 @@ class Table:
 
     def seed_means(self, by_length: Mapping[int, Mapping[int, float]], lengths: tuple[int, ...]) -> dict[int, float]:
         """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""
-        if not lengths:
-            return {}
-        seeds = set.intersection(*(set(by_length[length]) for length in lengths))
-        return {seed: self.kind.mean(by_length[length][seed] for length in lengths) for seed in sorted(seeds)}
+        return seed_means(by_length, lengths, self.kind)
 
 
 def table(name: str, run: Run, full: Run, *, question: str, source: str, quick: bool = False) -> Table:

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from measured_cells import measured
 from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli import main
@@ -15,7 +16,6 @@ from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, tex
 from posenc_jax.verdict.deciding import write
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.otherwise import WAYS
 from posenc_jax.verdict.page import page
 from posenc_jax.verdict.tables import tables as all_tables
@@ -27,19 +27,33 @@ RATES = {seed: 5e-4 if seed < 3 else 1e-3 for seed in range(8)}
 MEANS = {"mine": {"copy": 0.7, "even_pairs": 0.501}, "rope": {"copy": 0.2, "even_pairs": 0.5}}
 
 
-def measured(label, name):
+def arm(label, name):
     lengths = TABLES[name].run.evaluation.lengths
     order = range(8) if label == "mine" else reversed(range(8))
     own = {seed: MEANS[label][name] + 0.001 * (place - 3.5) for seed, place in enumerate(order)}
     by_length = {n: {seed: min(1.0, score + (n <= 8) * 0.6) for seed, score in own.items()} for n in lengths}
     others = {way: {seed: score + 0.1 * (label == "rope") for seed, score in own.items()} for way in WAYS}
-    return Measured(label, label, RATES, {1e-3: {0: 0.9}}, by_length, own, own, others, (), 2.5, 60.0, 1000, 10, "O(T)")
+    return measured(
+        own,
+        label,
+        spec=label,
+        learning_rates=RATES,
+        tried={1e-3: {0: 0.9}},
+        by_length=by_length,
+        in_range=own,
+        otherwise=others,
+        milliseconds_per_step=2.5,
+        seconds=60.0,
+        num_parameters=1000,
+        num_posenc_parameters=10,
+        memory="O(T)",
+    )
 
 
 @pytest.fixture(scope="module")
 def card():
     tables = {name: TABLES[name] for name in NAMES}
-    found = {label: {name: measured(label, name) for name in NAMES} for label in MEANS}
+    found = {label: {name: arm(label, name) for name in NAMES} for label in MEANS}
     return Card(
         label="mine",
         baselines=("rope",),
@@ -72,7 +86,7 @@ def test_every_form_says_the_same(card):
     assert data["findings"][0]["comparison"]["difference"] == pytest.approx(0.5)
     assert [(own["table"], own["way"]) for own in data["otherwise"]] == [(name, way) for way in WAYS for name in NAMES]
     assert data["otherwise"][0]["comparison"]["difference"] == pytest.approx(0.4)
-    assert data["measured"]["mine"]["copy"]["scores"]["0"] == measured("mine", "copy").scores[0]
+    assert data["measured"]["mine"]["copy"]["scores"]["0"] == arm("mine", "copy").scores[0]
     assert data["measured"]["mine"]["copy"]["learning_rates"]["7"] == 1e-3
     assert SENTENCE in markdown_card(card)
     assert "| 0.0005 (3), 0.001 (5) | none |" in markdown_card(card)
@@ -124,7 +138,7 @@ def test_every_question_has_a_folder_of_its_own(card):
     assert first.startswith(f"{card.label}-against-rope-")
     one = {"copy": card.tables["copy"]}
     found = [first, folder(seeds=(0, 1, 2)), folder(tables=one)]
-    found += [folder(measured=other(name, config="another")) for name in card.measured]  # a size, a spec, own code
+    found += [folder(measured=other(name, question="another")) for name in card.measured]  # a size, a spec, own code
     assert len(set(found)) == len(found)
     assert "-copy-8-seeds-" in found[2]
     assert "-3-seeds-" in found[1]

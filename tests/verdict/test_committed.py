@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from measured_cells import measured
 
 from posenc_jax.config import config_hash
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()
@@ -54,17 +54,13 @@ def test_an_encoding_is_not_better_than_itself():
             tables = {name: TABLES[name] for name in by_table}
             for _ in range(25):
                 ours, theirs = (
-                    {name: _arm(rng.choice(list(own["scores"].values()), 8)) for name, own in by_table.items()}
+                    {name: measured(rng.choice(list(own["scores"].values()), 8)) for name, own in by_table.items()}
                     for _ in range(2)
                 )
                 found = findings(tables, ours, {"itself": theirs})
                 said.append(any(own.word in ("better", "worse") for own in found))
     assert len(said) >= 500
     assert np.mean(said) <= 0.05 + 3 * (0.05 * 0.95 / len(said)) ** 0.5
-
-
-def _arm(scores):
-    return Measured("x", "x", {}, {}, {}, dict(enumerate(scores)), {}, {}, (), None, 0.0, 1, 0, "")
 
 
 @pytest.mark.parametrize("name", ["pope-against-rope", "all_tables/pope-against-rope"])

@@ -7,8 +7,8 @@ import pytest
 
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
+from posenc_jax.verdict.cells import read_results, state
 from posenc_jax.verdict.judging import check_directions
-from posenc_jax.verdict.ours import read_ours, state
 from posenc_jax.verdict.published import DIRECTIONS, FULL, README, REDUCED, RESULTS, folders, read_folder
 from posenc_jax.verdict.published_page import section
 from posenc_jax.verdict.published_run import check
@@ -63,7 +63,7 @@ def test_one_length_for_each_batch_from_the_first_step_on(name, file):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_is_of_the_data(name):
     folder = read_folder(ROOT, name)
-    ours = read_ours(ROOT / name / RESULTS)
+    ours = read_results(ROOT / name / RESULTS)
     page = (ROOT / name / README).read_text()
     assert f"posenc tables {name}\n" in page
     assert section(folder, ours, check_directions(folder, ours)) in page

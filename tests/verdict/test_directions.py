@@ -6,21 +6,35 @@ import pytest
 
 from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
+from posenc_jax.results.record import ReplicaScores
+from posenc_jax.verdict.cells import Cell, Results, TaskFacts, read_results, save_results, state
 from posenc_jax.verdict.judging import check_directions, held
-from posenc_jax.verdict.ours import Cell, Ours, Task, read_ours, state, write_ours
 from posenc_jax.verdict.published import Direction, Folder, Place
 from posenc_jax.verdict.published_page import text_tables
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
 ARMS = {"a": 0.9, "b": 0.6}
 RANGES = {2: "within", 4: "beyond", 6: "beyond"}
-TASKS = {"rsc": Task("exact_match", 0.5, RANGES), "text": Task("perplexity", None, {8: "beyond"})}
+TASKS = {"rsc": TaskFacts("exact_match", 0.5, RANGES), "text": TaskFacts("perplexity", None, {8: "beyond"})}
 RUN = Run(task=Copying(), label="a", table="rsc", seeds=(0, 1, 2, 3))
 
 
 def cell(table, label, by_length, metric="exact_match", **changes):
     scores = {metric: {n: dict(enumerate(values)) for n, values in by_length.items()}}
-    own = Cell(table, label, label, config_hash(RUN), 1e-3, (1e-3,), (0, 1, 2, 3), (), 100, 1, 60.0, scores)
+    own = Cell(
+        table=table,
+        label=label,
+        spec=label,
+        config=config_hash(RUN),
+        seeds=(0, 1, 2, 3),
+        learning_rates=dict.fromkeys(range(4), 1e-3),
+        tried={1e-3: {}},
+        diverged=(),
+        by_metric=scores,
+        num_parameters=100,
+        num_posenc_parameters=1,
+        seconds=60.0,
+    )
     return dataclasses.replace(own, **changes)
 
 
@@ -30,7 +44,7 @@ def level(mean, noise=NOISE):
 
 def ours(*cells):
     machine = {"platform": "cpu", "device_count": 2, **dict.fromkeys(("cpu", "jax", "flax", "python"), "x")}
-    return Ours(TASKS, cells, ({"version": "0.1.0"},), machine)
+    return Results(TASKS, cells, ({"version": "0.1.0"},), machine)
 
 
 def folder(tmp_path, *directions):
@@ -134,10 +148,48 @@ def test_what_intervals_tell_beside_words(tmp_path):
 )
 def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
     """Of arms that are trained; those that are only evaluated have 1e-12."""
-    found = ours(*(cell("rsc", str(n), {4: [0.5]}, learning_rates=own) for n, own in enumerate(rates)))
+    found = ours(*(cell("rsc", str(n), {4: [0.5]}, tried={rate: {} for rate in own}) for n, own in enumerate(rates)))
     scores, _ = text_tables(folder(tmp_path), found, ())
     lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
     assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
+    by_seed = "Every seed has the learning rate that is best by its own validation within the training lengths."
+    assert (by_seed in scores.notes) is any(len(own) > 1 for own in rates)
+
+
+def replica(seed, rate, validation, score, diverged_at=None):
+    scores = {} if diverged_at else {"exact_match": {4: score}}
+    return ReplicaScores(seed, rate, validation, not diverged_at, every_score=scores, diverged_at=diverged_at)
+
+
+def of(replicas, rates):
+    given = {field.name: getattr(cell("rsc", "a", {}), field.name) for field in dataclasses.fields(Cell)}
+    told = ("seeds", "learning_rates", "tried", "diverged", "by_metric")
+    others = {name: value for name, value in given.items() if name not in told}
+    return Cell.of(replicas, seeds=(0, 1, 2, 3), rates=rates, metrics=("exact_match",), **others)
+
+
+def test_every_seed_has_the_learning_rate_of_its_own_validation():
+    """Of a published table as of a verdict: with one rate for all seeds the luck of the choice is in no interval."""
+    found = of(
+        [
+            *(replica(0, 1e-3, 0.9, 0.1), replica(0, 2e-3, 0.8, 0.2)),
+            *(replica(1, 1e-3, 0.7, 0.3), replica(1, 2e-3, 0.8, 0.4)),
+            *(replica(2, 1e-3, None, 0, diverged_at=5), replica(2, 2e-3, 0.1, 0.5)),
+            *(replica(3, 1e-3, None, 0, diverged_at=5), replica(3, 2e-3, None, 0, diverged_at=5)),
+            *(replica(4, 1e-3, 0.9, 0.6), replica(0, 5e-3, 0.99, 0.7)),  # nobody asks for them
+        ],
+        rates=(1e-3, 2e-3),
+    )
+    assert found.learning_rates == {0: 1e-3, 1: 2e-3, 2: 2e-3}
+    assert found.by_metric == {"exact_match": {4: {0: 0.1, 1: 0.4, 2: 0.5}}}
+    assert found.diverged == (3,)
+    assert found.tried[1e-3] == {0: 0.9, 1: 0.7, 2: None, 3: None}
+
+
+def test_a_single_learning_rate_needs_no_validation():
+    found = of([replica(0, 1e-3, None, 0.1), replica(1, 1e-3, None, 0, diverged_at=3)], rates=(1e-3,))
+    assert (found.learning_rates, found.diverged) == ({0: 1e-3}, (1,))
+    assert found.by_metric == {"exact_match": {4: {0: 0.1}}}
 
 
 def test_all_directions_are_corrected_together(tmp_path):
@@ -157,13 +209,13 @@ def test_all_directions_are_corrected_together(tmp_path):
 
 def test_results_are_read_as_written(tmp_path):
     found = ours(cell("rsc", "a", {2: [1.0, 0.9], 4: [0.5, 0.7]}, diverged=(3,)))
-    write_ours(found, tmp_path / "results.json")
-    assert read_ours(tmp_path / "results.json") == found
-    assert read_ours(tmp_path / "none.json") is None
+    save_results(found, tmp_path / "results.json")
+    assert read_results(tmp_path / "results.json") == found
+    assert read_results(tmp_path / "none.json") is None
     text = (tmp_path / "results.json").read_text()
     (tmp_path / "results.json").write_text(text.replace("0.7", "0.8"))
     with pytest.raises(ValueError, match="is damaged"):
-        read_ours(tmp_path / "results.json")
+        read_results(tmp_path / "results.json")
 
 
 def test_how_far_a_table_is():

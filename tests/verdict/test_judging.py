@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from measured_cells import measured
 
 from posenc_jax.verdict.judging import breaks_at, findings, sentence
-from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()
@@ -16,8 +16,7 @@ NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
 
 
 def scored(mean, noise=NOISE, by_length=None):
-    scores = {seed: mean + own for seed, own in enumerate(noise)}
-    return Measured("x", "x", {}, {}, by_length or {}, scores, {}, {}, (), None, 0.0, 1, 0, "")
+    return measured([mean + own for own in noise], by_length=by_length or {})
 
 
 def words(ours, theirs, tables=None):

@@ -11,6 +11,7 @@ from trained_runs import copy_of_the_run
 from posenc_jax.encodings import parse
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import measuring
+from posenc_jax.verdict.cells import environments_of
 from posenc_jax.verdict.measuring import measure
 from posenc_jax.verdict.tables import SEEDS, tables
 
@@ -128,7 +129,7 @@ def test_where_runs_were_made_is_read_from_them(tmp_path):
     place = copy_of_the_run(tmp_path / "run")
     path = place / "group-000" / "environment.json"
     sealed_files.rewrite(path, lambda record: record["began"].update(commit="a" * 40))
-    (where,) = measuring._environments([place / "group-000"])
+    (where,) = environments_of([place / "group-000"], measuring.RECORDED)
     assert (where["commit"], where["jax"]) == ("a" * 40, jax.__version__)
     sealed_files.rewrite(path, lambda record: record.update(resumed=[{**record["began"], "commit": "b" * 40}]))
-    assert [own["commit"][0] for own in measuring._environments([place / "group-000"])] == ["a", "b"]
+    assert [own["commit"][0] for own in environments_of([place / "group-000"], measuring.RECORDED)] == ["a", "b"]

@@ -24,7 +24,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
 
     data = json.loads((table / "results.json").read_text())
     assert {(own["table"], own["label"]) for own in data["cells"]} == {("rsc", "nope"), ("rsc", "rope")}
-    assert all(set(own["scores"]["exact_match"]["4"]) == {"0", "1"} for own in data["cells"])
+    assert all(set(own["by_metric"]["exact_match"]["4"]) == {"0", "1"} for own in data["cells"])
     assert all(len(own["config"]) == 8 for own in data["cells"])
     assert data["code"][0]["source"]
     page = (table / "README.md").read_text()

@@ -1,0 +1,335 @@
+"""What runs of a table scored: cells, and the file that keeps those of a published table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from posenc_jax.config import Ablation, config_hash
+from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.results.averages import seed_means
+from posenc_jax.results.record import Record, ReplicaScores, read_record
+from posenc_jax.results.summary import CellSummary
+from posenc_jax.results.summation import draws_of, summarise
+from posenc_jax.runs.beginnings import read_environments
+from posenc_jax.runs.directory import groups_that_count
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.shapes import Json, problem
+from posenc_jax.statistics import select_by_seed
+from posenc_jax.verdict.published import Place
+
+Scores = Mapping[str, Mapping[int, Mapping[int, float]]]  # metric -> length -> seed -> score
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One encoding on one table, every seed at the learning rate of its own validation.
+
+    Attributes:
+      spec: the encoding. config: digest of its config, seeds and learning rates apart. seeds: those asked for; one
+        without scores diverged or has not finished.
+      learning_rates: seed -> the one chosen for it (`posenc_jax.statistics.select_by_seed`), of those seeds that some
+        rate trained.
+      tried: learning rate -> seed -> validation score, None where it diverged; without the seeds whose score was not
+        kept.
+      diverged: the seeds that did at every learning rate.
+      by_metric: scores of the seeds, each at its rate; those that are not finite are left out.
+      seconds: that all its runs took, in a verdict with compiling; None where its groups do not say, or what they said
+        is damaged.
+      draws: seed -> which random numbers it drew, as `posenc_jax.results.summary.CellSummary`; empty where all of the
+        table drew the same.
+    """
+
+    table: str
+    label: str
+    spec: str
+    config: str
+    seeds: tuple[int, ...]
+    learning_rates: Mapping[int, float]
+    tried: Mapping[float, Mapping[int, float | None]]
+    diverged: tuple[int, ...]
+    by_metric: Scores
+    num_parameters: int
+    num_posenc_parameters: int
+    seconds: float | None
+    draws: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        replicas: Iterable[ReplicaScores],
+        *,
+        seeds: tuple[int, ...],
+        rates: tuple[float, ...],
+        metrics: Iterable[str],
+        **others: Any,
+    ) -> Self:
+        """The cell of such replicas, of which those of other seeds and rates are passed over; ``others``: fields that
+        they do not tell.
+        """
+        own = [replica for replica in replicas if replica.seed in seeds and replica.learning_rate in rates]
+        tried: dict[float, dict[int, float | None]] = {rate: {} for rate in rates}
+        for replica in own:
+            tried[replica.learning_rate][replica.seed] = replica.validation
+        chosen = select_by_seed(tried)
+        if len(rates) == 1:  # no validation is needed
+            chosen = {replica.seed: replica.learning_rate for replica in own if replica.diverged_at is None}
+        chosen = {seed: chosen[seed] for seed in seeds if seed in chosen}
+        by_metric: dict[str, dict[int, dict[int, float]]] = {metric: {} for metric in metrics}
+        for replica in own:
+            for metric, by_length in by_metric.items():
+                if chosen.get(replica.seed) == replica.learning_rate:
+                    for length, score in replica.every_score.get(metric, {}).items():
+                        by_length.setdefault(length, {})[replica.seed] = score
+        frozen = {replica.seed for replica in own if replica.diverged_at is not None}
+        return cls(
+            seeds=seeds,
+            learning_rates=chosen,
+            tried=tried,
+            diverged=tuple(seed for seed in seeds if seed in frozen and seed not in chosen),
+            by_metric=by_metric,
+            **others,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskFacts:
+    """What holds for all cells of a table: its own metric, the score of guessing, and where each length lies."""
+
+    metric: str
+    chance: float | None
+    ranges: Mapping[int, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """The results of a table. ``code``: every code that computed a part of them; ``machine``: that of the first
+    group, in ``others`` of it those of groups that ran elsewhere; empty where nobody knows. ``notes``: what was
+    computed in another environment than the rest, in words.
+    """
+
+    tasks: Mapping[str, TaskFacts]
+    cells: tuple[Cell, ...]
+    code: tuple[Json, ...]
+    machine: Json
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Of all runs, compiling apart, as far as it is known."""
+        return sum(cell.seconds or 0.0 for cell in self.cells)
+
+    @property
+    def untimed(self) -> tuple[str, ...]:
+        """The cells of which it is not."""
+        return tuple(f"{cell.table} {cell.label}" for cell in self.cells if cell.seconds is None)
+
+    def cell(self, table: str, label: str) -> Cell | None:
+        """A cell by its names, or None where it has not been run."""
+        return next((cell for cell in self.cells if (cell.table, cell.label) == (table, label)), None)
+
+    def kind(self, place: Place) -> Kind:
+        """What the scores of a place are."""
+        return kind_of(self.metric(place))
+
+    def metric(self, place: Place) -> str:
+        """The name of the scores of a place."""
+        return place.metric or self.tasks[place.table].metric
+
+    def lengths(self, place: Place) -> tuple[int, ...]:
+        """Those that the scores of a place are means over; none where it was not measured."""
+        task = self.tasks.get(place.table)
+        if task is None:
+            return ()
+        if isinstance(place.where, int):
+            return (place.where,) if place.where in task.ranges else ()
+        found = tuple(n for n, own in task.ranges.items() if own == (place.where or "beyond"))
+        return found or (() if place.where else tuple(n for n, own in task.ranges.items() if own == "within"))
+
+    def scores(self, place: Place, label: str) -> dict[int, float]:
+        """Seed -> mean over the lengths of a place, of the seeds that have them all."""
+        cell = self.cell(place.table, label)
+        if cell is None:
+            return {}
+        return seed_means(cell.by_metric.get(self.metric(place), {}), self.lengths(place), self.kind(place))
+
+
+def collect(directory: Path, places: Iterable[Place]) -> Results:
+    """The results in an ablation's directory, of every table's own metric and of those that ``places`` name.
+
+    ValueError: there are none, or they are damaged.
+    """
+    record = read_record(directory)
+    summary = summarise(record)
+    asked = {(place.table, place.metric) for place in places if place.metric}
+    tasks, cells = {}, []
+    for task in summary.tasks:
+        metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
+        tasks[task.task_label] = TaskFacts(task.metric, task.chance, dict(task.ranges))
+        cells += [_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc]
+    code: dict[str, Json] = {}
+    for entry in (entry for own in record.info["cells"] for entry in own.get("code") or ()):
+        kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
+        code.setdefault(str(kept), kept)
+    notes = tuple(map(str, summary.provenance.elsewhere))
+    return Results(tasks, tuple(cells), tuple(code.values()), _machine(directory, record), notes)
+
+
+def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
+    name = cell.task_label, cell.label
+    info = next(own for own in record.info["cells"] if (own["task_label"], own["label"]) == name)
+    found = Cell.of(
+        record.replicas[name],
+        seeds=cell.asked,
+        rates=tuple(tried.learning_rate for tried in cell.tried),
+        metrics=metrics,
+        table=cell.task_label,
+        label=cell.label,
+        spec=cell.posenc,
+        config=cell.config_hash,
+        num_parameters=cell.num_parameters or 0,
+        num_posenc_parameters=cell.num_posenc_parameters or 0,
+        seconds=cell.timing and round(sum(phase.seconds for phase in cell.timing.measured.values()), 1),
+    )
+    drawn = {
+        replica.seed: draws_of(record, info, replica.environment)
+        for replica in record.replicas[name]
+        if found.learning_rates.get(replica.seed) == replica.learning_rate
+    }
+    return dataclasses.replace(found, by_metric=_rounded(found.by_metric), draws=drawn if any(drawn.values()) else {})
+
+
+def _rounded(by_metric: Scores) -> Scores:
+    """To six digits, as they are kept."""
+    return {
+        metric: {n: {seed: float(f"{score:.6g}") for seed, score in own.items()} for n, own in by_length.items()}
+        for metric, by_length in by_metric.items()
+    }
+
+
+_MACHINE = ("platform", "device_kind", "device_count", "cpu", "threads", "jax", "flax", "python")
+
+
+def _machine(directory: Path, record: Record) -> Json:
+    """That of the first group, with ``others`` where groups began or went on elsewhere; empty where nobody knows."""
+    groups = (group for cell in record.info["cells"] for group in groups_that_count(directory / cell["directory"]))
+    first, *others = environments_of(groups, _MACHINE) or ({},)
+    return first | {"others": others} if others else first
+
+
+def environments_of(groups: Iterable[Path], names: tuple[str, ...]) -> tuple[Json, ...]:
+    """What groups say under such names of the environments in which they began and went on, each once, in order."""
+    records = map(read_environments, groups)
+    parts = (part for record in records for part in (record["began"], *record["resumed"]) if part)
+    return distinct({name: part.get(name) for name in names} for part in parts)
+
+
+def distinct(environments: Iterable[Json]) -> tuple[Json, ...]:
+    """Each once, in order."""
+    return tuple({json.dumps(own, sort_keys=True): own for own in environments}.values())
+
+
+def device(environment: Json) -> str:
+    """Its devices, in words."""
+    kind = environment["cpu"] if environment["platform"] == "cpu" else environment["device_kind"]
+    return f"{environment['device_count']} x {kind}"
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """How far a table is: replicas with a result of those that its config asks for, and cells whose results are of
+    other settings.
+    """
+
+    done: int
+    asked: int
+    changed: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """In words."""
+        if self.changed:
+            return f"of other settings: {', '.join(self.changed)}"
+        if not self.done:
+            return "no results"
+        return "done" if self.done == self.asked else f"partial, {self.done} of {self.asked} runs"
+
+
+def state(results: Results | None, config: Ablation) -> State:
+    """How far the results are; a seed that diverged has been run."""
+    done, changed = 0, []
+    for run in config.runs:
+        cell = results.cell(run.table, run.label) if results is not None else None
+        if results is None or cell is None:
+            continue
+        if cell.config != config_hash(run) or set(cell.tried) != set(run.learning_rates):
+            changed.append(f"{run.table} {run.label}")
+            continue
+        with_examples = [n for n in run.evaluation.lengths if n in results.tasks[run.table].ranges]
+        length = (with_examples or run.evaluation.lengths)[-1]
+        finished = {seed for found in cell.by_metric.values() for seed in found.get(length, ())} | set(cell.diverged)
+        done += len(finished & set(run.seeds))
+    return State(done, sum(len(run.seeds) for run in config.runs), tuple(changed))
+
+
+_CELL = {
+    **dict.fromkeys(("table", "label", "spec", "config"), str),
+    **dict.fromkeys(("num_parameters", "num_posenc_parameters"), int),
+    "seeds": [int],
+    "diverged": [int],
+    "seconds?": float,
+    "learning_rates": {str: float},
+    "tried": {str: {}},
+    "by_metric": {str: {str: {str: float}}},
+    "draws": {str: int},
+}
+_RESULTS = {
+    "tasks": {str: {"metric": str, "chance?": float, "ranges": {str: str}}},
+    "cells": [_CELL],
+    "code": [{}],
+    "machine": {},
+    "notes?": [str],
+}
+
+
+def save_results(results: Results, path: Path) -> None:
+    """As JSON with a checksum."""
+    write_json(path, dataclasses.asdict(results))
+
+
+def read_results(path: Path) -> Results | None:
+    """What `save_results` wrote, or None where there is nothing; DamagedFileError or ValueError where it is another."""
+    if not path.exists():
+        return None
+    data = read_json(
+        path, sealed=True, way_out="restore it, or remove it and run the table again, which writes it anew"
+    )
+    if wrong := problem(data, _RESULTS):
+        raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
+    tasks = {
+        name: TaskFacts(own["metric"], own["chance"], {int(n): where for n, where in own["ranges"].items()})
+        for name, own in data["tasks"].items()
+    }
+    notes = tuple(data.get("notes") or ())
+    return Results(tasks, tuple(map(_read_cell, data["cells"])), tuple(data["code"]), data["machine"], notes)
+
+
+def _read_cell(data: Json) -> Cell:
+    found: Json = {
+        "seeds": tuple(data["seeds"]),
+        "diverged": tuple(data["diverged"]),
+        "tried": {float(rate): _by_number(own) for rate, own in data["tried"].items()},
+        "by_metric": {
+            metric: {int(n): _by_number(own) for n, own in by_length.items()}
+            for metric, by_length in data["by_metric"].items()
+        },
+        **{name: _by_number(data[name]) for name in ("learning_rates", "draws")},
+    }
+    return Cell(**data | found)
+
+
+def _by_number(by_seed: Json) -> dict[int, Any]:
+    return {int(seed): value for seed, value in by_seed.items()}

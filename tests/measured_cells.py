@@ -1,0 +1,13 @@
+"""Cells as verdicts and published tables measure them, made of given scores."""
+
+from posenc_jax.verdict.measuring import Measured
+
+_FIELDS = dict(table="t", spec="x", config="", tried={}, diverged=(), num_parameters=1, num_posenc_parameters=0)
+_FIELDS |= dict(by_length={}, in_range={}, otherwise={}, milliseconds_per_step=None, memory="", question="")
+
+
+def measured(scores, label="x", **fields):
+    """What a verdict measured, of seeds with such scores, those from 0 or named."""
+    scores = scores if isinstance(scores, dict) else dict(enumerate(scores))
+    names = dict(label=label, seeds=tuple(scores), scores=scores, learning_rates={}, by_metric={}, seconds=0.0)
+    return Measured(**_FIELDS | names | fields)
