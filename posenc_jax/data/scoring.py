@@ -13,13 +13,15 @@ def token_losses(logits: Array, targets: Array) -> Array:
     """``[..., S]`` cross-entropy in nats of ``logits [..., S, C]`` against ``targets [..., S]``, in at least float32.
 
     ``loss = log(sum_c exp(z_c)) - z_target`` with ``z = logits - max(logits)``: the shift comes first, so that a small
-    loss keeps its digits beside large logits.
+    loss keeps its digits beside large logits. A target that is none of the C classes has the loss NaN.
     """
     logits = logits.astype(at_least_float32(logits.dtype))
     shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
     classes = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
     chosen = classes == targets[..., None]  # a comparison, not a gather, whose gradient would be a scatter
-    return jnp.log(jnp.sum(jnp.exp(shifted), axis=-1)) - jnp.sum(jnp.where(chosen, shifted, 0), axis=-1)
+    losses = jnp.log(jnp.sum(jnp.exp(shifted), axis=-1)) - jnp.sum(jnp.where(chosen, shifted, 0), axis=-1)
+    # Added, and no part of the gradient: the programs of training keep their bits.
+    return losses + jax.lax.stop_gradient(jnp.where((targets >= 0) & (targets < logits.shape[-1]), 0, jnp.nan))
 
 
 def smoothed_loss(logits: Array, example: Example, smoothing: float) -> Array:
@@ -47,7 +49,8 @@ def correct_tokens(logits: Array, targets: Array) -> Array:
     """
     num_classes = logits.shape[-1]
     largest = jnp.max(logits, axis=-1, keepdims=True)  # NaN if any is, and then equal to nothing
-    return jnp.min(jnp.where(logits == largest, jnp.arange(num_classes), num_classes), axis=-1) == targets
+    first = jnp.min(jnp.where(logits == largest, jnp.arange(num_classes), num_classes), axis=-1)
+    return (first == targets) & (targets < num_classes)
 
 
 def exact_match(logits: Array, example: Example) -> Array:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from posenc_jax.encodings.arrays import check_sizes
 from posenc_jax.encodings.base import Dims, Key
 from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
@@ -63,6 +64,7 @@ def build(
     Raises:
       ValueError: as `check_model` and `check_slots`.
     """
+    check_sizes(vocab_size=vocab_size, num_classes=num_classes, max_len=max_len)
     dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)
     check_model(kind, config, slots, dims, num_classes=num_classes)
     posenc = init_posenc(posenc_key, config, slots, dims, kind)

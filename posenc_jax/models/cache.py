@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.arrays import check_ids, check_sizes
 from posenc_jax.encodings.base import Array, Params, Sequence
 from posenc_jax.models.attention import KeysValues
 
@@ -29,7 +30,7 @@ class Cache:
       tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: place j stands at position j, in an
         `unpadded` cache. segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there. token_types:
         ``[B, C]`` or None.
-      filled: ``[]``, the number of places in use. Writing beyond ``C`` overwrites the last ones: nothing warns.
+      filled: ``[]``, the number of places in use. Tokens beyond ``C`` give NaN.
     """
 
     layers: tuple[KeysValues, ...]
@@ -55,6 +56,9 @@ class Cache:
         position_dtype: Any = jnp.int32,
     ) -> Cache:
         """A cache without tokens; ``terms``: zeros for each layer's `token_terms`, where encodings have some."""
+        check_sizes(batch_size=batch_size, capacity=capacity, num_kv_heads=num_kv_heads, head_dim=head_dim)
+        if not jnp.issubdtype(dtype, jnp.floating):
+            raise ValueError(f"dtype = {jnp.dtype(dtype)} rounds keys and values: a cache holds floats")
         zeros = jnp.zeros((batch_size, num_kv_heads, capacity, head_dim), dtype)
         layers = tuple(KeysValues(zeros, zeros, terms[layer] if terms else ()) for layer in range(num_layers))
         integers = jnp.zeros((batch_size, capacity), jnp.int32)
@@ -132,6 +136,15 @@ class Cache:
         return dataclasses.replace(self, **arrays)
 
     def _write(self, old: Array, new: Array, axis: int) -> Array:
+        """ValueError: ``new`` is of another batch or model, or longer than the cache."""
+        sizes = [size for number, size in enumerate(old.shape) if number != axis]
+        if [size for number, size in enumerate(new.shape) if number != axis] != sizes or new.shape[
+            axis
+        ] > self.capacity:
+            raise ValueError(
+                f"a cache of {self.capacity} places has arrays of shape {list(old.shape)}, and what it is to remember "
+                f"has {list(new.shape)}: make it with new_cache of this model, for this batch and all of its tokens"
+            )
         return jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), self.filled, axis)
 
 
@@ -139,6 +152,7 @@ def next_tokens(
     cache: Cache,
     tokens: Array,
     *,
+    num_layers: int,
     positions: Array | None,
     segment_ids: Array | None,
     length: Array | None,
@@ -147,9 +161,22 @@ def next_tokens(
 ) -> tuple[Sequence, Sequence, Cache, dict[str, Any]]:
     """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, places of both.
 
-    Positions default to the number of tokens already there, the length to the capacity. ValueError: a length for each
-    token that is not one for each place of the cache.
+    Positions default to the number of tokens already there, the length to the capacity. Where the cache has no room for
+    all tokens, which only the running program knows, they are -1, an id that no vocabulary has.
+
+    Raises:
+      ValueError: layers or a batch that are not the cache's; a length for each token that is not one for each place of
+        it; an unpadded cache and positions or segment ids of tokens; and as `Sequence.check`.
     """
+    check_ids("tokens", tokens)
+    if len(cache.layers) != num_layers:
+        raise ValueError(
+            f"a cache of {len(cache.layers)} layers, and the model has {num_layers}: make it with new_cache"
+        )
+    if tokens.shape[0] != len(cache.tokens):
+        raise ValueError(
+            f"tokens has {tokens.shape[0]} rows and the cache {len(cache.tokens)}: pass those of the same rows"
+        )
     if cache.positions is None and (positions is not None or segment_ids is not None):
         raise ValueError(
             "an unpadded cache places tokens itself: pass neither positions nor segment_ids, or leave the cache as "
@@ -166,7 +193,10 @@ def next_tokens(
                 "place, those of the past and of the tokens to come too, or one a row"
             )
         of_queries = jax.lax.dynamic_slice_in_dim(length, cache.filled, tokens.shape[1], axis=1)
+    wide = tokens.astype(jnp.promote_types(tokens.dtype, np.int32))
+    tokens = jnp.where(cache.filled + tokens.shape[1] <= cache.capacity, wide, -1)
     queries = Sequence(positions, of_queries, tokens, segment_ids, token_types, example_ids)
+    queries.check()
     cache = cache.with_tokens(queries)
     k_positions = cache.places if cache.positions is None else cache.positions
     keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)

@@ -38,6 +38,9 @@ class DecoderOnly(Model):
     ) -> Any:
         """Float32 logits ``[B, S, C]`` for the next token at every one of ``tokens [B, S]``.
 
+        Tokens that the vocabulary lacks are refused where they are known while a program is traced (NumPy), and give
+        NaN elsewhere; those of padding are not read.
+
         Args:
           positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
           segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
@@ -46,6 +49,9 @@ class DecoderOnly(Model):
           streams: keys for dropout and drawn positions. train: whether dropout acts.
           packed: promises positions as in `Sequence`, which spares biases a matrix for every row.
           capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
+
+        Raises:
+          ValueError: naming both sizes or the dtype, as `Sequence.check`; for a known token outside the vocabulary.
         """
         sequence = sequence_of(
             tokens,
@@ -78,11 +84,13 @@ class DecoderOnly(Model):
 
         Equals the full pass if every call gives the full pass's ``length`` (``[#B]``, or with packed rows ``[#B, C]``,
         one for each place of the cache; default: its capacity, prompt plus new tokens), ``example_ids`` and
-        ``streams``. Positions default to the number of tokens already there.
+        ``streams``. Positions default to the number of tokens already there. Tokens that the cache has no room for give
+        NaN.
         """
         queries, keys, cache, places = next_tokens(
             cache,
             tokens,
+            num_layers=self.config.depth("decoder"),
             positions=positions,
             segment_ids=segment_ids,
             token_types=token_types,

@@ -10,11 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.encodings.arrays import check_ids, check_size
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.beam import beam_search
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 from posenc_jax.models.decoding_rows import prefill
+from posenc_jax.models.embedding import of_vocabulary
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
 from posenc_jax.models.randomness import Streams
 from posenc_jax.models.sampling import drawn, most_probable, one_by_one
@@ -35,7 +37,8 @@ class Decoded:
       lengths: ``[B, N]`` int32 number of new tokens, eos included.
 
     A beam that found fewer than N outputs (tiny vocabularies have no more) fills up with padding of length 0 and score
-    minus infinity.
+    minus infinity. Other outputs end where logits are NaN, as they are after a token that the vocabulary lacks; the
+    log-probability is then NaN.
     """
 
     tokens: Array
@@ -78,10 +81,15 @@ def decode(
 
     Raises:
       ValueError: for an encoder-decoder without memory or with token types, a decoder-only model with a memory,
-        sampling without key, and ``max_new_tokens`` below 1.
+        sampling without key, ``max_new_tokens`` below 1, an eos or (where they are known) tokens that the vocabulary
+        lacks, and arrays that are not of the same tokens.
     """
-    if max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens = {max_new_tokens} decodes nothing: at least 1")
+    check_size("max_new_tokens", max_new_tokens)
+    check_ids("prompt", prompt)
+    size = model.embedding_of("decoder").table.shape[0]
+    prompt = of_vocabulary(prompt, size, segment_ids)
+    if isinstance(eos, int) and not 0 <= eos < size:
+        raise ValueError(f"eos = {eos} is outside a vocabulary of {size} (0 .. {size - 1}): pass None for no end")
     if isinstance(model, EncoderDecoder) and memory is None:
         raise ValueError("an encoder-decoder decodes from its source: pass memory=model.encode(...)")
     if isinstance(model, EncoderDecoder) and token_types is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from posenc_jax.encodings.base import Array, at_least_float32
@@ -36,13 +37,17 @@ class Embedding(nnx.Module):
     def __call__(self, tokens: Array, token_types: Array | None = None) -> Array:
         """``[B, S, M]`` embeddings of ``tokens [B, S]`` and ``token_types [#B, S]``, in at least float32.
 
-        Types that the table does not have give NaN, which no loss hides. Without a table types are not read.
+        Tokens and types that the tables do not have give NaN, which no loss hides. Without a table types are not read.
 
         Raises:
           ValueError: there is a table and no types.
         """
-        x = self.table[...][tokens]
-        x = x.astype(at_least_float32(x)) * self.scale
+        table = self.table[...]
+        x = table[tokens]
+        x = x.astype(at_least_float32(x))
+        # A factor: selecting among the rows read would move the last bits of trainings.
+        scale = jnp.where((tokens < 0) | (tokens >= len(table)), jnp.nan, self.scale).astype(x.dtype)
+        x = x * scale[..., None]
         if self.types is None:
             return x
         table = self.types[...]
@@ -56,6 +61,27 @@ class Embedding(nnx.Module):
     def logits(self, x: Array) -> Array:
         """``[..., V]``: ``x [..., M]`` times the table transposed, in at least float32."""
         return _product(x, self.table[...].T)
+
+
+def of_vocabulary(tokens: Array, size: int, segment_ids: Array | None = None) -> Array:
+    """``tokens [B, S]``, of which those of padding (segment 0) are 0 where a vocabulary of ``size`` lacks them: nobody
+    reads them.
+
+    Raises:
+      ValueError: for others that it lacks, where they are known while a program is traced. (`Embedding` makes NaN of
+        those that are not.)
+    """
+    outside = (tokens < 0) | (tokens >= size)
+    if segment_ids is not None:
+        padding = segment_ids == 0
+        known = all(isinstance(x, np.ndarray) for x in (tokens, padding))
+        tokens, outside = (np if known else jnp).where(outside & padding, 0, tokens), outside & ~padding
+    if isinstance(outside, np.ndarray) and outside.any():
+        raise ValueError(
+            f"token id {np.broadcast_to(tokens, outside.shape)[outside][0]} is outside a vocabulary of {size} (0 .. "
+            f"{size - 1}): raise vocab_size, or use the tokenizer that the model is made for"
+        )
+    return tokens
 
 
 class Output(nnx.Module):

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from posenc_jax.encodings.arrays import check_ids
 from posenc_jax.encodings.base import Array, Sequence
 from posenc_jax.models.attention import KeysValues
 from posenc_jax.models.blocks import Captured, Stack
@@ -75,6 +76,7 @@ class EncoderDecoder(Model):
             right_padded=right_padded,
             packed=packed,
         )
+        _check_rows("decoder_tokens", decoder_tokens, "tokens", tokens)
         target = sequence_of(
             decoder_tokens,
             positions=decoder_positions,
@@ -137,8 +139,15 @@ class EncoderDecoder(Model):
 
         Equals the full pass under the conditions of `DecoderOnly.extend`; ``length`` is the decoder's.
         """
+        _check_rows("tokens", tokens, "the memory", memory.keys_values[0].keys)
         queries, keys, cache, places = next_tokens(
-            cache, tokens, positions=positions, segment_ids=segment_ids, length=length, example_ids=example_ids
+            cache,
+            tokens,
+            num_layers=self.config.depth("decoder"),
+            positions=positions,
+            segment_ids=segment_ids,
+            length=length,
+            example_ids=example_ids,
         )
         call: dict[str, Any] = {"streams": streams, "train": False}
         layers = self.layer_encodings("decoder", queries, keys, causal=True, **places, **call)
@@ -153,3 +162,9 @@ class EncoderDecoder(Model):
             dropout=dropout,
         )
         return self.logits(x), cache.with_keys_values(keys_values, tokens.shape[1])
+
+
+def _check_rows(name: str, tokens: Array, other: str, array: Array) -> None:
+    check_ids(name, tokens)
+    if tokens.shape[0] != len(array):
+        raise ValueError(f"{name} has {tokens.shape[0]} rows and {other} {len(array)}: each source has one target")

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc_jax.attention.choice import Call, Path, choose, facts
 from posenc_jax.encodings import slots
+from posenc_jax.encodings.arrays import check_ids
 from posenc_jax.encodings.attention import position_bias
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import Slot
@@ -31,14 +32,17 @@ def sequence_of(
     """One side of a model from ``tokens [B, S]``.
 
     Positions default to ``0 .. S-1``, known at trace time, the length to the number of real tokens: in each segment
-    those of its own.
+    those of its own. ValueError: arrays that are not of the same tokens, or of other numbers than `Sequence` has.
     """
+    check_ids("tokens", tokens)
     size = tokens.shape[1]
     if positions is None:
         positions = np.arange(size, dtype=np.int32)[None]
+    if segment_ids is not None:
+        check_ids("segment_ids", segment_ids, "segment ids")
     if length is None:
         length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
-    return Sequence(
+    sequence = Sequence(
         positions,
         length,
         tokens,
@@ -49,6 +53,8 @@ def sequence_of(
         right_padded=right_padded,
         packed=packed,
     )
+    sequence.check()
+    return sequence
 
 
 def segment_lengths(segment_ids: Array) -> Array:

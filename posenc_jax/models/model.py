@@ -9,12 +9,13 @@ import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.encodings import slots as slot_functions
+from posenc_jax.encodings.arrays import check_sizes
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.models.blocks import EMBEDDINGS
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.costs import Token
-from posenc_jax.models.embedding import Embedding, Output
+from posenc_jax.models.embedding import Embedding, Output, of_vocabulary
 from posenc_jax.models.layer_encodings import LayerEncodings, layer_encodings
 from posenc_jax.models.randomness import Dropout, Streams
 
@@ -84,10 +85,13 @@ class Model(nnx.Module):
         """
         slot = getattr(self.slots, stack)
         assert sequence.tokens is not None
+        embedding = self.embedding_of(stack)
         x = slot_functions.embed(
             slot_functions.for_layer(slot, 0),
             slot_functions.layer_params(slot, self.posenc_params(stack), 0),
-            self._embedding_of(stack)(sequence.tokens, sequence.token_types),
+            embedding(
+                of_vocabulary(sequence.tokens, embedding.table.shape[0], sequence.segment_ids), sequence.token_types
+            ),
             sequence,
             key=streams.positions_of(stack),
             train=train,
@@ -95,16 +99,17 @@ class Model(nnx.Module):
         dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
         return dropout(self.config.cast(jnp.asarray(x)), EMBEDDINGS), dropout
 
-    def _embedding_of(self, stack: str) -> Embedding:
+    def embedding_of(self, stack: str) -> Embedding:
+        """The table of the tokens of a stack."""
         return self.embedding if stack == "encoder" or self.target_embedding is None else self.target_embedding
 
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""
-        return self._embedding_of("decoder").logits(x) if self.output is None else self.output(x)
+        return self.embedding_of("decoder").logits(x) if self.output is None else self.output(x)
 
     def costs(self) -> tuple[Token, Token]:
         """Of a token outside the layers (its embedding, the final norm), and of the logits of a target."""
-        kernel = self._embedding_of("decoder").table if self.output is None else self.output.kernel
+        kernel = self.embedding_of("decoder").table if self.output is None else self.output.kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
         return Token(kept=(4 if self.config.dropout else 2) * width), Token(
             width * classes, kept=4 * classes, held=4 * classes
@@ -122,6 +127,7 @@ class Model(nnx.Module):
         """An empty cache for ``capacity`` decoder tokens a row; with position axes if asked for, with token types if
         asked for or if the model has some.
         """
+        check_sizes(batch_size=batch_size, capacity=capacity)
         config = self.config
         dtype = config.compute_dtype or self.embedding.table.dtype
         x = jax.ShapeDtypeStruct((batch_size, capacity, config.d_model), dtype)

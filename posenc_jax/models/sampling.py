@@ -25,7 +25,7 @@ def one_by_one(
     pad: Any,
 ) -> tuple[Array, Array, Array]:
     """New tokens ``[R, T]``, their log-probability and number, both ``[R]``: in step i each row goes on with the token
-    ``choose(logits [R, V], i)``, until eos. The loop ends with the last row.
+    ``choose(logits [R, V], i)``, until eos or logits that are NaN. The loop ends with the last row.
     """
     num_rows = rows.last.shape[0]
 
@@ -39,6 +39,7 @@ def one_by_one(
         token = choose(logits, index).astype(jnp.int32)
         log_prob = jnp.take_along_axis(logits, token[:, None], axis=1)[:, 0] - jax.nn.logsumexp(logits, axis=1)
         log_probs = log_probs + jnp.where(done, 0, log_prob)
+        done = done | jnp.isnan(log_prob)  # no token is the most probable one
         lengths = lengths + ~done
         token = jnp.where(done, pad, token).astype(jnp.int32)
         tokens = jax.lax.dynamic_update_slice_in_dim(tokens, token[:, None], index, axis=1)

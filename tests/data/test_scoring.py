@@ -91,6 +91,24 @@ def test_a_nan_logit_is_never_right():
     assert np.isnan(scores(logits, example)["loss_sum"])
 
 
+def test_a_target_that_is_no_class_has_no_finite_loss():
+    """It cost as much as the most probable class, and was right where all logits were NaN. Without weight it is not
+    read, nor is its gradient.
+    """
+    logits, example = random_batch()
+    for outside in (4, 99, -1):
+        targets = example.targets.copy()
+        targets[0, 0] = outside
+        losses = token_losses(logits, targets)
+        assert np.isnan(losses[0, 0])
+        np.testing.assert_array_equal(np.asarray(losses)[1:], token_losses(logits, example.targets)[1:])
+        assert not correct_tokens(np.full_like(logits, np.nan), targets).any()
+        unread = example.weights.copy()
+        unread[0, 0] = 0
+        loss = jax.grad(lambda x, t=targets, w=unread: scoring.scores(x, batch_of(t, w))["loss_sum"])
+        assert np.isfinite(jax.jit(loss)(logits)).all()
+
+
 def test_large_logits_and_half_precision_stay_exact():
     targets = np.array([0, 1])
     logits = np.array([[1e4, 1e4 - 1, -1e4], [-3e38, 3e38, 0]], np.float32)

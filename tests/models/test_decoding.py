@@ -268,7 +268,7 @@ def test_tokens_after_eos_are_padding():
 def test_what_cannot_be_decoded():
     decoder_only, encoder_decoder = small("decoder_only", num_layers=1), small("encoder_decoder", num_layers=1)
     prompt = random_tokens(1, 2)
-    with pytest.raises(ValueError, match="max_new_tokens = 0 decodes nothing: at least 1"):
+    with pytest.raises(ValueError, match="max_new_tokens = 0 must be a whole number from 1 on"):
         decode(decoder_only, prompt, Greedy(), max_new_tokens=0)
     with pytest.raises(ValueError, match=r"an encoder-decoder decodes from its source: pass memory=model.encode"):
         decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1)

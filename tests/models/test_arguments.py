@@ -1,0 +1,163 @@
+"""What models are given: tokens outside the vocabulary, arrays of other tokens, caches of other calls."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_models import VOCAB, Gate, jitted, random_tokens, small
+
+from posenc_jax.encodings import parse
+from posenc_jax.models import Beam, Greedy, Sampling, Slots, decode
+from posenc_jax.models.embedding import of_vocabulary
+
+KINDS = ("decoder_only", "encoder_only", "encoder_decoder")
+TOKENS = random_tokens(2, 5)
+
+
+def arguments(kind, tokens):
+    return (TOKENS, tokens) if kind == "encoder_decoder" else (tokens,)
+
+
+def with_last(last, rows=(0,)):
+    tokens = TOKENS.copy()
+    tokens[list(rows), -1] = last
+    return tokens
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_outside_the_vocabulary_are_refused_or_nan(kind):
+    model = small(kind)
+    run = jitted(model.__call__)
+    for outside in (VOCAB, 99, -1, -VOCAB):
+        tokens = with_last(outside)
+        found = np.asarray(run(*arguments(kind, tokens)))
+        assert np.isnan(found[0, -1]).all(), outside
+        assert np.isfinite(found[1]).all()  # the other row
+        with pytest.raises(ValueError, match=rf"token id {outside} is outside a vocabulary of {VOCAB} \(0 \.\. 10\)"):
+            jax.eval_shape(lambda tokens=tokens: model(*arguments(kind, tokens)))
+    assert np.isfinite(run(*arguments(kind, with_last(VOCAB - 1)))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
+def test_tokens_of_any_integer_type(dtype):
+    model = small("decoder_only")
+    np.testing.assert_array_equal(jitted(model.__call__)(TOKENS.astype(dtype)), jitted(model.__call__)(TOKENS))
+    assert np.isnan(jitted(model.__call__)(with_last(100).astype(dtype))[0, -1]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_of_padding_are_not_read(kind):
+    model, segments = small(kind), np.array([[1, 1, 1, 1, 0]] * 2)
+    name = "decoder_segment_ids" if kind == "encoder_decoder" else "segment_ids"
+    run = jitted(model.__call__)
+    want = run(*arguments(kind, with_last(0, (0, 1))), **{name: segments})
+    for known in (True, False):
+        call = (lambda *x: model(*x, **{name: segments})) if known else (lambda *x: run(*x, **{name: segments}))
+        got = call(*arguments(kind, with_last(-100, (0, 1))))
+        np.testing.assert_allclose(got[:, :4], want[:, :4], atol=1e-6)
+    with pytest.raises(ValueError, match=r"token id 12 is outside"):
+        of_vocabulary(np.array([[-100, 12]]), VOCAB, np.array([[0, 1]]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tokens", TOKENS * 1.0, r"tokens is of float64, and token ids are integers"),
+        ("tokens", TOKENS == 1, r"tokens is of bool"),
+        ("tokens", TOKENS[0], r"tokens has the shape \[5\], and token ids are \[batch, sequence\]"),
+        ("tokens", [[1, 2]], r"tokens is of type list, and token ids are an array of integers"),
+        ("positions", np.arange(4)[None], r"tokens has 5 tokens and positions 4"),
+        ("positions", np.ones((1, 5), bool), r"positions is of bool"),
+        ("segment_ids", np.ones((3, 5), int), r"segment_ids has 3 rows|tokens has 2 rows and segment_ids 3"),
+        ("segment_ids", np.ones((2, 5)), r"segment_ids is of float64"),
+        ("segment_ids", np.ones(5, int), r"segment_ids has the shape \[5\]"),
+        ("length", np.array([5.0]), r"length is of float64, and lengths are integers"),
+        ("length", np.array([5, 5, 5]), r"tokens has 2 rows and length 3"),
+        ("example_ids", np.arange(3), r"example_ids has 3 rows and tokens 2"),
+        ("example_ids", np.arange(1), r"example_ids has 1 rows and tokens 2"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_other_tokens_or_numbers_are_refused(kind, name, value, message):
+    model = small(kind)
+    tokens = value if name == "tokens" else TOKENS
+    given = {} if name == "tokens" else {name: value}
+    call = (tokens, TOKENS) if kind == "encoder_decoder" else (tokens,)
+    with pytest.raises(ValueError, match=message):
+        jax.eval_shape(lambda: model(*call, **given))
+
+
+def test_both_sides_have_the_same_rows():
+    model = small("encoder_decoder")
+    with pytest.raises(ValueError, match=r"decoder_tokens has 1 rows and tokens 2"):
+        jax.eval_shape(lambda: model(TOKENS, TOKENS[:1]))
+    cache = model.new_cache(1, 4)
+    memory = jax.eval_shape(lambda: model.encode(jnp.asarray(TOKENS)))
+    with pytest.raises(ValueError, match=r"tokens has 1 rows and the memory 2"):
+        jax.eval_shape(lambda memory: model.extend(TOKENS[:1], cache, memory), memory)
+
+
+def test_a_cache_of_another_call_is_refused():
+    model = small("decoder_only")
+    for cache, tokens, message in (
+        (model.new_cache(3, 8), TOKENS, r"tokens has 2 rows and the cache 3"),
+        (model.new_cache(3, 8), TOKENS[:1], r"tokens has 1 rows and the cache 3"),
+        (model.new_cache(2, 4), TOKENS, r"a cache of 4 places has arrays of shape \[2, 4\], .* has \[2, 5\]"),
+        (small("decoder_only", num_layers=3).new_cache(2, 8), TOKENS, r"a cache of 3 layers, and the model has 2"),
+        (small("decoder_only", num_kv_heads=2).new_cache(2, 8), TOKENS, r"shape \[2, 2, 8, 4\], .* has \[2, 4, 5, 4\]"),
+        (small("decoder_only", head_dim=2).new_cache(2, 8), TOKENS, r"shape \[2, 4, 8, 2\], .* has \[2, 4, 5, 4\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jax.eval_shape(lambda cache=cache, tokens=tokens: model.extend(tokens, cache))
+    for sizes in ((True, 4), (2, 4.0), (0, 4), (2, -1)):
+        with pytest.raises(ValueError, match=r"(batch_size|capacity) = .* must be a whole number from 1 on"):
+            model.new_cache(*sizes)
+    with pytest.raises(ValueError, match=r"dtype = int32 rounds keys and values"):
+        type(cache).empty(2, 4, num_layers=1, num_kv_heads=4, head_dim=4, dtype=jnp.int32)
+
+
+@pytest.mark.parametrize("slots", [Slots(), Slots(decoder=(Gate(),))], ids=["nope", "gate"])
+def test_tokens_that_a_cache_has_no_room_for_are_nan(slots):
+    """They overwrote the last ones."""
+    model = small("decoder_only", slots)
+    extend = jitted(model.extend)
+    first, cache = extend(TOKENS[:, :4], model.new_cache(2, 5))
+    fits, cache = extend(TOKENS[:, 4:], cache)
+    over, _ = extend(TOKENS[:, :1], cache)
+    assert np.isfinite(first).all()
+    assert np.isfinite(fits).all()
+    assert np.isnan(over).all()
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(2), Sampling(num_samples=2)], ids=["greedy", "beam", "sampling"])
+def test_a_prompt_outside_the_vocabulary_decodes_to_nothing(decoding):
+    model = small("decoder_only", Slots(decoder=parse("rope")))
+
+    def decoded(prompt):
+        return decode(model, prompt, decoding, max_new_tokens=3, pad=7, key=jax.random.key(0))
+
+    good, bad = (jax.jit(decoded)(prompt) for prompt in (TOKENS, with_last(VOCAB)))
+    assert (np.asarray(bad.lengths[0]) == 0).all()
+    assert (np.asarray(bad.tokens[0]) == 7).all()
+    assert not np.isfinite(np.asarray(bad.log_probs[0])).any()
+    for name in ("tokens", "lengths", "log_probs"):  # the other row
+        np.testing.assert_array_equal(getattr(good, name)[1], getattr(bad, name)[1])
+    with pytest.raises(ValueError, match=r"token id 11 is outside a vocabulary of 11"):
+        decoded(with_last(VOCAB))
+    for fields, message in (
+        ({"eos": VOCAB}, r"eos = 11 is outside a vocabulary of 11 .*None for no end"),
+        ({"max_new_tokens": 2.0}, r"max_new_tokens = 2.0 must be a whole number from 1 on"),
+        ({"max_new_tokens": True}, r"max_new_tokens = True"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            decode(model, TOKENS, decoding, **{"max_new_tokens": 3} | fields)
+    with pytest.raises(ValueError, match=r"prompt is of float64, and token ids are integers"):
+        decode(model, TOKENS * 1.0, decoding, max_new_tokens=3)
+
+
+def test_types_outside_their_table_are_nan():
+    model = small("decoder_only", token_types=3)
+    types = np.array([[0, 1, 2, 1, 3], [0, 1, 2, 1, 2]])
+    found = jitted(model.__call__)(TOKENS, token_types=types)
+    assert np.isnan(found[0, -1]).all()
+    assert np.isfinite(found[1]).all()
