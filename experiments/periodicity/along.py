@@ -36,9 +36,10 @@ from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.environment import environment
+from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import laid_out
 from posenc_jax.training.replicas import Program, devices_here, make_mesh, place, stack
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call
+from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call
 
 POSITIONS, ALIAS = 128, 63
 PILOTS, SEEDS = tuple(range(4)), tuple(range(100, 112))

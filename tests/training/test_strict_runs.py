@@ -10,7 +10,8 @@ from posenc_jax import Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.training.step import buckets, evaluate_length, init_params, init_state, train_call, validate
+from posenc_jax.training.batches import buckets
+from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call, validate
 
 SMALL = ("copying", "even_pairs", "bucket_sort", "counting", "arrow_grid", "flip_flop")
 
