@@ -186,10 +186,13 @@ def _check_parameters(encoding: PositionalEncoding, params: Any) -> None:
         name = f"{init}'s {jax.tree_util.keystr(path)}"
         if not isinstance(leaf, jax.Array | np.ndarray):
             raise UnusableError(f"{name} is {leaf!r}, of type {type(leaf).__name__}, not an array")
-        if not np.isfinite(leaf).all():
+        name = f"{init}'s array {jax.tree_util.keystr(path)}"
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
             raise UnusableError(
-                f"{init}'s array {jax.tree_util.keystr(path)}, {leaf.dtype}{list(leaf.shape)}, is not finite"
+                f"{name} is {leaf.dtype}, and parameters are float32: counts and tables belong in the hook"
             )
+        if not np.isfinite(leaf).all():
+            raise UnusableError(f"{name}, {leaf.dtype}{list(leaf.shape)}, is not finite")
 
 
 def seen_by(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,13 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
     where one raises.
     """
     x, queries = tokens
-    call = functools.partial(hooks, layer, queries)
     try:
-        for hook, result in jax.eval_shape(call, layer.params, x, layer.key).items():
+        for hook, result in _traced(hooks, layer, queries, x).items():
             words, wanted = SHAPES[hook.rpartition(".")[2]]
             if _not_of(result, len(wanted)) or any(a not in (1, b) for a, b in zip(result.shape, wanted)):
                 said = f"{hook} returns {_described(result)}, not an array {words}, {list(wanted)}"
                 return Clause("dtype", "failed", None, said)
+        call = functools.partial(hooks, layer, queries)
         for hook, result in compiled(call)(layer.params, x, layer.key).items():
             if np.isnan(result).any():
                 named = f"{hook}'s array, {result.dtype}{list(result.shape)},"
@@ -97,13 +98,11 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
     """
     try:
         layer = Layer(encodings)
-        for e, params in zip(encodings, layer.initial):
-            for path, leaf in jax.tree.leaves_with_path(params):
-                if not jnp.issubdtype(leaf.dtype, jnp.floating):
-                    name = f"{type(e).__name__}.init's array {jax.tree_util.keystr(path)}"
-                    return f"{name} is {leaf.dtype}, and parameters are float32: counts and tables belong in the hook"
-        call = functools.partial(hooks, layer, _tokens(layer))
-        returned = jax.eval_shape(call, layer.params, noise(2, CALL, DIMS.d_model), layer.key)
+        tokens, x = _tokens(layer), noise(2, CALL, DIMS.d_model)
+        for hook, result in _traced(_of_tokens, layer, tokens, x).items():
+            if not any(jnp.issubdtype(getattr(result, "dtype", bool), kind) for kind in (jnp.integer, jnp.floating)):
+                return f"{hook} returns {_described(result)}, not an array of integers or floats: convert it"
+        returned = _traced(hooks, layer, tokens, x)
     except UnusableError as error:
         return str(error)
     except Exception:
@@ -120,6 +119,26 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
                 "with .astype(jnp.float32), or take the part that is meant"
             )
     return None
+
+
+def _traced(call: Callable[..., dict[str, Any]], layer: Layer, queries: Sequence, x: Array) -> dict[str, Any]:
+    """What `hooks` or `_of_tokens` returns while it is traced, whatever that is: of arrays shapes and dtypes only."""
+    found: dict[str, Any] = {}
+    jax.eval_shape(lambda *traced: found.update(call(layer, queries, *traced)), layer.params, x, layer.key)
+    return found
+
+
+@exits_as_errors()
+def _of_tokens(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Any]:
+    """What is mapped of positions, and every array of terms, by element and hook."""
+    found: dict[str, Any] = {}
+    for e, p in zip(layer.encodings, params):
+        if "map_positions" in e.acts_on:
+            found[f"{type(e).__name__}.map_positions"] = e.map_positions(queries, key=key, train=False)
+        terms = e.token_terms(p, x, queries) if "token_terms" in e.acts_on else None
+        for path, leaf in jax.tree.leaves_with_path(terms):
+            found[f"{type(e).__name__}.token_terms{jax.tree_util.keystr(path)}"] = leaf
+    return found
 
 
 def _not_of(result: Any, axes: int) -> bool:
