@@ -90,7 +90,7 @@ def quoted(ablation: Path) -> Json:
     missing += [f"{c.task_label}/{c.label}: {c.unfinished}" for t in summary.tasks for c in t.cells if c.unfinished]
     if missing:
         raise ValueError(f"{ablation} is not finished: {'; '.join(missing)}; run its ablation to the end")
-    environments = [unseal(path.read_bytes())[0]["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
+    environments = [unseal(path.read_bytes())["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
     return {
         "name": summary.name,
         "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell.get("code") or ()}),

@@ -262,9 +262,7 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
 
 def cards(pattern: str = "*.json") -> list[tuple[str, Record]]:
     """Committed verdicts: the file, from the top of the repository, and what is in it."""
-    return [
-        (path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())[0]) for path in sorted(VERDICTS.glob(pattern))
-    ]
+    return [(path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())) for path in sorted(VERDICTS.glob(pattern))]
 
 
 def verdicts_table(cards: list[tuple[str, Record]]) -> str:

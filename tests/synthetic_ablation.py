@@ -1,8 +1,9 @@
-"""A small ablation directory as a real run leaves it, with a diverged seed, an unfinished cell and a torn last line."""
+"""A small ablation directory as a real run leaves it, with a diverged seed and an unfinished cell."""
 
-import json
 import math
 from pathlib import Path
+
+import sealed_files
 
 RSC_LENGTHS = (2, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16)
 EVEN_LENGTHS = (5, 10, 12, 15, 20, 30, 40)
@@ -91,21 +92,20 @@ def score(task_label, label, seed, rate, length):
 def write_ablation(directory: Path) -> Path:
     """5 encodings on rsc, 2 on even_pairs, 4 seeds, 2 rates.
 
-    T5's seed 2 diverged at step 340 (and seeds 0 and 1 at the larger rate), ALiBi's seed 3 is torn at the smaller rate,
-    and the cell rsc / rope has not run.
+    T5's seed 2 diverged at step 340 (and seeds 0 and 1 at the larger rate), ALiBi's seed 3 is unfinished at the smaller
+    rate, and the cell rsc / rope has not run.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "ablation.json").write_text(json.dumps(INFO, indent=1))
-    lines = []
+    sealed_files.write(directory / "ablation.json", INFO)
+    rows: list[dict] = []
     for cell in CELLS:
         task_label, label = cell["task_label"], cell["label"]
         if (task_label, label) == ("rsc", "rope"):
             continue
         for seed in SEEDS:
             for rate in RATES:
-                lines += [json.dumps(row) for row in _rows(cell, task_label, label, seed, rate)]
-    lines.append(lines[-1][:40])  # the process was killed while it wrote
-    (directory / "results.jsonl").write_text("\n".join(lines))
+                rows += _rows(cell, task_label, label, seed, rate)
+    sealed_files.write_rows(directory / "results.jsonl", rows)
     return directory
 
 
@@ -113,8 +113,8 @@ def begin_group(group: Path, replicas=()) -> None:
     """The directory of a group as its maker begins it, of the cell in whose directory it lies."""
     group.mkdir(parents=True, exist_ok=True)
     own = [cell["config_hash"] for cell in CELLS if cell["directory"] == group.parent.name]
-    config = {"replicas": list(replicas), "group_size": 1, "config_hash": own[0] if own else None}
-    (group / "config.json").write_text(json.dumps(config))
+    config = {"replicas": list(replicas), "group_size": 1, "config_hash": own[0] if own else "own"}
+    sealed_files.write(group / "config.json", config)
 
 
 def _rows(cell, task_label, label, seed, rate):
@@ -128,7 +128,7 @@ def _rows(cell, task_label, label, seed, rate):
             "seed": seed,
             "learning_rate": rate,
             "length": length,
-            "in_range": length <= max(INFO["train_lengths"][task_label]),
+            "range": "within" if length <= max(INFO["train_lengths"][task_label]) else "beyond",
             "accuracy": round((1 + value) / 2, 4) if task_label == "rsc" else value,
             "exact_match": value if task_label == "rsc" else 0.0,
             "loss": round(1 - value, 4),
@@ -145,9 +145,8 @@ def _rows(cell, task_label, label, seed, rate):
 def rewrite(directory: Path, change) -> None:
     """Replaces the rows by those that ``change(row)`` returns (None drops one)."""
     path = directory / "results.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-    rows = [row for row in map(change, rows) if row is not None]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = map(change, sealed_files.read_rows(path))
+    sealed_files.write_rows(path, [row for row in rows if row is not None])
 
 
 # Tasks on text: label -> (encoding, quality, octaves of length that cost a factor e of it)
@@ -218,10 +217,11 @@ def write_text_ablation(directory: Path, tasks: dict, seeds=SEEDS, labels=tuple(
             cell = _cell(task_label, label, ON_TEXT[label][0], VASWANI, 0) | {"by_position": []}
             for seed in seeds:
                 for length in lengths:
+                    where = "within" if length <= trained else "beyond"
                     scores = scores_of(label, seed, length, trained)
                     rows.append(
                         {name: cell[name] for name in ("task_label", "label", "posenc", "config_hash")}
-                        | {"seed": seed, "learning_rate": 1e-3, "length": length, "in_range": length <= trained}
+                        | {"seed": seed, "learning_rate": 1e-3, "length": length, "range": where}
                         | {**scores, "validation": text_score(label, seed, 1, trained), "diverged_at": None}
                         | {"mode": "vmap", "group_size": 4, "device_kind": "cpu", "threads": 2}
                     )
@@ -257,6 +257,6 @@ def write_text_ablation(directory: Path, tasks: dict, seeds=SEEDS, labels=tuple(
         "task_notes": {label: NOT_WMT for label in tasks if label == "en-de"},
         "chance": dict.fromkeys(tasks, 0.0),
     }
-    (directory / "ablation.json").write_text(json.dumps(info, indent=1))
-    (directory / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sealed_files.write(directory / "ablation.json", info)
+    sealed_files.write_rows(directory / "results.jsonl", rows)
     return directory

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import sealed_files
 from synthetic_ablation import rewrite, write_ablation
 from trained_runs import Notes, copy_of_the_run
 
@@ -64,7 +65,7 @@ def placed(ablation, histories, of):
     info["environments"] = {str(number): history(own) for number, own in enumerate(histories)}
     for cell in info["cells"]:
         cell |= {"bit_exact": True, "code": []}
-    (ablation / "ablation.json").write_text(json.dumps(info))
+    sealed_files.write(ablation / "ablation.json", info)
     rewrite(ablation, lambda row: row | {"environment": str(of(row))})
     return summarise(read_record(ablation))
 
@@ -129,7 +130,7 @@ def test_an_evaluation_elsewhere_is_said(tmp_path, monkeypatch):
         said = " ".join(notes.notes)
         assert ("equal up to rounding: threads: 77 ->" in said) == (name == "rounded")
         assert ("other random numbers are drawn than in training" in said) == (name == "drawn")
-        assert read_json(places[name], sealed=True)["environment"] == of_process(NOW)
+        assert read_json(places[name])["environment"] == of_process(NOW)
     assert places["same"] == places["rounded"] != places["drawn"]
 
 

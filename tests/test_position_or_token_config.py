@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sealed_files
 
 from experiments.position_or_token import errors
 from experiments.position_or_token.small import ENCODINGS, FEW, MANY, config
@@ -104,10 +105,8 @@ def test_the_page_is_of_the_record():
 
 
 def test_scores_that_are_missing_are_asked_for(tmp_path, monkeypatch, capsys):
-    (tmp_path / "evaluations").mkdir(parents=True)
-    monkeypatch.setattr(errors, "cell_directory", lambda *_: tmp_path)
     monkeypatch.setattr(errors, "group_directories", lambda *_: [tmp_path])
-    (tmp_path / "environment.json").write_bytes(b'{"began": {}}')
+    sealed_files.write(tmp_path / "environment.json", {"began": {}})
     assert errors.main([str(tmp_path)]) == 2
     assert "--steps 75 150 225" in capsys.readouterr().err
 
@@ -160,7 +159,7 @@ def test_only_whole_scores_with_the_trained_encoding_are_taken(tmp_path):
     )
     for kept, taken in (([other], False), ([part], False), ([other, own], True)):
         for number, one in enumerate(kept):
-            (tmp_path / "evaluations" / f"{number}.json").write_text(json.dumps(one))
+            sealed_files.write(tmp_path / "evaluations" / f"{number}.json", one)
         if taken:
             assert errors._scores(tmp_path, run)["5"] == [[step, 0.5, 0.3, 0.2] for step in steps]
         else:

@@ -80,7 +80,7 @@ def numbers(arm: Arm) -> Json:
 def collected(directory: Path) -> tuple[str, Json]:
     """The name of an ablation, and what is kept of it."""
     arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
-    began = [unseal(path.read_bytes())[0]["began"] for path in sorted(directory.glob("*/*/environment.json"))]
+    began = [unseal(path.read_bytes())["began"] for path in sorted(directory.glob("*/*/environment.json"))]
     same = {name: began[0][name] for name in NAMED if all(one.get(name) == began[0].get(name) for one in began)}
     return load_stored(directory).config.name, {"environment": same, "arms": arms}
 

@@ -15,7 +15,7 @@ from posenc_jax import Ablation, Run
 from posenc_jax.analysis.kernels import kernel
 from posenc_jax.analysis.views import frequencies
 from posenc_jax.encodings import Sinusoidal, elements
-from posenc_jax.runs.directory import cell_directory, load_stored, results
+from posenc_jax.runs.directory import load_stored, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval, mean_interval
 
@@ -69,7 +69,7 @@ def read(directory: Path) -> list[Arm]:
     arms = []
     for run in config.runs:
         seeds = {}
-        for result in results(cell_directory(directory, run), run):
+        for result in results(directory / run.directory_name, run):
             for replica in result["replicas"]:
                 if replica["diverged_at"] is None and "given_contrast" in (replica["evaluation"] or ({},))[0]:
                     seeds[replica["seed"]] = replica["evaluation"][0]

@@ -21,7 +21,7 @@ from posenc_jax.config import Run, config_hash
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings import spec
 from posenc_jax.files import write_atomically
-from posenc_jax.runs.directory import cell_directory, group_directories
+from posenc_jax.runs.directory import group_directories
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval, holm, mean_interval, p_value
 
@@ -40,8 +40,8 @@ def collected(ablation: Path) -> Json:
     """Of every cell and seed the scores of all checkpoints; RefusedError where some are missing."""
     cells: Json = {}
     for run in config.runs:
-        directory = cell_directory(ablation, run)
-        began = unseal((group_directories(directory)[0] / "environment.json").read_bytes())[0]["began"]
+        directory = ablation / run.directory_name
+        began = unseal((group_directories(directory)[0] / "environment.json").read_bytes())["began"]
         cells.setdefault(run.table, {})[run.label] = {
             "config": config_hash(run),
             "environment": {name: began[name] for name in NAMED if began.get(name) is not None},
@@ -54,7 +54,7 @@ def _scores(directory: Path, run: Run) -> dict[str, Rows]:
     every = list(range(run.training.keep_every, run.training.steps + 1, run.training.keep_every))
     found: dict[str, Rows] = {}
     for path in sorted(directory.glob("evaluations/*.json")):
-        measured = unseal(path.read_bytes())[0]
+        measured = unseal(path.read_bytes())
         asked = (measured.get("steps"), measured["lengths"], measured["posenc"])
         if asked == (every, list(run.evaluation.lengths), spec(run.posenc)):
             for row in measured["rows"]:

@@ -44,7 +44,7 @@ def measured(run: Path) -> Json:
     """Scores of every seed by length, ten sentences, and what computed them."""
     (group,) = group_directories(run)
     config, result = load_config(run), finished(group)
-    began = unseal((group / "environment.json").read_bytes())[0]["began"]
+    began = unseal((group / "environment.json").read_bytes())["began"]
     within = [n for n in config.evaluation.lengths if config.task.range_of(n) == "within"]
     lines = [json.loads(line) for line in (group / "decoded.jsonl").read_text().splitlines()]
     seed = result["replicas"][0]["seed"]

@@ -53,7 +53,7 @@ def measured(ablation: Path) -> Json:
         cells[config.label] = {
             "ordered": {str(seed): mean(replicas[seed]["evaluation"]) for seed in seeds},
             "shuffled": {str(seed): mean([row for row in rows if row["seed"] == seed]) for seed in seeds},
-            "trained by": unseal((groups[0] / "environment.json").read_bytes())[0]["began"]["commit"],
+            "trained by": unseal((groups[0] / "environment.json").read_bytes())["began"]["commit"],
         }
     lengths_of = [config.task.length_name(n) for n in lengths]
     return {"metric": metric, "lengths": lengths_of, "environment": environment(), "cells": cells}

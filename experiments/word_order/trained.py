@@ -61,7 +61,7 @@ def measured(ablation: Path) -> Json:
     for cell in read_json(ablation / "ablation.json")["cells"]:
         directory = ablation / cell["directory"]
         loaded = load_run(directory)
-        began = unseal((group_directories(directory)[0] / "environment.json").read_bytes())[0]["began"]
+        began = unseal((group_directories(directory)[0] / "environment.json").read_bytes())["began"]
         cells[cell["label"]] = {
             "trained by": began["commit"],
             "pairs": [

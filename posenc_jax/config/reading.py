@@ -27,9 +27,6 @@ KNOWN: dict[str, type[Value]] = {
 }
 """Every class of this package that a file can name."""
 
-# The first format had "module:Class".
-_BY_CLASS_NAME = {cls.__name__: cls for cls in KNOWN.values()}
-
 
 class UnknownTypeError(ValueError):
     """A stored config names a class that is neither of this package nor among those handed in."""
@@ -73,12 +70,6 @@ def _class_of(name: Any, own: Mapping[str, type]) -> Any:
         return own[name]
     if name in KNOWN:
         return KNOWN[name]
-    module, _, word = name.partition(":")
-    if module.partition(".")[0] == "posenc_jax" and word in _BY_CLASS_NAME:
-        return _BY_CLASS_NAME[word]
-    for cls in own.values():  # of the first format
-        if (module, word) == (cls.__module__, cls.__qualname__):
-            return cls
     raise UnknownTypeError(
         f"{name!r} is neither a class of posenc_jax nor one that comes with this file: read it with the version, or "
         "from the run, that wrote it"

@@ -15,7 +15,7 @@ from pathlib import Path
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.shapes import Json, problem
 
-_GROUP = {"config_hash?": str, "replicas": [[float]]}
+_GROUP = {"config_hash": str, "replicas": [[float]]}
 _NAME = re.compile(r"group-\d{3,}")
 
 
@@ -48,7 +48,7 @@ def own_groups(
         twice = [taken[replica] for replica in replicas if replica in taken]
         if wrong:
             problems.append(f"{_called(group)}: its config.json is damaged ({wrong}), so it may be of another run")
-        elif (own := data.get("config_hash")) not in (None, config_hash):
+        elif (own := data["config_hash"]) != config_hash:
             problems.append(f"{_called(group)} is of another run: its config is {own}, not {config_hash}")
         elif twice:
             problems.append(f"{_called(group)} has replicas that {twice[0]} has too")
@@ -85,11 +85,11 @@ def other_metrics(group: Path) -> str:
     if not path.exists():
         return ""
     try:
-        written = _read(path).get("metrics_sha256")
+        written = _read(path)["metrics_sha256"]
         content = _content(group / "metrics.jsonl")
-    except (OSError, DamagedError) as error:
+    except (OSError, DamagedError, KeyError) as error:
         return f"{_called(path)} is damaged ({_why(error)}), which says what its metrics were"
-    if written in (None, hashlib.sha256(content).hexdigest()):
+    if written == hashlib.sha256(content).hexdigest():
         return ""
     return f"{_called(group / 'metrics.jsonl')} is damaged (its rows are not those that were written)"
 
@@ -101,7 +101,7 @@ def _content(path: Path) -> bytes:
 
 
 def _read(path: Path) -> Json:
-    return unseal(_content(path))[0]
+    return unseal(_content(path))
 
 
 def _why(error: Exception) -> str:

@@ -92,8 +92,8 @@ def read_record(directory: Path | str) -> Record:
     report.
     """
     directory = Path(directory)
-    info, sealed = _read_info(directory)
-    rows, skipped = _read_rows(directory / "results.jsonl", sealed)
+    info = _read_info(directory)
+    rows, skipped = _read_rows(directory / "results.jsonl")
     cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
     replicas: dict[Cell, list[ReplicaScores]] = {cell: [] for cell in cells}
     ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
@@ -117,7 +117,7 @@ def read_record(directory: Path | str) -> Record:
             empty[cell].add(row["length"])
             continue
         grouped[cell][row["seed"], row["learning_rate"]].append(row)
-        ranges[cell].setdefault(row["length"], _range_of(row))
+        ranges[cell].setdefault(row["length"], row["range"])
         setting = tuple(str(row.get(field)) for field in ("mode", "group_size", "device_kind", "threads"))
         settings[cell[0]].setdefault(setting, {}).setdefault(cell[1], set()).add(row["seed"])
     skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
@@ -162,18 +162,18 @@ def _inside(directory: Path, cells: dict[Cell, Json]) -> Iterator[tuple[Cell, Pa
             yield cell, directory / name
 
 
-def _read_info(directory: Path) -> tuple[dict[str, Any], bool]:
-    """``ablation.json``, and whether it carries a checksum: then the rows do too."""
+def _read_info(directory: Path) -> dict[str, Any]:
+    """``ablation.json``."""
     path = directory / "ablation.json"
     if not path.is_file():
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
     try:
-        info, sealed = unseal(path.read_bytes())
+        info = unseal(path.read_bytes())
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
     if wrong := problem(info, ABLATION) or _without_metric(info):
         raise ValueError(f"{path} is no record of an ablation ({wrong}): run the ablation again, it writes the file")
-    return info, sealed
+    return info
 
 
 def _without_metric(info: dict[str, Any]) -> str:
@@ -184,41 +184,31 @@ def _without_metric(info: dict[str, Any]) -> str:
 _FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
 
 
-def _read_rows(path: Path, sealed: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """The well-formed rows, and one line for each other one.
-
-    Rows that carry checksums are written as a whole: a damaged one is a ValueError. Of those that were written before
-    there were any, it is left out.
-    """
+def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows that can be used, and one line for each other one; ValueError for a damaged one."""
     if not path.is_file():
         raise ValueError(f"{path.parent} has no results to report: results.jsonl is missing. Run the ablation first.")
-    rows, damaged = [], []
-    for line in read_lines(path.read_bytes(), sealed=sealed):
-        if line.row is None and line.sealed:
+    rows, unusable = [], []
+    for line in read_lines(path.read_bytes()):
+        if line.row is None:
             raise ValueError(
                 f"{path} is damaged (line {line.number}: {line.problem}): run the ablation again, it writes the file "
                 "from the results of its groups; or remove the line, and its replica is left out"
             )
-        wrong = [f"damaged ({line.problem})"] if line.row is None else _wrong_fields(line.row)
-        if line.row is None or wrong:
-            damaged.append(f"results.jsonl, line {line.number}: {', '.join(wrong)}")
+        if wrong := _wrong_fields(line.row):
+            unusable.append(f"results.jsonl, line {line.number}: {', '.join(wrong)}")
         else:
             rows.append(line.row)
-    return rows, damaged
+    return rows, unusable
 
 
 def _wrong_fields(row: dict[str, Any]) -> list[str]:
     if odd := problem(row, ROW):
         return [odd]
     wrong = [field for field, kind in _FIELDS.items() if not isinstance(row.get(field), kind)]  # type: ignore[arg-type]
-    if not wrong and row.get("range") not in RANGES and not isinstance(row.get("in_range"), bool):
+    if not wrong and row.get("range") not in RANGES:
         wrong = ["range"]
     return [f"no usable {', '.join(wrong)}"] if wrong else []
-
-
-def _range_of(row: Json) -> Range:
-    """Records of older versions have ``in_range`` alone."""
-    return row["range"] if "range" in row else "within" if row["in_range"] else "beyond"
 
 
 def _why_not(row: Json, cell: Json | None, seeds: set[int], rates: set[float]) -> str | None:

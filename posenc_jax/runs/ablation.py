@@ -22,10 +22,10 @@ from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.claims import changed_code, check_writable, claim, refuse_changed_code, refuse_other
 from posenc_jax.runs.damage import refuse_damaged_metrics
-from posenc_jax.runs.directory import cell_directory, has_all, results_by_group
+from posenc_jax.runs.directory import has_all, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
-from posenc_jax.runs.files import locked, read_checked, sealed_line, write_json
+from posenc_jax.runs.files import locked, read_json, sealed_line, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
@@ -155,7 +155,7 @@ def read_cells(
             )
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    places = [cell_directory(directory, cell) for cell in config.runs]
+    places = [directory / cell.directory_name for cell in config.runs]
     if not accept_changed_code:
         for own, place in zip(config.runs, places, strict=True):
             refuse_changed_code(directory, changed_code(place, digests(own)))
@@ -242,7 +242,7 @@ def write_results(
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
     report needs) from the finished groups; ``on_damage`` as in `directory.results`.
     """
-    _write(directory, config, _read_cells(config, [cell_directory(directory, cell) for cell in config.runs], on_damage))
+    _write(directory, config, _read_cells(config, [directory / cell.directory_name for cell in config.runs], on_damage))
 
 
 def _write(directory: Path, config: Ablation, cells: list[Cell]) -> None:
@@ -297,10 +297,10 @@ def _environment(groups: list[tuple[Path, Json]]) -> Json:
 def _same(path: Path, record: Json) -> bool:
     """Whether a file says what it should, on whatever machine; a damaged one does not."""
     try:
-        old, sealed = read_checked(path)
+        old = read_json(path)
     except DamagedFileError:
         return False
-    return sealed and old | {"environment": None} == json.loads(json.dumps(record)) | {"environment": None}
+    return old | {"environment": None} == json.loads(json.dumps(record)) | {"environment": None}
 
 
 def varying_fields(config: Ablation) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.environments import OF_PROCESS, compared
-from posenc_jax.runs.directory import Group, checkpoint_steps, group_directories, read_group
+from posenc_jax.runs.directory import Group, checkpoint_steps, group_directories
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.own_code import changes
@@ -62,7 +62,7 @@ def read_environments(group: Path) -> dict[str, Any]:
         f"restore it, or move it away: what {group.name} began on is then unknown, and what is trained from there on "
         "is not called bit-exact"
     )
-    record = read_json(path, sealed=read_group(group).config_hash is not None, way_out=way_out)
+    record = read_json(path, way_out)
     if wrong := problem(record, _RECORD):
         raise DamagedFileError(path, wrong, way_out)
     return {"began": record.get("began", {}), **{name: record.get(name) or [] for name in ("resumed", "start")}}

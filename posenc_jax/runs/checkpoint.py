@@ -183,7 +183,7 @@ class Checkpoints:
         return None
 
     def rows_at(self, step: int) -> str | None:
-        """The digest of the rows that a step was saved with; None for one of a version that kept none, or damaged."""
+        """The digest of the rows that a step was saved with; None for a step that was saved without, or is damaged."""
         try:
             return self._record(step).get("rows")
         except DamagedError:
@@ -241,13 +241,12 @@ class Checkpoints:
         try:
             with _alone():
                 metadata = dict(ocp.metadata(path).custom_metadata)
-            digest, record = metadata.pop("sha256"), metadata["leaves"]
+            digest = metadata.pop("sha256")
         except Exception as error:
             raise _reason(error, path) from error
-        # Steps of the first format have no number in their record.
-        if digest != _record_digest(metadata if "step" in metadata else record):
+        if digest != _record_digest(metadata):
             raise DamagedError("its record of checksums does not match its own")
-        if metadata.get("step", step) != step:
+        if metadata["step"] != step:
             raise DamagedError(f"it is step {metadata['step']} under another name")
         return metadata
 

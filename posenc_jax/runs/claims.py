@@ -16,7 +16,6 @@ from posenc_jax.runs.directory import (
     Group,
     checked,
     code_in,
-    code_of,
     differences_from,
     group_directories,
     groups_of,
@@ -64,20 +63,15 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
 
 def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = False) -> list[str]:
     """Which of the user's classes are other ones in ``code`` than those by which a run, or a group of it, computed
-    something, or (``claimed``) will; or may be.
+    something, or (``claimed``) will.
     """
     found: list[str] = []
     for path in dict.fromkeys(home / "config.json" for home in (directory, *group_directories(directory))):
         if not path.exists():
             continue
-        data = checked(path)
-        recorded, was = "format" in data, code_of(path, data)
-        if not (was.keys() & code.keys() if recorded else code):  # nothing that could have changed
-            continue
-        users = [path.parent] if claimed else _begun_in(path.parent)
-        if users and not recorded:
-            found += [f"{name} may have changed, for its source was not recorded then" for name in code]
-        elif users:
+        was = code_in(path)
+        if was.keys() & code.keys():
+            users = [path.parent] if claimed else _begun_in(path.parent)
             used = {name for user in users for name in code_in(user / "config.json")}
             found += own_code.changes({name: digest for name, digest in was.items() if name in used}, code)
     return list(dict.fromkeys(found))
@@ -146,7 +140,7 @@ def _write_group(group: Group, config: Run) -> None:
 def _begin_again(group: Group, config: Run) -> None:
     """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
     path = group.directory / "config.json"
-    if group.config_hash is None or code_in(path) == own_code.digests(config) or is_begun(group.directory):
+    if code_in(path) == own_code.digests(config) or is_begun(group.directory):
         return
     with contextlib.suppress(RefusedError), locked(group.directory):
         (group.directory / "environment.json").unlink(missing_ok=True)

@@ -29,8 +29,8 @@ def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> No
 
 def refuse_damaged_metrics(group: Path, result: Json) -> None:
     """DamagedFileError when the metrics of a finished group are not those that there were when it was finished."""
-    log, written = Log(group / "metrics.jsonl"), result.get("metrics_sha256")
-    if not log.path.exists() or written in (None, log.digest_of_all()):
+    log = Log(group / "metrics.jsonl")
+    if not log.path.exists() or log.digest_of_all() == result["metrics_sha256"]:
         return
     way_out = (
         f"restore it, or move it away, and only the course of training is lost, or move {group} away to train it again"

@@ -1,7 +1,7 @@
 """What lies in a run's directory: which config and code it belongs to, which groups it has, what is finished.
 
 ``config.json`` is written first and refuses other configs; a group's has its replicas too. ``result.json`` is written
-last. All carry checksums; what was written before there were any is read as it is.
+last. All carry checksums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from posenc_jax.config import (
     Ablation,
     Run,
     UnknownTypeError,
-    config_hash,
     difference,
     from_json,
     identity,
@@ -25,11 +24,11 @@ from posenc_jax.config import (
 )
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
-from posenc_jax.runs.files import numbered, read_checked, read_json
+from posenc_jax.runs.files import numbered, read_json
 from posenc_jax.shapes import Json, problem
 
 FORMAT = 3
-"""Of ``config.json``. 1 had Python paths for types, no code, and the config itself at the top; 2 had no checksums."""
+"""Of ``config.json``; no other is read."""
 
 Replica = tuple[int, float]
 """Seed and learning rate."""
@@ -44,15 +43,14 @@ def is_group(directory: Path) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Replicas that train together, and where. ``size`` counts the spares that fill it.
-
-    ``config_hash`` is that of its run; None in a group of a format that had none, and no checksums either.
+    """Replicas that train together, and where. ``size`` counts the spares that fill it, ``config_hash`` is that of its
+    run.
     """
 
     directory: Path
     replicas: tuple[Replica, ...]
     size: int
-    config_hash: str | None = None
+    config_hash: str
 
     @property
     def filled(self) -> tuple[Replica, ...]:
@@ -146,8 +144,7 @@ def groups_that_count(directory: Path) -> list[Path]:
     groups, path = group_directories(directory), directory / "config.json"
     if groups == [directory] or not path.exists():
         return groups
-    data = checked(path)
-    config = data.get("config", data)
+    config = checked(path)["config"]
     asked = {(seed, rate) for seed in config["seeds"] for rate in config["learning_rates"]}
     return [
         group for group in groups if (group / "result.json").exists() or asked.intersection(read_group(group).replicas)
@@ -157,25 +154,25 @@ def groups_that_count(directory: Path) -> list[Path]:
 def _result(group: Group) -> Json:
     path = group.directory / "result.json"
     try:
-        result = read_json(path, sealed=group.config_hash is not None)
+        result = read_json(path)
         if wrong := problem(result, _RESULT):
             raise DamagedFileError(path, wrong, "")
     except DamagedFileError as error:
         raise DamagedFileError(path, error.reason, _measure_again(group.directory)) from None
-    replicas, hashed = replicas_of(result), result.get("config_hash")
+    replicas, hashed = replicas_of(result), result["config_hash"]
     away = f"restore one of them, or move {group.directory} away to train it again"
     record = group.directory / "config.json"
     if replicas != group.replicas:
         raise RefusedError(
             f"{path} is of other replicas ({listed(replicas)}) than {record} has ({listed(group.replicas)}): {away}"
         )
-    if group.config_hash not in (None, hashed):
+    if hashed != group.config_hash:
         raise RefusedError(f"{path} is of config {hashed}, and {record} of {group.config_hash}: {away}")
     return result
 
 
 _RESULT = {
-    **dict.fromkeys(("posenc", "mode", "device_kind", "label?", "table?"), str),
+    **dict.fromkeys(("posenc", "mode", "device_kind", "label", "table", "config_hash", "metrics_sha256"), str),
     **dict.fromkeys(("num_parameters", "num_posenc_parameters", "group_size", "device_count", "threads"), int),
     "bit_exact": bool,
     "replicas": [
@@ -185,7 +182,7 @@ _RESULT = {
             "diverged_at?": int,
             "validation": {str: (float, type(None), list)},  # a classifier's has its confusions
             "evaluation": [{"length": int}],
-            "parameters_sha256?": str,
+            "parameters_sha256": str,
         }
     ],
 }
@@ -239,7 +236,7 @@ def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str
     Raises:
       RefusedError: this version cannot read it, or it is a config of the other kind.
     """
-    if data.get("config") == to_json(config):  # which spares making values of it, one for each of hundreds of cells
+    if data["config"] == to_json(config):  # which spares making values of it, one for each of hundreds of cells
         return []
     stored = _stored(path, data, own_code.own_classes(config)).config
     if type(stored) is not type(config):
@@ -301,7 +298,7 @@ def code_in(path: Path) -> own_code.Digests:
 
 def code_of(path: Path, data: Json) -> own_code.Digests:
     """As `code_in`, of what was read from there."""
-    code = data.get("code", {})
+    code = data.get("code")
     if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
         raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
     if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
@@ -310,13 +307,13 @@ def code_of(path: Path, data: Json) -> own_code.Digests:
 
 
 def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
-    """What a ``config.json`` of any format says; RefusedError when this version cannot read it."""
+    """What a ``config.json`` says; RefusedError when this version cannot read it."""
     return _stored(path, checked(path), own)
 
 
 def _stored(path: Path, data: Json, own: Mapping[str, type]) -> Stored:
     try:
-        config = from_json(data.get("config", data), own)
+        config = from_json(data["config"], own)
         if not isinstance(config, Run | Ablation):
             raise ValueError(f"it holds {type(config).__name__}, neither a run nor an ablation")
     except UnknownTypeError as error:
@@ -337,10 +334,10 @@ def read_group(directory: Path) -> Group:
 def _group(directory: Path, data: Json) -> Group:
     path = directory / "config.json"
     try:
-        if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash?": str}):
+        if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash": str}):
             raise ValueError(wrong)
         replicas = tuple((int(seed), float(rate)) for seed, rate in data["replicas"])
-        return Group(directory, replicas, int(data["group_size"]), data.get("config_hash"))
+        return Group(directory, replicas, int(data["group_size"]), data["config_hash"])
     except (ValueError, OverflowError) as error:
         raise RefusedError(f"{path} is no group's ({error}): restore it") from None
 
@@ -351,30 +348,15 @@ def checked(path: Path) -> Json:
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
     else:
         way_out = "restore it, or move it away and run the same command again, which writes it anew"
-    data, sealed = read_checked(path, way_out)
-    written = data.get("format", 1)
-    if written not in range(1, FORMAT + 1):
+    data = read_json(path, way_out)
+    if data.get("format") != FORMAT:
         raise RefusedError(
-            f"{path} is of format {written}, and this version reads formats up to {FORMAT}: use the version that wrote "
-            "it"
+            f"{path} is of format {data.get('format')}, and this version reads format {FORMAT} alone: choose another "
+            "directory to run it again, or use the version that wrote it"
         )
-    if written >= 3 and not sealed:
-        raise DamagedFileError(path, "it has lost its checksum", way_out)
+    if wrong := problem(data, {"config": {}}):
+        raise DamagedFileError(path, wrong, way_out)
     return data
-
-
-def cell_directory(directory: Path, cell: Run) -> Path:
-    """Where an ablation keeps a cell: under its name, or under the one that an earlier format gave it."""
-    named = directory / cell.directory_name
-    if named.exists() or not directory.is_dir():
-        return named
-    for path in sorted(directory.glob("*/config.json")):
-        data = checked(path)
-        if "format" not in data and data.get("table") == cell.table and data.get("label") == cell.label:
-            stored = read_stored(path, own_code.own_classes(cell))
-            if isinstance(stored.config, Run) and config_hash(stored.config) == config_hash(cell):
-                return path.parent
-    return named
 
 
 def listed(replicas: tuple[Replica, ...]) -> str:

@@ -137,7 +137,7 @@ def evaluate(
     if decoded:
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, sealed_line({**question, "environment": here, "rows": rows}))
-    return path, read_json(path, sealed=True)["rows"]
+    return path, read_json(path)["rows"]
 
 
 def _elsewhere(found: Compared) -> str:

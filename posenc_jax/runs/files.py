@@ -60,31 +60,20 @@ def in_turn(directory: Path, reporter: Reporter, stop: Callable[[], int | None])
         yield
 
 
-def read_json(path: Path, *, sealed: bool = False, way_out: str = "") -> Json:
+def read_json(path: Path, way_out: str = "") -> Json:
     """The object in a JSON file of ours, without its checksum.
 
     Args:
-      sealed: whether it must have one, since it was written when files had. way_out: for the message, what to do where
-        it is damaged.
+      way_out: for the message, what to do where it is damaged.
 
     Raises:
       DamagedFileError: it is not what was written.
     """
-    data, found = read_checked(path, way_out)
-    if sealed and not found:
-        raise DamagedFileError(path, "it has lost its checksum", way_out or _START_OVER.format(path.parent))
-    return data
-
-
-def read_checked(path: Path, way_out: str = "") -> tuple[Json, bool]:
-    """The object in a JSON file without its checksum, and whether it had one; DamagedFileError as `read_json`."""
     try:
         return unseal(read_regular(path))
     except DamagedError as error:
-        raise DamagedFileError(path, str(error), way_out or _START_OVER.format(path.parent)) from None
-
-
-_START_OVER = "restore it, or move {} away to start that part over"
+        way_out = way_out or f"restore it, or move {path.parent} away to start that part over"
+        raise DamagedFileError(path, str(error), way_out) from None
 
 
 def write_json(path: Path, data: Json) -> None:
@@ -190,7 +179,7 @@ def _up_to(content: bytes, step: int) -> list[Line]:
 def _with_step(line: Line) -> Line:
     if line.row is None or isinstance(line.row.get("step"), int):
         return line
-    return Line(line.number, None, "it has no step", line.sealed)
+    return Line(line.number, None, "it has no step")
 
 
 def _whole(path: Path, lines: list[Line]) -> list[Json]:

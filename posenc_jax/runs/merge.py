@@ -20,7 +20,6 @@ from posenc_jax.runs.claims import check_writable, claim
 from posenc_jax.runs.damage import refuse_damaged_metrics
 from posenc_jax.runs.directory import (
     Replica,
-    cell_directory,
     code_in,
     groups_of,
     listed,
@@ -177,7 +176,7 @@ def _finished(cell: Run, place: Path, config: Ablation, note: Callable[[str], No
     own = next((run for run in config.runs if (run.table, run.label) == (cell.table, cell.label)), None)
     if own is None:
         return
-    home = cell_directory(place, own)
+    home = place / own.directory_name
     finished = results_by_group(home, own)
     for path, result in finished:
         refuse_damaged_metrics(path, result)

@@ -17,7 +17,7 @@ from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures, write_results
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.claims import claim, refuse_other
-from posenc_jax.runs.directory import cell_directory, read_group
+from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn, locked
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
@@ -65,7 +65,7 @@ def ablate_in_tasks(
         failures: dict[str, Run] = {}
         for cell in to_run:
             try:
-                place = cell_directory(directory, cell)
+                place = directory / cell.directory_name
                 refuse_links(directory, place)
                 with in_turn(place, reporter, stop):
                     missing = missing_replicas(cell, place, accept_changed_code=accept_changed_code, note=reporter.note)
@@ -118,7 +118,7 @@ def run_task(
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
     refuse_other(directory, config, accept_changed_code=accept_changed_code, claimed=True)
-    places = {str(cell_directory(directory, cell).relative_to(directory)): cell for cell in config.runs}
+    places = {cell.directory_name: cell for cell in config.runs}
     cell, place = places.get(name.rpartition("/")[0]), directory / name
     if cell is None or not (place / "config.json").is_file():
         raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")

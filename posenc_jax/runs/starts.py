@@ -110,7 +110,7 @@ def _digests(source: Path) -> dict[str, list[str]]:
     for result in finished_groups(source).values():
         for replica in result["replicas"]:
             if replica["diverged_at"] is None:
-                found.setdefault(str(replica["seed"]), []).append(str(replica.get("parameters_sha256", "")))
+                found.setdefault(str(replica["seed"]), []).append(replica["parameters_sha256"])
     return {seed: sorted(digests) for seed, digests in sorted(found.items())}
 
 

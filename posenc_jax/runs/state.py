@@ -78,7 +78,7 @@ def load_group_state(
     step, state = restored[0], measured(config.training, restored[1])
     for index, replica in enumerate(result["replicas"]):
         params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
-        if digest(params) != replica.get("parameters_sha256"):
+        if digest(params) != replica["parameters_sha256"]:
             raise RefusedError(
                 f"{directory / 'checkpoints' / str(step)} is not what {directory / 'result.json'} was measured with: "
                 f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"

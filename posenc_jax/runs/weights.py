@@ -5,8 +5,7 @@ A tensor is called by its path in the tree of parameters (``decoder.blocks.0.sel
 has one entry, "posenc_jax", a JSON object: "layout", "kind", "model", "slots", "vocab_size", "num_classes" and
 "max_len" say which model it is; files of runs also tell "seed", "learning_rate", "run", the whole config,
 "code", the digests of the user's own classes in it, and for text "tokenizer", its SHA-256. "tensors" is the SHA-256 of
-the tensors and "checksum" that of all of it; a file without them (of another program, or an earlier version) is read as
-it is.
+the tensors and "checksum" that of all of it.
 
 A file holds numbers and names only: an encoding of the user's own is found in the classes that the caller hands in.
 """
@@ -258,16 +257,16 @@ def read_shapes(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[list[int]
 
 
 def refuse_damaged(path: Path) -> None:
-    """RefusedError for a file of `save_weights` that is not what was written; others carry no checksum."""
+    """RefusedError for a file of `save_weights` that is not what was written; those of others are not looked at."""
     entries = read_shapes(path)[1]
-    if "sha256:" in entries.get(_ENTRY, ""):  # as all have that carry a checksum
+    if _ENTRY in entries:
         _refuse_damaged(path, read_tensors(path)[0], metadata_of(path, entries))
 
 
 def _refuse_damaged(path: Path, tensors: Mapping[str, np.ndarray], metadata: Metadata) -> Metadata:
     """The metadata without the digest of the tensors, which must be theirs."""
     rest = {name: value for name, value in metadata.items() if name != _TENSORS}
-    if metadata.get(_TENSORS) not in (None, _sha256(tensors)):
+    if metadata.get(_TENSORS) != _sha256(tensors):
         raise RefusedError(f"{path} is damaged (its tensors are not those that were written): export it again")
     return rest
 
@@ -282,7 +281,7 @@ def _sha256(tensors: Mapping[str, np.ndarray]) -> str:
 def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
     """Our metadata among those of a safetensors file; RefusedError when it has none, or damaged ones."""
     try:
-        metadata, _ = unseal(entries[_ENTRY])
+        metadata = unseal(entries[_ENTRY])
         if metadata["layout"] not in ("posenc_jax", "torch"):
             raise KeyError(metadata["layout"])
     except DamagedError as error:

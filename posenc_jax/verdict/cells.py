@@ -304,9 +304,7 @@ def read_results(path: Path) -> Results | None:
     """What `save_results` wrote, or None where there is nothing; DamagedFileError or ValueError where it is another."""
     if not path.exists():
         return None
-    data = read_json(
-        path, sealed=True, way_out="restore it, or remove it and run the table again, which writes it anew"
-    )
+    data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")
     if wrong := problem(data, _RESULTS):
         raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
     tasks = {

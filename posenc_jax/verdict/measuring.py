@@ -20,7 +20,7 @@ from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.claims import is_begun
-from posenc_jax.runs.directory import cell_directory, complete, group_directories, read_group, results_by_group
+from posenc_jax.runs.directory import complete, group_directories, read_group, results_by_group
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
@@ -94,7 +94,7 @@ def measure(
     clock: in seconds, for what is timed here; without one it takes no time.
     """
     cell = table.cell(slot, label, seeds)
-    place = cell_directory(_folder(directory, table, cell), cell)
+    place = _folder(directory, table, cell) / cell.directory_name
     results = run(cell, place, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
     others, seconds = otherwise(
@@ -113,7 +113,7 @@ def histories(
     all.
     """
     cell = table.cell(slot, label, seeds)
-    place = cell_directory(_folder(directory, table, cell), cell)
+    place = _folder(directory, table, cell) / cell.directory_name
     wanted = set(cell.replicas)
     groups = [group for group in group_directories(place) if wanted & set(read_group(group).replicas)]
     begun = {str(group): history(read_environments(group)) for group in groups if is_begun(group)}

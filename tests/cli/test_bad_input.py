@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import sealed_files
 
 from posenc_jax.cli import main
-from posenc_jax.config import to_json
+from posenc_jax.config import config_hash, to_json
 
 RUN = """
 '''A run.'''
@@ -275,25 +276,32 @@ def folder(tmp_path_factory):
     for name, text in FILES.items():
         (folder / name).write_text(text)
     for name, text in {
-        "taken": json.dumps(to_json(config_of(folder / "run.py"))),
-        "compared": json.dumps(to_json(config_of(folder / "ablation.py"))),
-        "broken": "{",
-        "runs/escaped-ea03bc47": json.dumps(to_json(config_of(folder / "run.py"))),
-        "elsewhere": '{"type": "gone_away.config:Run"}',
+        "taken": to_json(config_of(folder / "run.py")),
+        "compared": to_json(config_of(folder / "ablation.py")),
+        "runs/escaped-ea03bc47": to_json(config_of(folder / "run.py")),
+        "elsewhere": {"type": "gone_away.config:Run"},
     }.items():
-        (folder / name).mkdir(parents=True)
-        (folder / name / "config.json").write_text(text)
+        sealed_files.write_config(folder / name, text)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "config.json").write_text("{")
     group = folder / "finished" / "group-000"
     shutil.copytree(folder / "taken", group.parent)
     group.mkdir()
     diverged = {(0, 1e-3): 50, (1, 1e-3): None, (7, 1e-3): None}
-    record = {"config": to_json(config_of(folder / "run.py")), "replicas": list(diverged), "group_size": 3}
-    (group / "config.json").write_text(json.dumps(record))
+    config = config_of(folder / "run.py")
+    own = {"replicas": list(diverged), "group_size": 3, "config_hash": config_hash(config)}
+    sealed_files.write_config(group, to_json(config), **own)
     replicas = [{"seed": seed, "learning_rate": rate, "diverged_at": at} for (seed, rate), at in diverged.items()]
-    texts, counts = ("posenc", "mode", "device_kind"), ("num_parameters", "num_posenc_parameters", "group_size")
-    result = dict.fromkeys(texts, "") | dict.fromkeys((*counts, "device_count", "threads"), 1) | {"bit_exact": True}
-    measured = [replica | {"validation": {}, "evaluation": []} for replica in replicas]
-    (group / "result.json").write_text(json.dumps(result | {"replicas": measured}))
+    texts = dict.fromkeys(("posenc", "mode", "device_kind", "label", "table", "metrics_sha256"), "")
+    counts = ("num_parameters", "num_posenc_parameters", "group_size")
+    result = (
+        dict.fromkeys(texts, "")
+        | {"config_hash": own["config_hash"]}
+        | dict.fromkeys((*counts, "device_count", "threads"), 1)
+        | {"bit_exact": True}
+    )
+    measured = [replica | {"validation": {}, "evaluation": [], "parameters_sha256": ""} for replica in replicas]
+    sealed_files.write(group / "result.json", result | {"replicas": measured})
     return folder
 
 
@@ -358,8 +366,8 @@ def test_a_damaged_checkpoint(folder):
     group = folder / "taken" / "group-000"
     (group / "checkpoints" / "50").mkdir(parents=True)
     (group / "checkpoints" / "50" / "_CHECKPOINT_METADATA").write_text("{}")
-    record = {"config": to_json(config), "replicas": config.replicas, "group_size": 2}
-    (group / "config.json").write_text(json.dumps(record))
+    own = {"replicas": config.replicas, "group_size": 2, "config_hash": config_hash(config)}
+    sealed_files.write_config(group, to_json(config), **own)
     got = run_all(folder, {"damaged": ([*TRAIN, "--directory", "taken"], [])})["damaged"]
     assert got["code"] == 2
     assert "Traceback" not in got["err"]

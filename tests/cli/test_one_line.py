@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import processes
 import pytest
+import sealed_files
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.cli import main, noise
@@ -24,6 +26,7 @@ from posenc_jax.cli.errors import guarded
 from posenc_jax.config import to_json
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.files import DiskFullError
+from posenc_jax.runs.directory import FORMAT
 
 ROOT = Path(__file__).parents[2]
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -101,40 +104,49 @@ def test_command_lines(here, capsys, name):
 
 RESULT = "group-000/result.json"
 CONFIG_FILE = "group-000/config.json"
+OF_A_GROUP = {"replicas": [[math.inf, 1]], "group_size": 1, "config_hash": ""}
 DAMAGED = {
-    "no fields in a result": (RESULT, "{}", "result.json is damaged (it lacks"),
-    "a list of replicas": (RESULT, '{"replicas": [1]}', "result.json is damaged ("),
+    "no fields in a result": (RESULT, {}, "result.json is damaged (it lacks"),
+    "a list of replicas": (RESULT, {"replicas": [1]}, "result.json is damaged ("),
     "a deep result": (RESULT, f'{{"a": {DEEP}}}', "nested deeper than 50 levels"),
-    "no fields in a group": (CONFIG_FILE, "{}", "group-000/config.json cannot be read as a config"),
+    "no checksum": (RESULT, "{}", "result.json is damaged (it has no checksum, so it was changed, or an earlier ver"),
+    "no fields in a group": (CONFIG_FILE, {"format": FORMAT}, "group-000/config.json is damaged (it lacks 'config')"),
+    "no format": (CONFIG_FILE, {}, f"is of format None, and this version reads format {FORMAT} alone: choose another"),
     "infinite seeds": (
         CONFIG_FILE,
-        json.dumps({"format": 2, "config": to_json(CONFIG), "code": {}, "replicas": [[1e999, 1]], "group_size": 1}),
+        {"format": FORMAT, "config": to_json(CONFIG), "code": {}, **OF_A_GROUP},
         "is no group's (cannot convert float infinity to integer)",
     ),
     "a long number": (CONFIG_FILE, f'{{"group_size": {"9" * 400}}}', "a whole number of more than 64 bits"),
-    "no config": ("config.json", "{}", "cannot be read as a config"),
-    "a list for a config": ("config.json", '{"format": 2, "config": [], "code": {}}', "it holds tuple, neither a run"),
-    "an encoding for a config": ("config.json", '{"config": {"type": "rope"}}', "it holds RoPE, neither a run nor"),
-    "a deep config": ("config.json", f'{{"format": 2, "config": {LESS_DEEP}}}', "nested deeper than 50 levels"),
+    "no code": ("config.json", {"format": FORMAT, "config": {}}, "config.json is damaged (its code is no table of"),
+    "no config": ("config.json", {"format": FORMAT, "config": {}, "code": {}}, "cannot be read as a config"),
+    "a list for a config": ("config.json", {"format": FORMAT, "config": [], "code": {}}, "config.json is damaged (con"),
+    "an encoding for a config": (
+        "config.json",
+        {"format": FORMAT, "config": {"type": "rope"}, "code": {}},
+        "it holds RoPE, neither a run nor",
+    ),
+    "a deep config": ("config.json", f'{{"format": {FORMAT}, "config": {LESS_DEEP}}}', "nested deeper than 50 levels"),
     "no file": (RESULT, None, "result.json cannot be read or written (it is no regular file): mend that"),
-    "odd seeds": ("config.json", json.dumps({**to_json(CONFIG), "seeds": {"type": "rope"}}), "cannot be read as"),
+    "odd seeds": (
+        "config.json",
+        {"format": FORMAT, "config": {**to_json(CONFIG), "seeds": {"type": "rope"}}, "code": {}},
+        "cannot be read as",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_files_of_a_run_without_what_they_should_have(here, capsys, tmp_path, name):
-    file, text, message = DAMAGED[name]
+    file, content, message = DAMAGED[name]
     directory = Path(shutil.copytree(here / "run", tmp_path / "run"))
-    for path in (directory / "config.json", directory / CONFIG_FILE):  # as an earlier version wrote it
-        data = json.loads(path.read_text())
-        data.pop("checksum")
-        data.pop("config_hash", None)
-        path.write_text(json.dumps(data | {"format": 2}))
-    if text is None:  # a pipe: who reads it waits for ever
+    if content is None:  # a pipe: who reads it waits for ever
         (directory / file).unlink()
         os.mkfifo(directory / file)
+    elif isinstance(content, str):
+        (directory / file).write_text(content)
     else:
-        (directory / file).write_text(text)
+        (directory / file).write_text(sealed_files.line(content).replace("Infinity", "1e999"))
     assert message in refused(capsys, ["evaluate", str(directory)])
 
 

@@ -181,7 +181,7 @@ def mutated(data):
     return st.lists(edit, min_size=1, max_size=6).map(change) | st.integers(0, len(data)).map(lambda end: data[:end])
 
 
-RESULT = json.dumps({"replicas": [{"seed": 0, "evaluation": [{"exact_match": 0.5}], "diverged_at": None}]}).encode()
+RESULT = sealed_line({"replicas": [{"seed": 0, "evaluation": [{"exact_match": 0.5}], "diverged_at": None}]}).encode()
 ROWS = "".join(sealed_line({"step": step, "seed": 0, "loss": 0.25}) for step in (50, 75, 100)).encode()
 PAGE = (
     '<h1 id="a">T</h1><div class="relatedtopics"><p id="b">x<span class="WIN">y</span></p></div><meta name="keywords">'
@@ -254,12 +254,11 @@ def test_every_document_comes_back_and_none_with_a_flipped_bit():
         document = json.loads(json.dumps(document))
         text = bytearray(json.dumps(seal(document)).encode())
         if "checksum" not in document:
-            assert repr(unseal(bytes(text))) == repr((document, True))
+            assert repr(unseal(bytes(text))) == repr(document)
         bit %= 8 * len(text)
         text[bit // 8] ^= 1 << bit % 8
         with contextlib.suppress(DamagedError):
-            found, sealed = unseal(bytes(text))
-            assert not sealed or repr(found) == repr(document)
+            assert repr(unseal(bytes(text))) == repr(document)
 
     comes_back()
 

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import sealed_files
 from synthetic_ablation import write_ablation
 
 from posenc_jax.cli.noise import warnings_named
@@ -37,9 +38,8 @@ def summary_with(name, directory):
     """The synthetic ablation with a label and a task of this name."""
     write_ablation(directory)
     for file in ("ablation.json", "results.jsonl"):
-        path, word = directory / file, json.dumps(name)
-        changed = path.read_text().replace('"label": "t5"', f'"label": {word}').replace('"rsc"', word)
-        path.write_text(changed)
+        word = json.dumps(name)
+        sealed_files.replace(directory / file, {'"label": "t5"': f'"label": {word}', '"rsc"': word})
     return summarise(read_record(directory))
 
 

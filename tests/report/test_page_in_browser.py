@@ -4,9 +4,9 @@ narrow screen.
 
 import csv
 import io
-import json
 
 import pytest
+import sealed_files
 from browser import CHROMIUM, Browser
 from synthetic_ablation import begin_group, write_ablation
 
@@ -23,7 +23,7 @@ def directory(tmp_path_factory):
     found = write_ablation(tmp_path_factory.mktemp("page"))
     rows = [{"step": step, "seed": 0, "learning_rate": 1e-3, "loss": 2.0 / step} for step in (1, 2, 4)]
     begin_group(found / "rsc-nope" / "group-000")
-    (found / "rsc-nope" / "group-000" / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sealed_files.write_rows(found / "rsc-nope" / "group-000" / "metrics.jsonl", rows)
     report.build(found)
     return found
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sealed_files
 
 from posenc_jax import Ablation, Evaluation, Run, Transformer
 from posenc_jax.cli.scores import score_table
@@ -39,6 +40,7 @@ def _replicas(scores):
             "diverged_at": None,
             "validation": {"accuracy": 0.5},
             "evaluation": [{"length": n, **COMMON, **scores[n]} for n in lengths],
+            "parameters_sha256": "",
         }
         for seed in (0, 1, 5)
     ]
@@ -53,12 +55,13 @@ PERPLEXITY = {
 def _write(directory, cell, scores):
     result = {"posenc": "()", "config_hash": config_hash(cell), "num_parameters": 9, "num_posenc_parameters": 0}
     result |= {"mode": "map", "group_size": 2, "device_kind": "cpu", "device_count": 1, "threads": 2}
+    result |= {"label": cell.label, "table": cell.table, "metrics_sha256": ""}
     group = directory / cell.directory_name / "group-000"
     group.mkdir(parents=True)
     replicas = [[seed, 1e-3] for seed in (0, 1, 5)]
-    stored = {"format": 2, "config": to_json(cell), "code": {}, "replicas": replicas, "group_size": 3}
-    (group / "config.json").write_text(json.dumps(stored))
-    (group / "result.json").write_text(json.dumps({**result, "bit_exact": True, "replicas": _replicas(scores)}))
+    own = {"replicas": replicas, "group_size": 3, "config_hash": config_hash(cell)}
+    sealed_files.write_config(group, to_json(cell), **own)
+    sealed_files.write(group / "result.json", {**result, "bit_exact": True, "replicas": _replicas(scores)})
 
 
 def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):

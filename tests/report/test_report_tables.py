@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import sealed_files
 from score_interval import score_interval
 from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
@@ -160,7 +161,7 @@ def coded(ablation):
         for cell in info["cells"]:
             cell |= {"bit_exact": True, "changed_code": False, "code": [code | {"seeds": list(SEEDS)}]}
             change(cell)
-        (ablation / "ablation.json").write_text(json.dumps(info))
+        sealed_files.write(ablation / "ablation.json", info)
         return summarise(read_record(ablation))
 
     return read

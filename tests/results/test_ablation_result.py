@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import sealed_files
 from score_interval import score_interval
 from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
 
@@ -26,8 +27,8 @@ def test_rows_means_and_differences_are_flat_and_complete(ablation):
     result = read_result(str(ablation))
     assert isinstance(result, AblationResult)
     assert result.directory == ablation
-    lines = [line for line in (ablation / "results.jsonl").read_text().splitlines() if line.endswith("}")]
-    assert result.rows == [json.loads(line) for line in lines]
+
+    assert result.rows == sealed_files.read_rows(ablation / "results.jsonl")
     assert {tuple(row) for row in result.means} == {COLUMNS}
     assert {tuple(row) for row in result.differences} == {(*COLUMNS, "baseline")}
     assert all(
@@ -69,14 +70,13 @@ def test_differences_are_paired_with_the_baseline(ablation):
 
 def test_an_ablation_without_a_baseline_has_no_differences(ablation):
     info = json.loads((ablation / "ablation.json").read_text()) | {"baseline": ""}
-    (ablation / "ablation.json").write_text(json.dumps(info))
+    sealed_files.write(ablation / "ablation.json", info)
     assert read_result(ablation).differences == []
 
 
 def test_a_mixed_length_has_a_row_and_is_in_no_mean_over_lengths(ablation):
     def mixed(row):
-        where = "mixed" if row["length"] == 9 else "within" if row["in_range"] else "beyond"
-        return {name: value for name, value in row.items() if name != "in_range"} | {"range": where}
+        return row | {"range": "mixed"} if row["length"] == 9 else row
 
     rewrite(ablation, mixed)
     result = read_result(ablation)

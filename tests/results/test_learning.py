@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+import sealed_files
 from synthetic_ablation import CELLS, begin_group, write_ablation
 
 from posenc_jax import report
@@ -19,7 +20,9 @@ def row(step, seed, loss, rate=1e-3):
 
 def write(group, rows, rest=""):
     begin_group(group)
-    (group / "metrics.jsonl").write_text("".join(json.dumps(own) + "\n" for own in rows) + rest)
+    sealed_files.write_rows(group / "metrics.jsonl", rows)
+    with (group / "metrics.jsonl").open("a") as file:
+        file.write(rest)
 
 
 def test_losses_of_all_groups(tmp_path):
@@ -49,9 +52,9 @@ def test_metrics_are_those_that_the_result_had(tmp_path):
     group = tmp_path / "cell" / "group-000"
     write(group, [row(1, 0, 2.0)])
     content = (group / "metrics.jsonl").read_bytes()
-    (group / "result.json").write_text(json.dumps({"metrics_sha256": hashlib.sha256(content).hexdigest()}))
+    sealed_files.write(group / "result.json", {"metrics_sha256": hashlib.sha256(content).hexdigest()})
     assert read_losses(tmp_path / "cell") == ({(0, 1e-3): {1: 2.0}}, [])
-    (group / "metrics.jsonl").write_text(json.dumps(row(1, 0, 3.0)) + "\n")
+    sealed_files.write_rows(group / "metrics.jsonl", [row(1, 0, 3.0)])
     told = ["cell/group-000/metrics.jsonl is damaged (its rows are not those that were written)"]
     assert read_losses(tmp_path / "cell") == ({}, told)
     (group / "metrics.jsonl").unlink()
@@ -93,7 +96,7 @@ def test_a_report_draws_those_of_the_chosen_learning_rate(tmp_path):
     assert {"rsc-training.png", "rsc-training.pdf"} <= written
     assert "even_pairs-training.pdf" not in written
     assert report.up_to_date(directory)
-    (directory / "rsc-nope" / "group-000" / "metrics.jsonl").write_text(json.dumps(row(1, 0, 2.5)) + "\n")
+    sealed_files.write_rows(directory / "rsc-nope" / "group-000" / "metrics.jsonl", [row(1, 0, 2.5)])
     assert not report.up_to_date(directory)
     page = (directory / "report.html").read_text()
     assert page.count('id="learning-rsc"') == 1

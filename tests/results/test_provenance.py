@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sealed_files
 
 from posenc_jax.results import read_record, summarise
 
@@ -19,7 +20,7 @@ def provenance(ablation):
         for cell in info["cells"]:
             cell |= {"bit_exact": True, "changed_code": False, "code": [dict(CODE)]}
             change(cell)
-        (ablation / "ablation.json").write_text(json.dumps(info))
+        sealed_files.write(ablation / "ablation.json", info)
         return summarise(read_record(ablation)).provenance
 
     return read

@@ -1,10 +1,10 @@
 """What is read from an ablation directory and what is said about it, against sums done afresh from the rows."""
 
-import json
 import math
 
 import numpy as np
 import pytest
+import sealed_files
 from score_interval import score_interval
 from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
 
@@ -62,10 +62,12 @@ def test_a_cell_without_results_says_so(ablation):
     assert "rope: no result, 0 of 4 seeds (seeds 0, 1, 2, 3 not finished)." in summary.tasks[0].notes
 
 
-def test_torn_lines_and_unfinished_runs_are_named_and_not_averaged(ablation):
+def test_unusable_rows_and_unfinished_runs_are_named_and_not_averaged(ablation):
+    with (ablation / "results.jsonl").open("a") as file:
+        print(sealed_files.line({"task_label": "rsc"}), file=file)
     lines = len((ablation / "results.jsonl").read_text().splitlines())
     assert _summary(ablation).skipped == (
-        f"results.jsonl, line {lines}: damaged (Unterminated string starting at: line 1 column 39 (char 38))",
+        f"results.jsonl, line {lines}: no usable label, seed, learning_rate, length",
         "rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths",
     )
 
@@ -74,7 +76,7 @@ def test_the_learning_rate_is_chosen_by_validation_never_by_test_lengths(ablatio
     assert _cell(_summary(ablation), "even_pairs", "randomized").learning_rate == 1e-3
 
     def better_on_unseen(row):
-        if row["label"] == "randomized" and row["learning_rate"] == 3e-3 and not row["in_range"]:
+        if row["label"] == "randomized" and row["learning_rate"] == 3e-3 and row["range"] == "beyond":
             row["accuracy"] = 1.0
         return row
 
@@ -117,16 +119,16 @@ def test_rows_that_were_not_asked_for_are_left_out_by_name(ablation):
 def test_contradicting_rows_are_refused_and_repeated_ones_are_not(ablation):
     path = ablation / "results.jsonl"
     rewrite(ablation, lambda row: row)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = sealed_files.read_rows(path)
     mine = next(
         r for r in rows if (r["label"], r["seed"], r["length"]) == ("nope", 1, 16) and r["learning_rate"] == 1e-3
     )
     before = _cell(_summary(ablation), "rsc", "nope")
     with path.open("a") as file:
-        file.write(json.dumps(mine) + "\n")
+        print(sealed_files.line(mine), file=file)
     assert _cell(_summary(ablation), "rsc", "nope") == before
     with path.open("a") as file:
-        file.write(json.dumps(mine | {"exact_match": 0.25}) + "\n")
+        print(sealed_files.line(mine | {"exact_match": 0.25}), file=file)
     summary = _summary(ablation)
     assert "rsc / nope, seed 1, learning rate 0.001: two different rows for length 16" in summary.skipped
 
@@ -210,11 +212,10 @@ def test_an_ablation_whose_seeds_all_diverged_still_has_a_summary(ablation):
 def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
     with pytest.raises(ValueError, match=r"nowhere has no ablation\.json, so it is no ablation directory"):
         read_record(tmp_path / "nowhere")
-    (ablation / "results.jsonl").write_text('{"task_label": "rsc", \n')
-    with pytest.raises(
-        ValueError, match=r"no run in results\.jsonl is finished; not used: results\.jsonl, line 1: damaged"
-    ):
-        read_record(ablation)
+    for text, said in (('{"task_label": "rsc", \n', "Expecting"), ("{}\n", "it has no checksum")):
+        (ablation / "results.jsonl").write_text(text)
+        with pytest.raises(ValueError, match=rf"results\.jsonl is damaged \(line 1: {said}"):
+            read_record(ablation)
     (ablation / "results.jsonl").unlink()
     with pytest.raises(
         ValueError, match=r"has no results to report: results\.jsonl is missing\. Run the ablation first"

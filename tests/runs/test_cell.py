@@ -179,7 +179,7 @@ def test_a_directory_in_which_nothing_is_computed_may_be_removed(finished):
 
 
 def test_a_directory_of_something_else_is_refused(finished):
-    (finished / "config.json").write_text(json.dumps(to_json(Ablation("a", (CONFIG,)))))
+    sealed_files.write_config(finished, to_json(Ablation("a", (CONFIG,))))
     with pytest.raises(RefusedError, match=r"holds an ablation, not a single run: choose another directory"):
         run(CONFIG, finished)
     (finished / "config.json").write_text('{"type": ')

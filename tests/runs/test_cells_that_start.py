@@ -18,7 +18,6 @@ from posenc_jax.encodings import RoPE
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import cell_directory
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.spread import ablate_in_tasks
@@ -45,7 +44,7 @@ def finished(tmp_path_factory):
 def test_a_cell_begins_with_the_parameters_of_the_other_s_seeds(finished):
     directory, (_, begun) = finished
     for number, seed in enumerate(FIRST.seeds):
-        trained = replica_params(cell_directory(directory, FIRST), seed, print)
+        trained = replica_params(directory / FIRST.directory_name, seed, print)
         for name in trained.keys() - {"posenc"}:
             for a, b in zip(jax.tree.leaves(trained[name]), jax.tree.leaves(begun["params"][name]), strict=True):
                 np.testing.assert_array_equal(a, b[number])
@@ -61,7 +60,7 @@ def test_an_ablation_that_was_moved_is_still_complete(finished, tmp_path):
 def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
     """By the digests of its parameters; not where it is away, since then nothing can be said."""
     directory = shutil.copytree(finished[0], tmp_path / "run")
-    source, later = (cell_directory(directory, cell) for cell in (FIRST, LATER))
+    source, later = (directory / cell.directory_name for cell in (FIRST, LATER))
     result = source / "group-000" / "result.json"
     kept = json.loads((later / "start.json").read_text())
     of_seeds = {str(own["seed"]): [own["parameters_sha256"]] for own in sealed_files.read(result)["replicas"]}
@@ -80,8 +79,8 @@ def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
 
 def test_a_start_that_an_ablation_trains_anew_is_noticed_at_once(finished, tmp_path, monkeypatch):
     directory = shutil.copytree(finished[0], tmp_path / "run")
-    later = cell_directory(directory, LATER)
-    shutil.rmtree(cell_directory(directory, FIRST))
+    later = directory / LATER.directory_name
+    shutil.rmtree(directory / FIRST.directory_name)
     sealed_files.rewrite(later / "start.json", lambda kept: kept.update({"0": ["1" * 64]}))
     with pytest.raises(FailedCellsError, match=r"1 of 2 cells failed(.|\n)*t later: .* \(seed 0: they were 11111111\)"):
         ablate(BOTH, directory, reporter=Notes())
@@ -90,7 +89,7 @@ def test_a_start_that_an_ablation_trains_anew_is_noticed_at_once(finished, tmp_p
 def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, tmp_path):
     """Of those that have results nobody knows any more what they began with."""
     directory = shutil.copytree(finished[0], tmp_path / "run")
-    later = cell_directory(directory, LATER)
+    later = directory / LATER.directory_name
     (later / "start.json").unlink()
     keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later)
     assert read_json(later / "start.json") == {}

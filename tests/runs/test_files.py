@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import sealed_files
 
-from posenc_jax.checksums import read_lines
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import Log, dumps, write_atomically
 
@@ -90,12 +89,6 @@ def test_a_log_knows_what_it_was_at_a_step(log):
         assert not set(known.values()) & {log.digest_up_to(step) for step in known}
     log.path.write_bytes(b"".join(lines[:-1]))
     assert [step for step in known if log.digest_up_to(step) == known[step]] == [10, 20]
-
-
-def test_rows_of_before_checksums_get_them_when_training_goes_on(log):
-    log.path.write_text("".join(dumps(row) + "\n" for row in rows(10, 20)))
-    log.cut_back(10)
-    assert read_lines(log.path.read_bytes(), sealed=True)[1].row == rows(10)[1] | {"loss": 1.0}
 
 
 @pytest.mark.parametrize(

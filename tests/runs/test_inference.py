@@ -1,7 +1,6 @@
 """Finished runs at work: the outputs that were measured, alone or in company, and what is refused."""
 
 import dataclasses
-import json
 import random
 import shutil
 
@@ -231,7 +230,7 @@ def spoil(directory, what):
     elif what == "generated":
         config = to_json(CONFIGS["translation"]) | {"task": to_json(Copying(kind="rsc")), "posenc": []}
         config["evaluation"] |= {"decoded_examples": 0}
-        (directory / "config.json").write_text(json.dumps(config))
+        sealed_files.write_config(directory, config)
     elif what == "bytes":
         (directory / "tokenizer.model").write_bytes(b"no tokenizer")
     else:

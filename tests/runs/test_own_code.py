@@ -14,7 +14,6 @@ import types
 from pathlib import Path
 
 import pytest
-import sealed_files
 from trained_runs import CONFIG, Notes
 
 from posenc_jax import Ablation
@@ -300,23 +299,6 @@ def test_code_that_was_mended_before_it_computed_anything_runs(brought):
     brought.change(brought.encoding, "SIGN = -1.0", "SIGN = 1.0")
     with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):
         ablate(Ablation("a", (broken.runs[0], brought.config())), directory)
-
-
-def test_a_directory_that_did_not_record_the_source_is_refused(brought):
-    """The first format knew a class by its module: whether its source is still the same, nobody can say."""
-    directory = brought.folder / "run"
-    config = brought.config()
-    run(config, directory)
-    for path in (directory / "config.json", directory / "group-000" / "config.json"):
-        data = sealed_files.read(path)
-        for name in ("format", "code", "config_hash"):
-            data.pop(name, None)
-        path.write_text(json.dumps(data))
-    with pytest.raises(RefusedError, match=r"window\.py:Window may have changed, for its source was not recorded then"):
-        run(config, directory)
-    reporter = Notes()
-    run(config, directory, accept_changed_code=True, reporter=reporter)
-    assert any("already complete" in note for note in reporter.notes)
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ import sys
 import numpy as np
 import pytest
 import sealed_files
-from trained_runs import CONFIG, Notes, contents, copy_of_the_run
+from trained_runs import CONFIG, contents, copy_of_the_run
 
-from posenc_jax import Ablation, Run, parse
-from posenc_jax.config import config_hash, difference, from_json, is_own, to_json, type_name
+from posenc_jax import Run, parse
+from posenc_jax.config import config_hash, difference, from_json, is_own, to_json
 from posenc_jax.config.reading import KNOWN
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.config import Transformer
-from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.directory import FORMAT, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.weights import load_weights
 
@@ -30,38 +29,9 @@ def finished(tmp_path):
     return copy_of_the_run(tmp_path / "run")
 
 
-def of_the_first_format(directory):
-    """Rewrites a run's directory as the first format had it: Python paths as types, no format, code or checksums."""
-    modules = {type_name(cls): f"{cls.__module__}:{cls.__qualname__}" for cls in KNOWN.values()}
-
-    def old(data):
-        if isinstance(data, dict):
-            return {name: modules[value] if name == "type" else old(value) for name, value in data.items()}
-        return [old(value) for value in data] if isinstance(data, list) else data
-
-    top = json.loads((directory / "config.json").read_text())
-    (directory / "config.json").write_text(json.dumps(old(top["config"]), indent=1) + "\n")
-    for path in directory.glob("group-*/config.json"):
-        data = json.loads(path.read_text())
-        if "format" not in data:
-            continue
-        kept = {name: data[name] for name in ("replicas", "group_size")}
-        path.write_text(json.dumps({"config": old(data["config"]), **kept}, indent=1) + "\n")
-    without_checksums(directory)
-
-
-def without_checksums(directory):
-    for path in directory.glob("group-*/*.json"):
-        data = sealed_files.read(path)
-        data.pop("metrics_sha256", None)
-        path.write_text(json.dumps(data))
-    for path in directory.glob("group-*/*.jsonl"):
-        path.write_text("".join(json.dumps(row) + "\n" for row in sealed_files.read_rows(path)))
-
-
 def test_values_are_stored_under_registered_names(finished):
     data = json.loads((finished / "config.json").read_text())
-    assert data["format"] == 3
+    assert data["format"] == FORMAT
     assert data["code"] == {}
     assert data["config"]["type"] == "run"
     assert data["config"]["task"]["type"] == "copying"
@@ -98,7 +68,7 @@ def test_every_value_class_of_the_package_is_registered_once():
         if getattr(sys.modules[cls.__module__], cls.__name__, None) is cls  # not of an example in a docstring
     }
     assert classes <= set(KNOWN.values())
-    assert len({cls.__name__ for cls in KNOWN.values()}) == len(KNOWN), "the first format is read by class names"
+    assert len({cls.__name__ for cls in KNOWN.values()}) == len(KNOWN)
 
 
 # Committed hashes. One that changes makes all finished runs of its kind strangers to their configs: a new field must
@@ -160,12 +130,17 @@ def test_unknown_fields_and_classes_are_refused_by_name(finished):
         load_config(finished)
 
 
-def test_a_newer_format_is_refused(finished):
+@pytest.mark.parametrize("written", [1, 2, FORMAT + 1, None])
+def test_another_format_is_refused(finished, written):
     for name in ("config.json", "group-000/config.json"):
         copy = shutil.copytree(finished, finished.with_name(name.replace("/", "-")))
-        sealed_files.rewrite(copy / name, lambda data: data.update(format=4))
-        with pytest.raises(RefusedError, match=r"is of format 4, and this version reads formats up to 3"):
+        sealed_files.rewrite(copy / name, lambda data: data.update(format=written))
+        with pytest.raises(RefusedError) as error:
             run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), copy)
+        assert str(error.value) == (
+            f"{copy / name} is of format {written}, and this version reads format {FORMAT} alone: choose another "
+            "directory to run it again, or use the version that wrote it"
+        )
 
 
 @pytest.mark.parametrize("name", ["payload:X", "os:system", "payload.py:X", "../payload.py:X"])
@@ -186,51 +161,11 @@ def test_nothing_that_a_file_names_is_imported(finished, tmp_path, monkeypatch, 
     sizes = {"layout": "posenc_jax", "kind": "decoder_only", "vocab_size": 4, "num_classes": 4, "max_len": 4}
     for key in ("model", "slots"):
         metadata = sizes | {"model": to_json(Transformer()), "slots": {"type": "slots"}} | {key: {"type": name}}
-        save_file({"a": np.zeros(1, np.float32)}, tmp_path / "w.safetensors", {"posenc_jax": json.dumps(metadata)})
+        tensors = {"a": np.zeros(1, np.float32)}
+        save_file(tensors, tmp_path / "w.safetensors", sealed_files.weights_entry(metadata, tensors))
         with pytest.raises(RefusedError, match="is neither a class of posenc_jax"):
             load_weights(tmp_path / "w.safetensors")
     assert "payload" not in sys.modules
-
-
-def test_a_directory_of_the_first_format_is_complete(finished):
-    of_the_first_format(finished)
-    before = contents(finished / "group-000")
-    assert load_config(finished) == CONFIG
-    reporter = Notes()
-    run(CONFIG, finished, reporter=reporter)
-    assert any("already complete" in note for note in reporter.notes)
-    assert contents(finished / "group-000") == before
-    changed = dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, steps=40))
-    of_the_first_format(finished)
-    with pytest.raises(RefusedError, match=r"training\.steps: 20 -> 40"):
-        run(changed, finished)
-
-
-@pytest.mark.slow
-def test_a_directory_of_the_first_format_goes_on(finished):
-    """Finished groups stay as they are, new seeds are trained beside them."""
-    of_the_first_format(finished)
-    before = contents(finished / "group-000")
-    results = run(dataclasses.replace(CONFIG, seeds=(0, 1, 2)), finished)
-    assert [[replica["seed"] for replica in result["replicas"]] for result in results] == [[0, 1], [2]]
-    assert contents(finished / "group-000") == before
-
-
-def test_an_ablation_of_the_first_format_finds_its_cells(tmp_path):
-    cell = dataclasses.replace(CONFIG, label="both", table="copies", seeds=(0, 1))
-    config, directory = Ablation("a", (cell,)), tmp_path / "ablation"
-    copy_of_the_run(directory / "copies-both-0123abcd")
-    (directory / "config.json").write_text(json.dumps({"format": 2, "config": to_json(config), "code": {}}))
-    for path in directory.glob("copies-*/**/config.json"):
-        sealed_files.rewrite(path, lambda data: data["config"].update(label="both", table="copies"))
-    of_the_first_format(directory / "copies-both-0123abcd")
-    (directory / "config.json").write_text(json.dumps({"config": to_json(config), "code": {}}))
-    reporter = Notes()
-    ablate(config, directory, reporter=reporter)
-    assert any("already complete" in note for note in reporter.notes)
-    assert [path.name for path in directory.iterdir() if path.is_dir()] == ["copies-both-0123abcd"]
-    row = json.loads((directory / "results.jsonl").read_text().splitlines()[0])
-    assert row["config_hash"] == config_hash(cell)
 
 
 def test_half_a_copy_of_a_run_is_refused_in_words(finished):

@@ -16,7 +16,7 @@ from posenc_jax.training.operations import Work, of_length, of_step, of_validati
 
 
 def rows(file):
-    return [line.row for line in read_lines(file.read_bytes(), sealed=True)]
+    return [line.row for line in read_lines(file.read_bytes())]
 
 
 def test_a_run_says_what_each_phase_took(tmp_path):

@@ -51,7 +51,7 @@ def lines(place):
 def of_metrics(place):
     """series -> step -> values, from the run's own file."""
     found = {}
-    for line in read_lines((place / "group-000/metrics.jsonl").read_bytes(), sealed=True):
+    for line in read_lines((place / "group-000/metrics.jsonl").read_bytes()):
         row = dict(line.row)
         series, step = SERIES[row.pop("seed")], row.pop("step")
         row.pop("learning_rate")

@@ -153,7 +153,9 @@ def test_damaged_and_foreign_files(tmp_path):
     path = tmp_path / "a.safetensors"
     save_weights(path, random_params(), METADATA)
     whole, tensors = path.read_bytes(), load_file(path)
-    entries = {"posenc_jax": json.dumps(METADATA)}
+
+    def written(tensors, metadata=METADATA):
+        save_file(tensors, path, sealed_files.weights_entry(metadata, tensors))
 
     def refused():
         with pytest.raises(RefusedError) as error:
@@ -167,19 +169,19 @@ def test_damaged_and_foreign_files(tmp_path):
     save_file(tensors, path)
     assert "does not say which model its tensors belong to" in refused()
     assert "read_tensors and posenc_jax.models.torch_weights.from_torch" in refused()
-    save_file(tensors, path, {"posenc_jax": "{}"})
+    written(tensors, {})
     assert "does not say which model" in refused()
-    save_file({name: t for name, t in tensors.items() if "final_norm" not in name}, path, entries)
+    written({name: t for name, t in tensors.items() if "final_norm" not in name})
     assert (
         f"{path} lacks decoder.final_norm.bias, decoder.final_norm.scale, encoder.final_norm.bias, "
         "encoder.final_norm.scale: this is not the model that its metadata describe" in refused()
     )
-    save_file({**tensors, "output.kernel": np.ones((4, 8), np.float32), "x": tensors["output.bias"]}, path, entries)
+    written({**tensors, "output.kernel": np.ones((4, 8), np.float32), "x": tensors["output.bias"]})
     assert "has x too many and has output.kernel of shape [4, 8] instead of [8, 4]" in refused()
-    save_file({name: t.astype(np.float16) for name, t in tensors.items()}, path, entries)
+    written({name: t.astype(np.float16) for name, t in tensors.items()})
     assert "in float16 instead of float32" in refused()
     gone = {**METADATA, "slots": {**METADATA["slots"], "encoder": [{"type": "gone_away.mine:Own"}]}}
-    save_file(tensors, path, {"posenc_jax": json.dumps(gone)})
+    written(tensors, gone)
     assert f"{path}: 'gone_away.mine:Own' is neither a class of posenc_jax nor" in refused()
     assert "from Python hand the class in (own=), or start from the directory of the run" in refused()
     path.unlink()
@@ -226,12 +228,13 @@ def test_a_changed_bit_is_damage(tmp_path, capsys, what, said):
     assert capsys.readouterr().err == f"posenc: {path} {said}\n"
 
 
-def test_a_file_without_checksums_is_read_as_it_is(tmp_path, capsys):
+def test_a_file_without_checksums_has_no_model(tmp_path, capsys):
     path = tmp_path / "a.safetensors"
     save_weights(path, random_params(), METADATA)
     tensors = load_file(path)
     save_file(tensors, path, {"posenc_jax": json.dumps(METADATA)})
-    same(load_weights(path)[0], random_params())
+    with pytest.raises(RefusedError, match=r"is damaged \(what it says of its model: it has no checksum, so .*export"):
+        load_weights(path)
     save_file(tensors, path, {"format": "pt"})
     assert main(["weights", "inspect", str(path)]) == 0
     assert "format: pt" in capsys.readouterr().out
@@ -254,7 +257,7 @@ def test_torch_names_are_read_back(tmp_path):
         save_weights(path, random_params(learned), learned | {"layout": "torch"})
     tensors = read_tensors(path)[0]
     tensors.pop("encoder.norm.weight")
-    save_file(tensors, path, {"posenc_jax": json.dumps(metadata | {"layout": "torch"})})
+    save_file(tensors, path, sealed_files.weights_entry(metadata | {"layout": "torch"}, tensors))
     with pytest.raises(RefusedError, match=r"torch.safetensors: the state dict lacks encoder.norm.weight in a model"):
         load_weights(path)
 

@@ -47,7 +47,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
 def test_hours_of_each_and_of_all(table, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["tables", "small"]) == 0
-    data = unseal((table / "results.json").read_bytes())[0]
+    data = unseal((table / "results.json").read_bytes())
     for own, seconds in zip(data["cells"], (3600.0, 900.0), strict=True):
         own["seconds"] = seconds
     write_json(table / "results.json", data)
@@ -96,11 +96,11 @@ def test_groups_of_other_machines_are_named(table, capsys):
     assert main(["tables", "small"]) == 0
     place = table.parents[2] / "runs" / "tables" / "small"
     *_, last = sorted(place.rglob("environment.json"))
-    other = unseal(last.read_bytes())[0]
+    other = unseal(last.read_bytes())
     other["began"] |= {"cpu": "Another chip", "device_count": 64}
     write_json(last, other)
     assert main(["tables", "small"]) == 0
-    data = unseal((table / "results.json").read_bytes())[0]
+    data = unseal((table / "results.json").read_bytes())
     assert [own["cpu"] for own in data["machine"]["others"]] == ["Another chip"]
     assert "64 x Another chip; jax" in (table / "README.md").read_text()
 
