@@ -409,6 +409,12 @@ REFUSED = [
     (lambda: Ablation("empty", ()), ["at least one run"]),
     (lambda: Ablation("twice", (base(), base())), ["'nope'", "label of its own"]),
     (
+        lambda: Ablation(
+            "said", (base(),), published=(Published("t", "a", "b", direction="up"), Published("t", "a", "b"))
+        ),
+        ["published: Published(", "given twice", "name each once"],
+    ),
+    (
         lambda: Ablation("none", (base(evaluation=Evaluation(lengths=(4,))),), baseline="rope"),
         ["baseline = 'rope'", "nope"],
     ),

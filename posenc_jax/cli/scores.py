@@ -6,19 +6,26 @@ import math
 from typing import Any
 
 from posenc_jax.config import Run
-from posenc_jax.data.score_kinds import Kind, headline, kind_of
+from posenc_jax.data.score_kinds import Kind, headline, kind_of, of_sacrebleu, signed
 from posenc_jax.drawing.plain import plain
 from posenc_jax.encodings.parsing import spec
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
     """The task's metric, then each of the user's own, one replica a line, by the lengths that were measured, and in
-    range where replicas have a "validation".
+    range where replicas have a "validation". Of a metric that does not read every text this is said, and those that
+    do stand beside it.
     """
     task = config.task
     own = [spec(metric) for metric in config.evaluation.metrics]
-    asked = [(headline(task, config.evaluation.decoded_examples), task.validation_metric), *zip(own, own)]
-    return "\n".join(line for metric, chosen_by in asked for line in _table(config, replicas, metric, chosen_by))
+    decoded = config.evaluation.decoded_examples
+    first, signatures = headline(task, decoded), task.signatures if decoded else {}
+    limited = first in signatures and not of_sacrebleu(signatures[first])
+    measured = {name for replica in replicas for row in replica["evaluation"] for name in row}
+    beside = [name for name in signatures if limited and name != first and name in measured]
+    asked = [*((name, task.validation_metric) for name in (first, *beside)), *zip(own, own)]
+    lines = [line for metric, chosen_by in asked for line in _table(config, replicas, metric, chosen_by)]
+    return "\n".join([*lines, signed(first, signatures[first])] if limited else lines)
 
 
 def _table(config: Run, replicas: list[dict[str, Any]], metric: str, chosen_by: str) -> list[str]:

@@ -235,6 +235,7 @@ class Ablation(Value):
                 raise ValueError(
                     f"two runs of the ablation are called {label!r} in table {table!r}: give each a label of its own"
                 )
+        refuse_twice("published", self.published, lambda one: dataclasses.replace(one, value=None, direction=""))
         self._check_tables()
         self._check_starts()
         labels = sorted({run.label for run in self.runs})

@@ -105,6 +105,16 @@ def kind_of(name: str, writes_text: bool = False) -> Kind:
     return dataclasses.replace(kind, title=_OF_TARGETS[name]) if writes_text and name in _OF_TARGETS else kind
 
 
+def of_sacrebleu(signature: str) -> bool:
+    """Whether what says how a score is computed is in sacrebleu's own form, and not the end of a sentence."""
+    return "|" in signature
+
+
+def signed(name: str, signature: str) -> str:
+    """How a score is computed, in a sentence."""
+    return f"{kind_of(name).title}{' of sacrebleu:' * of_sacrebleu(signature)} {signature}."
+
+
 def headline(task: Any, decoded_examples: int) -> str:
     """The task's metric; where outputs would have to be decoded for it and none is, what learning rates are chosen
     by.

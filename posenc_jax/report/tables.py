@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 
-from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.data.score_kinds import kind_of, signed
 from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
@@ -80,9 +80,7 @@ def score_table(task: TaskSummary) -> TextTable:
                 entries = (NONE if score is None else interval_text(score, kind) for score, kind in zip(found, kinds))
                 lines.append((cell.label, where, *entries))
     notes = [f"{heading(kind.title)}: lower is better." for kind in kinds if kind.better == "lower"]
-    for name, signature in task.signatures.items():  # of ROUGE a sentence, of sacrebleu its own form
-        joint = " of sacrebleu:" if "|" in signature else ""
-        notes.append(f"{kind_of(name).title}{joint} {signature}.")
+    notes += [signed(name, signature) for name, signature in task.signatures.items()]
     notes += _counts(task)
     columns = ("encoding", "lengths", *(kind.title for kind in kinds))
     align = "ll" + "r" * len(names)

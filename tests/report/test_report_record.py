@@ -1,5 +1,6 @@
 """What an ablation records for its report, and the scores that a terminal shows after a run."""
 
+import dataclasses
 import json
 
 import pytest
@@ -8,7 +9,8 @@ import sealed_files
 from posenc_jax import Ablation, Evaluation, Run, Transformer
 from posenc_jax.cli.scores import score_table
 from posenc_jax.config import config_hash, to_json
-from posenc_jax.data.text import Data, LanguageModel, Translation
+from posenc_jax.data.score_kinds import signed
+from posenc_jax.data.text import Data, LanguageModel, Summarization, Translation
 from posenc_jax.report import tables
 from posenc_jax.results import read_record, summarise
 from posenc_jax.runs.ablation import write_results
@@ -100,6 +102,13 @@ def test_scores_in_a_terminal():
     assert lines[1].split() == ["seed", "rate", "in", "range", "(token", "accuracy)", "9-16", "33-64"]
     assert lines[2].split() == ["0", "0.001", "0.500", "41.3", "5.0"]
     assert len({len(line) for line in lines[1:]}) == 1
+    rows = [{"length": 64, "rouge_l": 0.0, "chrf": 100.0}]
+    config = dataclasses.replace(TRANSLATION, task=Summarization(), table="")
+    lines = score_table(config, [{"seed": 0, "learning_rate": 1e-3, "evaluation": rows}]).splitlines()
+    assert [line.split()[-1] for line in (lines[2], lines[5])] == ["0.000", "100.0"]
+    assert lines[3] == "summarization nope: chrF by document tokens"
+    assert lines[6] == signed("rouge_l", Summarization().signatures["rouge_l"])
+    assert lines[6].startswith("ROUGE-L reads the letters a to z and digits only; ")
     lines = score_table(WINDOWS, _replicas(PERPLEXITY)[:1]).splitlines()
     assert lines[0] == "language_model nope: perplexity by tokens of a window, lower is better"
     assert lines[2].split() == ["0", "0.001", "0.500", "12.3", "12.3"]
