@@ -344,11 +344,11 @@ def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
 
 
 def _seen(finding: Record, kind: Kind) -> str:
-    compared = finding["comparison"]
-    if compared["low"] is None:
-        return finding["word"]
-    low, high = (kind.show(kind.outer(compared[side])) for side in ("low", "high"))
-    return f"{finding['word']}: {kind.show_difference(kind.outer(compared['difference']))} [{low}, {high}]"
+    from posenc_jax.drawing.quantities import difference
+    from posenc_jax.statistics import Comparison
+
+    compared = Comparison(**finding["comparison"])
+    return finding["word"] if compared.low is None else f"{finding['word']}: {difference(compared, kind)}"
 
 
 if __name__ == "__main__":

@@ -58,7 +58,6 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     config = _config(folder)
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.verdict.judging import check_directions
     from posenc_jax.verdict.published import README
     from posenc_jax.verdict.published_page import text_tables
     from posenc_jax.verdict.published_run import check, run_table
@@ -71,7 +70,7 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
         results = run_table(folder, config, directory, reporter=reporter, stop=stop)
     remember(directory, [shell_words(("posenc", "tables", name, *elsewhere))])
     width = shutil.get_terminal_size((100, 24)).columns
-    show("\n".join(text(table, width) for table in text_tables(folder, results, check_directions(folder, results))))
+    show("\n".join(text(table, width) for table in text_tables(folder, results)))
     show(f"complete: {directory}; written: {folder.path / README}")
     return 0
 
@@ -91,7 +90,8 @@ def _list(names: list[str]) -> TextTable:
         told = state(results, _config(folder)).word
         hours = NONE if results is None else f"{results.seconds / 3600:.2f}" + "+" * bool(results.untimed)
         seconds += 0.0 if results is None else results.seconds
-        entries.append((name, folder.title, told, held(check_directions(folder, results)), hours))
+        directions = NONE if results is None else held(check_directions(folder, results))
+        entries.append((name, folder.title, told, directions, hours))
     return TextTable(
         title=f"Published tables in {ROOT}",
         columns=("table", "what it is about", "state", "directions held", "hours"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from posenc_jax.data.score_kinds import Kind
+from posenc_jax.statistics import Comparison
+
 NONE = "-"
 """An empty entry: nothing is known."""
 
@@ -26,6 +29,18 @@ def p_value(p: float) -> str:
         return "< 0.001"
     digits = next((n for n in range(3, 12) if (float(f"{p:.{n}f}") <= 0.05) == (p <= 0.05)), 12)
     return f"{p:.{digits}f}"
+
+
+def difference(found: Comparison, kind: Kind) -> str:
+    """A difference of scores with its interval, as far as they are known: ``+0.33 [0.24, 0.40]``; a ratio where the
+    kind is logarithmic.
+    """
+    if found.difference is None:
+        return NONE
+    text = kind.show_difference(kind.outer(found.difference))
+    if found.low is None or found.high is None:
+        return text
+    return f"{text} [{kind.show(kind.outer(found.low))}, {kind.show(kind.outer(found.high))}]"
 
 
 def count(value: float, unit: str = "") -> str:

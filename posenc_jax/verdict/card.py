@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
-from posenc_jax.drawing.quantities import p_value
+from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 from posenc_jax.results.averages import hint
 from posenc_jax.shapes import Json
@@ -88,7 +88,8 @@ def _finding(finding: Finding) -> Json:
 def _measured(measured: Measured) -> Json:
     fields = {field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)}
     elsewhere = ("by_metric", "environments")  # by length, and of all together, once
-    return {name: _keys(value) for name, value in fields.items() if name not in elsewhere}
+    kept = {name: value for name, value in fields.items() if name not in elsewhere}
+    return {name: _keys(value) for name, value in (kept | {"by_length": measured.by_length}).items()}
 
 
 def _keys(found: Any) -> Any:
@@ -117,16 +118,12 @@ def latex_card(card: Card) -> str:
 
 
 def _found(card: Card) -> TextTable:
-    several = len(card.baselines) > 1
     entries = []
-    for finding in card.findings:
-        kind = card.kinds[finding.table]
-        means = (_mean(card.measured[label][finding.table], kind) for label in (card.label, finding.baseline))
-        names = (finding.table, finding.baseline) if several else (finding.table,)
-        p = "-" if finding.p is None else p_value(finding.p)
-        entries.append((*names, finding.word, *means, _difference(finding, kind), p, _detectable(finding, kind)))
-    names = ("table", "against") if several else ("table",)
-    sides = (card.label, "baseline" if several else card.baselines[0])
+    for found in card.findings:
+        p = "-" if found.p is None else p_value(found.p)
+        detectable = _detectable(found, card.kinds[found.table])
+        entries.append((*_names(card, found), found.word, *_scores(card, found), p, detectable))
+    names, sides = _columns(card)
     return TextTable(
         title=f"{card.label} against {', '.join(card.baselines)}",
         columns=(*names, "seen", *sides, "difference [95 %]", "p", "detectable"),
@@ -146,17 +143,12 @@ def _found(card: Card) -> TextTable:
 
 
 def _otherwise(card: Card) -> TextTable:
-    several = len(card.baselines) > 1
     final = {(own.table, own.baseline): own.word for own in card.findings}
-    entries = []
-    for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline))):
-        kind = card.kinds[own.table]
-        measured = (card.measured[label][own.table] for label in (card.label, own.baseline))
-        means = (_mean(side, kind, own.way) for side in measured)
-        names = (own.table, own.baseline) if several else (own.table,)
-        entries.append((*names, own.way, *means, _difference(own, kind), own.word, final[own.table, own.baseline]))
-    names = ("table", "against") if several else ("table",)
-    sides = (card.label, "baseline" if several else card.baselines[0])
+    entries = [
+        (*_names(card, own), own.way, *_scores(card, own), own.word, final[own.table, own.baseline])
+        for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline)))
+    ]
+    names, sides = _columns(card)
     return TextTable(
         title="Scored otherwise",
         columns=(*names, "score", *sides, "difference [95 %]", "seen", "after the last step"),
@@ -171,12 +163,22 @@ def _otherwise(card: Card) -> TextTable:
     )
 
 
-def _difference(finding: Finding, kind: Kind) -> str:
-    found = finding.comparison
-    if found.difference is None or found.low is None or found.high is None:
-        return "-"
-    low, high = (kind.show(kind.outer(bound)) for bound in (found.low, found.high))
-    return f"{kind.show_difference(kind.outer(found.difference))} [{low}, {high}]"
+def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """The headings of what is compared, and of both means."""
+    if len(card.baselines) > 1:
+        return ("table", "against"), (card.label, "baseline")
+    return ("table",), (card.label, card.baselines[0])
+
+
+def _names(card: Card, found: Finding) -> tuple[str, ...]:
+    return (found.table, found.baseline) if len(card.baselines) > 1 else (found.table,)
+
+
+def _scores(card: Card, found: Finding) -> tuple[str, ...]:
+    """Both means and their difference."""
+    kind = card.kinds[found.table]
+    means = (_mean(card.measured[label][found.table], kind, found.way) for label in (card.label, found.baseline))
+    return (*means, difference(found.comparison, kind))
 
 
 def _detectable(finding: Finding, kind: Kind) -> str:
@@ -202,37 +204,24 @@ def _lengths(card: Card) -> TextTable:
 
 
 def _cost(card: Card) -> TextTable:
-    labels = (card.label, *card.baselines)
     entries = []
-    for name in card.tables:
-        for label in labels:
-            measured = card.measured[label][name]
-            time = measured.milliseconds_per_step
-            entries.append(
-                (
-                    name,
-                    label,
-                    f"{measured.num_parameters:,}",
-                    f"{measured.num_posenc_parameters:,}",
-                    "-" if time is None else significant(time),
-                    measured.memory,
-                    _rates(measured),
-                    ", ".join(map(str, measured.diverged)) or "none",
-                )
+    for name, label in ((name, label) for name in card.tables for label in (card.label, *card.baselines)):
+        measured = card.measured[label][name]
+        time = measured.milliseconds_per_step
+        entries.append(
+            (
+                *(name, label, f"{measured.num_parameters:,}", f"{measured.num_posenc_parameters:,}"),
+                *("-" if time is None else significant(time), measured.memory, _rates(measured)),
+                ", ".join(map(str, measured.diverged)) or "none",
             )
+        )
     grids = sorted({" and ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
     untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
         title="Cost and settings",
         columns=(
-            "table",
-            "encoding",
-            "parameters",
-            "of them its own",
-            "ms a step",
-            "memory",
-            "learning rates (seeds)",
+            *("table", "encoding", "parameters", "of them its own", "ms a step", "memory", "learning rates (seeds)"),
             "diverged seeds",
         ),
         align="llrrrlrl",

@@ -8,8 +8,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from posenc_jax.data.score_kinds import Kind
 from posenc_jax.results.averages import alike, comparison_of
-from posenc_jax.statistics import Comparison, Word, judge
+from posenc_jax.statistics import Comparison, Judged, Word, judge
 from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.published import Direction, Folder
@@ -98,52 +99,46 @@ class CheckedDirection:
     """A direction and what was seen of it.
 
     Attributes:
-      comparison: of the two arms, paired by seed; of logarithms where the score is logarithmic. None: not run.
-      p: of the comparison, corrected by Holm's method for all directions of the table, also those that turn out not to
-        be measurable; None of those and where nothing is tested.
-      outcome: by that p, from 0.05 down.
+      outcome: what became of it, by the word of ``judged``. judged: the two arms, paired by seed, among all directions
+        of the table; of logarithms where ``kind`` is logarithmic. Both None: not run.
     """
 
     direction: Direction
-    comparison: Comparison | None
-    p: float | None
-    outcome: Outcome
+    outcome: Outcome = "not run"
+    judged: Judged | None = None
+    kind: Kind | None = None
 
 
-def check_directions(folder: Folder, ours: Results | None) -> tuple[CheckedDirection, ...]:
+def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection, ...]:
     """Every direction of a published table."""
-    compared = [None if ours is None else _compare_arms(ours, direction) for direction in folder.directions]
-    family = [
-        (found, ours.kind(direction.place).better)
-        for direction, found in zip(folder.directions, compared, strict=True)
-        if ours is not None and found is not None
-    ]
-    judged = iter(judge(family))
-    checked = []
-    for direction, found in zip(folder.directions, compared, strict=True):
-        if found is None:
-            checked.append(CheckedDirection(direction, None, None, "not run"))
-        else:
-            comparison, p, word = next(judged)
-            outcome = _OUTCOMES[direction.alike][word]
-            checked.append(CheckedDirection(direction, comparison, p, outcome))
-    return tuple(checked)
+    compared = {
+        number: (found, results.kind(direction.place))
+        for number, direction in enumerate(folder.directions)
+        if (found := _compare_arms(results, direction)) is not None
+    }
+    judged = dict(zip(compared, judge([(found, kind.better) for found, kind in compared.values()]), strict=True))
+    return tuple(
+        CheckedDirection(direction, _OUTCOMES[direction.alike][own.word], own, compared[number][1])
+        if (own := judged.get(number)) is not None
+        else CheckedDirection(direction)
+        for number, direction in enumerate(folder.directions)
+    )
 
 
-def _compare_arms(ours: Results, direction: Direction) -> Comparison | None:
+def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
     place = direction.place
-    better, worse = (ours.scores(place, label) for label in (direction.better, direction.worse))
+    better, worse = (results.scores(place, label) for label in (direction.better, direction.worse))
     if not better or not worse:
         return None
-    task = ours.tasks[place.table]
-    chance = task.chance if ours.metric(place) == task.metric else None
-    drawn = [_draws(ours, place.table, label) for label in (direction.better, direction.worse)]
-    return comparison_of(alike(better, *drawn), worse, ours.kind(place), chance)
+    task = results.tasks[place.table]
+    chance = task.chance if results.metric(place) == task.metric else None
+    drawn = [_draws(results, place.table, label) for label in (direction.better, direction.worse)]
+    return comparison_of(alike(better, *drawn), worse, results.kind(place), chance)
 
 
-def _draws(ours: Results, table: str, label: str) -> dict[int, int]:
+def _draws(results: Results, table: str, label: str) -> dict[int, int]:
     """Seed -> which random numbers it drew."""
-    cell = ours.cell(table, label)
+    cell = results.cell(table, label)
     return {} if cell is None else {seed: cell.draws.get(seed, 0) for seed in cell.seeds}
 
 

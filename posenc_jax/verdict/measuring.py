@@ -39,7 +39,7 @@ class Measured(Cell):
     """A cell of a verdict.
 
     Attributes:
-      by_length: length -> seed -> score. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
+      by_metric: of the table's own metric. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
         over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
@@ -51,15 +51,20 @@ class Measured(Cell):
     """
 
     seconds: float
-    by_length: Mapping[int, Mapping[int, float]]
-    scores: Mapping[int, float]
-    in_range: Mapping[int, float]
-    otherwise: Mapping[Way, Mapping[int, float]]
-    milliseconds_per_step: float | None
     memory: str
     question: str
+    scores: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    in_range: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    otherwise: Mapping[Way, Mapping[int, float]] = dataclasses.field(default_factory=dict)
+    milliseconds_per_step: float | None = None
     environments: tuple[Json, ...] = ()
     untimed: tuple[str, ...] = ()
+
+    @property
+    def by_length(self) -> Mapping[int, Mapping[int, float]]:
+        """Length -> seed -> score."""
+        (found,) = self.by_metric.values()
+        return found
 
     def scored(self, way: Scored) -> Mapping[int, float]:
         """Seed -> score, after the last step or otherwise."""
@@ -144,22 +149,12 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         num_parameters=results[0]["num_parameters"],
         num_posenc_parameters=results[0]["num_posenc_parameters"],
         seconds=0.0,
-        by_length={},
-        scores={},
-        in_range={},
-        otherwise={},
-        milliseconds_per_step=None,
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
         question=_digest([config_hash(cell), cell.learning_rates, digests(cell)]),
     )
-    by_length = {length: found.by_metric[metric].get(length, {}) for length in cell.evaluation.lengths}
     within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
-    return dataclasses.replace(
-        found,
-        by_length=by_length,
-        scores=table.seed_means(by_length, table.score_lengths),
-        in_range=table.seed_means(by_length, within),
-    )
+    scores, in_range = (table.seed_means(found.by_length, lengths) for lengths in (table.score_lengths, within))
+    return dataclasses.replace(found, scores=scores, in_range=in_range)
 
 
 def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:

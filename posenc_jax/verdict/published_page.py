@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from posenc_jax.data.score_kinds import Kind
-from posenc_jax.drawing.quantities import NONE, duration, p_value
+from posenc_jax.drawing.quantities import NONE, difference, duration, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table
 from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, device
-from posenc_jax.verdict.judging import CheckedDirection, held
+from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
 from posenc_jax.verdict.published import RESULTS, Column, Folder, Place
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
@@ -21,21 +21,23 @@ _PER_CENT = 0.01  # the scale of a column that was published in per cent
 
 _MOVES_NOTHING = 1e-12  # the learning rate of arms that are only evaluated: a run takes one step at least
 
+_OF_INTERVALS = (
+    "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without {equal} may "
+    "stand beside no difference seen."
+)
 _ALIKE = (
     "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
 )
 
 
-def text_tables(
-    folder: Folder, results: Results | None, checked: tuple[CheckedDirection, ...]
-) -> tuple[TextTable, ...]:
+def text_tables(folder: Folder, results: Results) -> tuple[TextTable, ...]:
     """Scores and directions."""
-    return _scores(folder, results), _directions(checked, results)
+    return _scores(folder, results), _directions(check_directions(folder, results))
 
 
-def section(folder: Folder, results: Results | None, checked: tuple[CheckedDirection, ...]) -> str:
+def section(folder: Folder, results: Results) -> str:
     """What stands between the marks of the README."""
-    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, results, checked)), END])
+    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, results)), END])
 
 
 def with_section(readme: str, section: str, path: Path) -> str:
@@ -47,16 +49,16 @@ def with_section(readme: str, section: str, path: Path) -> str:
     return before + section + after
 
 
-def _scores(folder: Folder, results: Results | None) -> TextTable:
-    entries, left_out = [], []
+def _scores(folder: Folder, results: Results) -> TextTable:
+    entries: list[tuple[str, ...]] = []
+    shown: list[Column] = []
+    left_out: list[Column] = []
     for column in folder.columns:
-        if results is not None and not any(results.scores(column.place, label) for label in column.values):
-            left_out.append(column.name)
-        if results is not None and results.lengths(column.place):
+        run = any(results.scores(column.place, label) for label in column.values)
+        (shown if run else left_out).append(column)
+        if results.lengths(column.place):
             others = [cell.label for cell in results.cells if cell.table == column.place.table]
             entries += [_line(column, label, results) for label in dict.fromkeys([*column.values, *others])]
-        elif results is None:
-            entries += [(column.name, label, _theirs(column, label), NONE, NONE, NONE) for label in column.values]
     return TextTable(
         title="Ours beside theirs",
         columns=("", "encoding", "theirs", "ours", "95 %", "seeds"),
@@ -66,18 +68,18 @@ def _scores(folder: Folder, results: Results | None) -> TextTable:
             f"Theirs: {folder.source}. {folder.setting}",
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
             *_of_ours(folder.columns, results),
-            *_shares(tuple(column for column in folder.columns if column.name not in left_out)),
-            *((f"Not run here: {', '.join(dict.fromkeys(left_out))}.",) if left_out else ()),
+            *_shares(shown),
+            *((f"Not run here: {', '.join(dict.fromkeys(own.name for own in left_out))}.",) if left_out else ()),
             *_provenance(results),
         ),
     )
 
 
-def _of_ours(columns: tuple[Column, ...], results: Results | None) -> tuple[str, ...]:
+def _of_ours(columns: tuple[Column, ...], results: Results) -> tuple[str, ...]:
     """Which of our scores stand beside which of theirs, and how large our models are."""
     names: dict[str, list[str]] = {}
     for column in columns:
-        if results is not None and (lengths := results.lengths(column.place)):
+        if lengths := results.lengths(column.place):
             sizes = [cell.num_parameters for cell in results.cells if cell.table == column.place.table]
             where = _RANGES[results.tasks[column.place.table].ranges[lengths[0]]]  # all of one kind
             said = f"{results.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
@@ -99,7 +101,7 @@ def _from_to(sizes: list[int]) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-def _shares(columns: tuple[Column, ...]) -> tuple[str, ...]:
+def _shares(columns: list[Column]) -> tuple[str, ...]:
     """What was published in per cent, where anything was."""
     names = tuple(dict.fromkeys(column.name for column in columns if column.scale == _PER_CENT))
     if not names:
@@ -129,52 +131,33 @@ def _interval(found: Interval, kind: Kind) -> str:
     return f"[{kind.show(found.low)}, {kind.show(found.high)}]"
 
 
-def _directions(checked: tuple[CheckedDirection, ...], results: Results | None) -> TextTable:
-    entries = []
-    for own in checked:
-        direction = own.direction
-        entries.append(
-            (
-                _where(direction.place),
-                str(direction),
-                direction.published,
-                *_difference(own, results),
-                own.outcome,
-            )
-        )
-    few = hint(own.comparison.pairs for own in checked if own.comparison is not None)
+def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
+    run = [(own.judged.comparison, own.kind) for own in checked if own.judged is not None and own.kind is not None]
+    few = hint(found.pairs for found, _ in run)
+    ratios = sorted({kind.logarithmic for found, kind in run if found.low is not None})
+    equal = " or ".join("×1" if ratio else "0" for ratio in ratios)
     return TextTable(
-        title=f"What was expected: {_how_many(checked)}",
+        title=f"What was expected: {f'{held(checked)} held' if run else 'not run'}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
         align="lllrrl",
-        entries=tuple(entries),
+        entries=tuple(map(_direction, checked)),
         notes=(
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
             "here: both arms at chance, or both near the best score.",
-            *_of_intervals(checked, results),
-            *((few,) if few else ()),
-            *((_ALIKE,) if any(own.direction.alike for own in checked) else ()),
+            *([_OF_INTERVALS.format(equal=equal)] if equal else []),
+            *([few] if few else []),
+            *([_ALIKE] if any(own.direction.alike for own in checked) else []),
         ),
     )
 
 
-def _of_intervals(checked: tuple[CheckedDirection, ...], results: Results | None) -> tuple[str, ...]:
-    """What intervals tell beside words, where there are intervals."""
-    shown = [own for own in checked if own.comparison is not None and own.comparison.low is not None]
-    if results is None or not shown:
-        return ()
-    ratios = {results.kind(own.direction.place).logarithmic for own in shown}
-    equal = " or ".join("×1" if ratio else "0" for ratio in sorted(ratios))
-    return (
-        "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without "
-        f"{equal} may stand beside no difference seen.",
-    )
-
-
-def _how_many(checked: tuple[CheckedDirection, ...]) -> str:
-    said = held(checked)
-    return "not run" if said == NONE else f"{said} held"
+def _direction(own: CheckedDirection) -> tuple[str, ...]:
+    said, p = NONE, NONE
+    if own.judged is not None and own.kind is not None:
+        said = difference(own.judged.comparison, own.kind)
+        p = NONE if own.judged.p is None else p_value(own.judged.p)
+    return _where(own.direction.place), str(own.direction), own.direction.published, said, p, own.outcome
 
 
 def _where(place: Place) -> str:
@@ -183,20 +166,7 @@ def _where(place: Place) -> str:
     return ", ".join(filter(None, (place.table, place.metric.replace("_", " "), where)))
 
 
-def _difference(own: CheckedDirection, results: Results | None) -> tuple[str, str]:
-    found = own.comparison
-    if results is None or found is None or found.difference is None:
-        return NONE, NONE
-    kind = results.kind(own.direction.place)
-    text = kind.show_difference(kind.outer(found.difference))
-    if found.low is not None and found.high is not None:
-        text += f" [{kind.show(kind.outer(found.low))}, {kind.show(kind.outer(found.high))}]"
-    return text, NONE if own.p is None else p_value(own.p)
-
-
-def _provenance(results: Results | None) -> tuple[str, ...]:
-    if results is None:
-        return ()
+def _provenance(results: Results) -> tuple[str, ...]:
     machines = "; ".join(map(_machine, (results.machine, *results.machine.get("others", ()))))
     rates = sorted({rate for cell in results.cells for rate in cell.tried})
     diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in results.cells if c.diverged]

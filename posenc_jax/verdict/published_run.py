@@ -13,7 +13,6 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import Results, collect, read_results, save_results
-from posenc_jax.verdict.judging import check_directions
 from posenc_jax.verdict.published import README, RESULTS, Folder, Place
 from posenc_jax.verdict.published_page import section, with_section
 
@@ -85,9 +84,7 @@ def _replicas(results: Results) -> set[tuple[str, str, int]]:
 def _write(folder: Folder, results: Results) -> None:
     save_results(results, folder.path / RESULTS)
     readme = folder.path / README
-    write_changed(
-        readme, with_section(readme.read_text(), section(folder, results, check_directions(folder, results)), readme)
-    )
+    write_changed(readme, with_section(readme.read_text(), section(folder, results), readme))
 
 
 def with_published(folder: Folder, config: Ablation) -> Ablation:

@@ -90,11 +90,12 @@ def test_outcomes(tmp_path):
     assert held(check_directions(folder(tmp_path, *wanted), found)) == "1 of 4"
     alike = [dataclasses.replace(own, alike=True) for own in wanted]
     assert outcomes(tmp_path, found, *alike) == ["opposite", "opposite", "held", "not measurable here", "not run"]
-    _, written = text_tables(folder(tmp_path, alike[2]), found, check_directions(folder(tmp_path, alike[2]), found))
+    _, written = text_tables(folder(tmp_path, alike[2]), found)
     assert written.entries[0][1] == "low like also low"
     assert any(note.startswith("like: held where no difference is seen, which is not") for note in written.notes)
-    assert outcomes(tmp_path, None, *wanted) == ["not run"] * 5
-    assert held(check_directions(folder(tmp_path, *wanted), None)) == "-"
+    nothing = ours()
+    assert outcomes(tmp_path, nothing, *wanted) == ["not run"] * 5
+    assert held(check_directions(folder(tmp_path, *wanted), nothing)) == "-"
 
 
 def test_less_is_better_of_perplexities(tmp_path):
@@ -104,14 +105,13 @@ def test_less_is_better_of_perplexities(tmp_path):
     )
     wanted = direction("flat", "steep", "text"), direction("steep", "flat", "text")
     assert outcomes(tmp_path, found, *wanted) == ["held", "opposite"]
-    (_, directions) = text_tables(folder(tmp_path, *wanted), found, check_directions(folder(tmp_path, *wanted), found))
+    (_, directions) = text_tables(folder(tmp_path, *wanted), found)
     assert directions.entries[0][3].startswith("×0.25")
 
 
 def notes(tmp_path, found, *wanted):
     """Below what was expected."""
-    own = folder(tmp_path, *wanted)
-    return text_tables(own, found, check_directions(own, found))[1].notes
+    return text_tables(folder(tmp_path, *wanted), found)[1].notes
 
 
 @pytest.mark.parametrize(("seeds", "hinted"), [(4, True), (7, True), (8, False)])
@@ -120,7 +120,7 @@ def test_few_pairs_are_called_a_hint(tmp_path, seeds, hinted):
     found = ours(*(cell("rsc", own, dict.fromkeys((4, 6), level(mean, noise))) for own, mean in ARMS.items()))
     said = f"A difference from fewer than 8 pairs is a hint: here the fewest are {seeds}."
     assert (said in notes(tmp_path, found, direction("a", "b"))) is hinted
-    assert not [note for note in notes(tmp_path, None, direction("a", "b")) if "hint" in note]
+    assert not [note for note in notes(tmp_path, ours(), direction("a", "b")) if "hint" in note]
 
 
 def test_what_intervals_tell_beside_words(tmp_path):
@@ -132,7 +132,7 @@ def test_what_intervals_tell_beside_words(tmp_path):
     for wanted, equal in {(share,): "0", (text,): "×1", (share, text): "0 or ×1"}.items():
         said = f"p is corrected for all rows: an interval without {equal} may stand beside no difference seen."
         assert [note.endswith(said) for note in notes(tmp_path, found, *wanted)].count(True) == 1
-    assert not [note for note in notes(tmp_path, None, share) if note.startswith("Each interval")]
+    assert not [note for note in notes(tmp_path, ours(), share) if note.startswith("Each interval")]
     assert not [note for note in notes(tmp_path, found, direction("a", "gone")) if note.startswith("Each interval")]
 
 
@@ -149,7 +149,7 @@ def test_what_intervals_tell_beside_words(tmp_path):
 def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
     """Of arms that are trained; those that are only evaluated have 1e-12."""
     found = ours(*(cell("rsc", str(n), {4: [0.5]}, tried={rate: {} for rate in own}) for n, own in enumerate(rates)))
-    scores, _ = text_tables(folder(tmp_path), found, ())
+    scores, _ = text_tables(folder(tmp_path), found)
     lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
     assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
     by_seed = "Every seed has the learning rate that is best by its own validation within the training lengths."
@@ -200,10 +200,10 @@ def test_all_directions_are_corrected_together(tmp_path):
         cell("rsc", "c", {4: level(0.65), 6: level(0.65)}),
     )
     one = check_directions(folder(tmp_path, direction("a", "b")), found)
-    assert one[0].p == one[0].comparison.p < 0.05
+    assert one[0].judged.p == one[0].judged.comparison.p < 0.05
     assert one[0].outcome == "held"
     many = check_directions(folder(tmp_path, direction("a", "b"), *[direction("b", "c")] * 3), found)
-    assert many[0].p == pytest.approx(4 * one[0].p)
+    assert many[0].judged.p == pytest.approx(4 * one[0].judged.p)
     assert many[0].outcome == "no difference seen"
 
 

@@ -16,7 +16,7 @@ NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
 
 
 def scored(mean, noise=NOISE, by_length=None):
-    return measured([mean + own for own in noise], by_length=by_length or {})
+    return measured([mean + own for own in noise], by_length=by_length)
 
 
 def words(ours, theirs, tables=None):
