@@ -32,10 +32,10 @@ def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> 
     given, logit = (
         jnp.einsum("bqc,bjc->bqj", values, shown, precision="highest") for values in _probability_and_logit(logits)
     )
-    said = jnp.argmax(logits, axis=-1)[:, :, None] == symbols[:, None]
+    said = (jnp.argmax(logits, axis=-1)[:, :, None] == symbols[:, None]).astype(jnp.float32)
     right = asked[:, :, None] == jnp.arange(places)[None, None]
     answer = jnp.sum(jnp.where(right, symbols[:, None], 0), axis=-1)
-    counted = weights * (right | (symbols[:, None] != answer[:, :, None]))
+    counted = weights * (right | (symbols[:, None] != answer[:, :, None])).astype(weights.dtype)
     rows = right.reshape(batch * count, places).astype(jnp.float32)
     return _sums(rows, *(x.reshape(batch * count, places) for x in (given, said, logit, counted)))
 

@@ -54,7 +54,7 @@ class PositionOrToken(TokenAt):
         given = jax.nn.softmax(logits[:, n:].astype(jnp.float32), axis=-1)
         there = jnp.any(jax.nn.one_hot(example.inputs[:, :n], self.num_symbols, dtype=bool), axis=1)
         right = jnp.take_along_axis(given, example.targets[:, n:, None], axis=-1)[..., 0]
-        of_there = jnp.sum(given * there[:, None], axis=-1)
+        of_there = jnp.sum(given * there[:, None].astype(given.dtype), axis=-1)
         weights = example.weights[:, n:]
         return {
             **super().extra_sums(logits, example),

@@ -265,5 +265,5 @@ class TokenBack(PositionTask):
         place = jnp.arange(self.length)
         asked = jnp.broadcast_to(place[None, self.back :] - self.back, (logits.shape[0], self.length - self.back))
         seen = place[self.back :, None] >= place[None, :]
-        weights = example.weights[:, self.back :, None] * seen[None]
+        weights = example.weights[:, self.back :, None] * seen[None].astype(example.weights.dtype)
         return symbol_sums(logits[:, self.back :], example.inputs, asked, weights)

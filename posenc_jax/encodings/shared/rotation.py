@@ -30,7 +30,7 @@ def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Ar
     """`rotate` by given sines and cosines ``[..., F]``, which broadcast to ``x.shape[:-1] + (F,)`` and need not be
     those of an angle: any factor of both multiplies the plane.
     """
-    planes, dtype = sin.shape[-1], at_least_float32(x)
+    planes, dtype = sin.shape[-1], at_least_float32(x, sin)
     turned, rest = x[..., : 2 * planes], x[..., 2 * planes :]
     x_f = turned.astype(dtype)
     if layout == "interleaved":
