@@ -14,6 +14,7 @@ from posenc_jax.encodings.catalogue import CATALOGUE
 
 SAMPLE = (
     "rope(scaling=dynamic_ntk(factor=2, original_length=4))",
+    "grape_m",
     "grape_m_planes",
     "floater",
     "log_scaling(training_length=64)|rerope(window=4, factor=16)",

@@ -13,7 +13,10 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call, validate
 
-SMALL = ("copying", "even_pairs", "bucket_sort", "counting", "arrow_grid", "flip_flop")
+SMALL = (
+    *("copying", "even_pairs", "bucket_sort", "counting", "arrow_grid", "flip_flop"),
+    *("token_back", "position_or_token"),
+)
 
 
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(n, marks=pytest.mark.slow) for n in TASKS if n not in SMALL)])
