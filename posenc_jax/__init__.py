@@ -15,7 +15,7 @@ run: a config (`Run`) with everything that it computes. replica: one training, o
   with each other, by default those of one task (`Run.table`).
 record: what an ablation writes for its report, ``ablation.json`` and ``results.jsonl``. report: the pages about it.
 within, beyond, mixed: a length whose examples are all, none, or only partly as long as those of training.
-own code: classes of the user's in a config, and what their source stands on.
+own code: classes of the user's in a config, with their files and those of the user's that these import.
 """
 
 # Nothing is imported here that Python has not: `python -m posenc_jax` comes by with the current folder on the path.

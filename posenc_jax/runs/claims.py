@@ -98,9 +98,6 @@ def is_begun(group: Path) -> bool:
 def refuse_changed_code(directory: Path, changes: list[str]) -> None:
     """RefusedError if there are any."""
     if changes:
-        path = directory / "config.json"
-        if path.exists() and own_code.kept_by_earlier(directory, code_in(path)):
-            changes = [*changes, "an earlier version recorded it, which saw no import within a function, try or if"]
         raise RefusedError(
             f"{directory} has results of other code: {'; '.join(changes)}; go back to that code, choose another "
             "directory, or accept the change (accept_changed_code), which marks what other code computed"

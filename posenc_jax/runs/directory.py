@@ -27,7 +27,7 @@ from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import numbered, read_json
 from posenc_jax.shapes import Json, problem
 
-FORMAT = 3
+FORMAT = 4
 """Of ``config.json``; no other is read."""
 
 Replica = tuple[int, float]

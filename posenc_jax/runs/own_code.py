@@ -1,7 +1,5 @@
-"""The code that a user brings to a run: which of it a result stands on, its digest, and the copy that the run keeps.
-
-What a class stands on says `own_sources`. Installed packages, this one among them, are recorded by their versions
-instead.
+"""The code that a user brings to a run: a digest of the whole files that each class stands on (`own_sources`), and the
+copy of them that the run keeps.
 """
 
 from __future__ import annotations
@@ -13,11 +11,9 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-import sysconfig
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from posenc_jax.config import is_own, type_name, values_in
@@ -25,20 +21,20 @@ from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.own_exits import exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_sources import (
-    Find,
+    Files,
     digest_of,
     file_in,
     files_of,
-    is_from_elsewhere,
+    followed,
+    imported,
+    is_installed,
     located,
-    missing,
-    stands_on,
-    statements,
     user_file,
+    with_packages,
 )
 
 Digests = dict[str, str]
-"""``"file.py:Class"`` -> SHA-256 of the source that it stands on."""
+"""``"file.py:Class"`` -> SHA-256 of the files that it stands on."""
 
 
 def own_classes(config: Any) -> dict[str, type]:
@@ -56,7 +52,11 @@ def own_classes(config: Any) -> dict[str, type]:
 
 def digests(config: Any) -> Digests:
     """What every own class of a config stands on; RefusedError for one without a source file."""
-    return {name: digest_of(stands_on(cls)) for name, cls in sorted(own_classes(config).items())}
+    return {name: _digest(cls) for name, cls in sorted(own_classes(config).items())}
+
+
+def _digest(cls: type) -> str:
+    return digest_of(files_of(cls).values())
 
 
 def changes(before: Digests, now: Digests) -> list[str]:
@@ -69,8 +69,8 @@ def changes(before: Digests, now: Digests) -> list[str]:
 
 
 def save(config: Any, directory: Path) -> None:
-    """Keeps a copy of every file of the user's that the config may import."""
-    folder = _whole_folder(directory, digests(config))
+    """Keeps a copy of every file that the own classes of a config stand on."""
+    folder = _folder(directory, digests(config))
     for cls in own_classes(config).values():
         for module, path in files_of(cls).items():
             copy = folder / _place(module, path)
@@ -85,13 +85,99 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
     Raises:
       RefusedError: one is not there, or is another one than the run was made with.
     """
+    return _found(directory, wanted, lambda cls, digest: _digest(cls) == digest)
+
+
+def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
+    """As `load`, but the classes as this process has them, whatever they were when the run was made."""
+    return _found(directory, wanted, lambda cls, digest: True)
+
+
+def _found(directory: Path, wanted: Digests, fits: Callable[[type, str], bool]) -> dict[str, type]:
     found = {}
     for name, digest in wanted.items():
-        cls = next((cls for cls in _loaded(name) if digest_of(stands_on(cls)) == digest), None)
+        cls = next((cls for cls in _loaded(name) if fits(cls, digest)), None)
         if cls is None:
-            raise _not_asked_for(directory, wanted, name)
+            raise RefusedError(
+                f"{directory} needs {name}, which it brought along, and no file of a run is run unasked: read "
+                f"{_listed(_files(_folder(directory, wanted)).values())}, and if you trust it say --trust {directory} "
+                "(in Python: own_code.trust)"
+            )
         found[name] = cls
     return found
+
+
+def changed_here(directory: Path, wanted: Digests) -> Digests:
+    """Those of a run's classes that are other ones in this process, or in the files of this folder that the run's were
+    copied from.
+    """
+    folder, found = _folder(directory, wanted), {}
+    for name, digest in wanted.items():
+        here = [_digest(cls) for cls in _loaded(name)]
+        for copy in folder.rglob(name.partition(":")[0]):
+            file = Path.cwd() / copy.relative_to(folder)
+            if file.is_file():
+                here.append(_digest_in(_module_of(copy.relative_to(folder)), file, _found_here))
+        if others := [other for other in here if other != digest]:
+            found[name] = others[0]
+    return found
+
+
+def _found_here(module: str) -> Path | None:
+    return file_in(Path.cwd(), module) or located(module)
+
+
+def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
+    """Of a file and what it imports, which are only read; of what is no Python a word of its own."""
+    try:
+        return digest_of(followed(module, path, find).values())
+    except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+        return "unreadable"
+
+
+def _loaded(name: str) -> list[type]:
+    """The classes of this name that this process has imported."""
+    file, _, word = name.partition(":")
+    found = []
+    for module in list(sys.modules.values()):
+        if Path(getattr(module, "__file__", None) or "").name == file:
+            cls = getattr(module, word, None)
+            if isinstance(cls, type) and cls.__module__ == module.__name__ and user_file(module):
+                found.append(cls)
+    return found
+
+
+def _place(module: str, path: Path) -> Path:
+    """``a.b`` lies at ``a/b.py``, a package ``a`` at ``a/__init__.py``."""
+    if module == "__main__":
+        return Path(path.name)
+    parts = module.split(".")
+    return Path(*parts, path.name) if path.name == "__init__.py" else Path(*parts[:-1], path.name)
+
+
+def _module_of(place: Path) -> str:
+    parts = place.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _folder(directory: Path, code: Digests) -> Path:
+    """Of copies, one for each state of the code: results of another one keep theirs."""
+    return directory / "code" / hashlib.sha256(repr(sorted(code.items())).encode()).hexdigest()[:8]
+
+
+def _files(folder: Path) -> Files:
+    """The Python files in a copy by module; RefusedError for a link, or where there is none."""
+    paths = sorted(folder.rglob("*.py"))
+    for path in paths:
+        if path.resolve() != folder.resolve() / path.relative_to(folder) or not path.is_file():
+            raise RefusedError(f"{path} is a link or no file, which no run writes: restore it")
+    if not paths:
+        raise RefusedError(f"{folder} is not there, which this run needs: restore it from where the run was made")
+    return {_module_of(path.relative_to(folder)): path for path in paths}
+
+
+def _listed(files: Iterable[Path]) -> str:
+    return ", ".join(f"{path} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]})" for path in files)
 
 
 def trust(
@@ -115,23 +201,16 @@ def trust(
         return
     folder = _folder(directory, wanted)
     copies = [_copy(folder, name, digest) for name, digest in wanted.items()]
-    files = _files(folder)
+    files = {module: path for module, path in _files(folder).items() if not is_installed(_top(module))}
+    absent = {name for module, path in files.items() for name in imported(module, path) if not is_installed(_top(name))}
+    absent -= {name for module in files for name in with_packages(module)}
     if here:
         now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
-        files |= {module: path for module, path in now.items() if path.is_file()}
-    for module, path in files.items():
-        _refuse_another_module(directory, module, path)
-    absent = set() if here else _absent(folder, files)
-    _refuse_present(directory, absent)
-    if absent and kept_by_earlier(directory, wanted):
-        raise RefusedError(
-            f"{folder} is the copy of an earlier version, which left out {', '.join(sorted(absent))}, so it may run as "
-            "another class: train the run again, or say --accept-changed-code too (in Python: here=True) for the files "
-            "of this folder"
-        )
-    note(f"running what {directory} brought along: {_listed(files)}")
-    finder = _Files({module: path for module, path in files.items() if not is_installed(_top(module))}, absent, here)
-    sys.meta_path[:] = [finder, *(other for other in sys.meta_path if other != finder and not _is_over(other))]
+        files, absent = files | {module: path for module, path in now.items() if path.is_file()}, set()
+    _refuse_others_in_use(directory, files, absent)
+    note(f"running what {directory} brought along: {_listed(files.values())}")
+    finder = _Finder(files, absent, here)
+    sys.meta_path.insert(0, finder)
     try:
         for module, word in copies:
             if not isinstance(getattr(_imported(module, files[module]), word, None), type):
@@ -141,26 +220,29 @@ def trust(
         raise
 
 
-def _absent(folder: Path, files: dict[str, Path]) -> set[str]:
-    """What the files of a copy import and was not there to be kept, but for installed packages."""
-    try:
-        return {name for name in missing(files) if not _is_of_others(name)}
-    except (SyntaxError, ValueError, RecursionError) as error:  # also bytes that are no text
-        raise RefusedError(f"{folder} has a file that is no Python ({error}): restore it") from None
+def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
+    """The module of a copied class and its name in it; the files that it stands on are compared."""
+    file, _, word = name.partition(":")
+    own = {module: path for module, path in _files(folder).items() if path.name == file}
+    for module, path in own.items():
+        if _digest_in(module, path, functools.partial(file_in, folder)) == digest:
+            return module, word
+    if own:
+        raise RefusedError(
+            f"{next(iter(own.values()))} and what it imports there is not the code that the run was made with: restore "
+            "it from where the run was made"
+        )
+    raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
 
 
-def _refuse_another_module(directory: Path, module: str, path: Path) -> None:
-    """Refuses a file whose module this process has from elsewhere: what holds classes of that one would lose them."""
-    if is_installed(_top(module)):  # those are never taken from a run
-        return
-    present = [getattr(sys.modules[module], "__file__", None)] if module in sys.modules else []
-    present += [finder.files[module] for finder in _finders() if module in finder.files and not _is_over(finder)]
-    for file in present:
-        if file is None or not Path(file).is_file() or Path(file).read_bytes() != path.read_bytes():
-            raise _another_module(directory, module, file, f"{path}, which {directory} brought along")
-
-
-def _refuse_present(directory: Path, absent: set[str]) -> None:
+def _refuse_others_in_use(directory: Path, files: Files, absent: set[str]) -> None:
+    """Refuses what would be a second module of its name: what holds classes of the first would lose them."""
+    for module, path in files.items():
+        present = [getattr(sys.modules[module], "__file__", None)] if module in sys.modules else []
+        present += [f.files[module] for f in sys.meta_path if isinstance(f, _Finder) and module in f.files]
+        for file in present:
+            if file is None or not Path(file).is_file() or Path(file).read_bytes() != path.read_bytes():
+                raise _another_module(directory, module, file, f"{path}, which {directory} brought along")
     for module in sorted(absent):
         if (file := user_file(sys.modules.get(module))) is not None:
             raise _another_module(directory, module, file, f"none, as {directory} was made")
@@ -173,121 +255,12 @@ def _another_module(directory: Path, module: str, file: Any, than: str) -> Refus
     )
 
 
-def changed_here(directory: Path, wanted: Digests) -> Digests:
-    """Those of a run's classes that are other ones in this process, or in the files of this folder that the run's were
-    copied from.
-    """
-    folder, found = _folder(directory, wanted), {}
-    for name, digest in wanted.items():
-        here = [digest_of(stands_on(cls)) for cls in _loaded(name)]
-        file, _, word = name.partition(":")
-        for place in (path.relative_to(folder) for path in sorted(folder.rglob("*.py")) if path.name == file):
-            if (Path.cwd() / place).is_file():
-                here.append(_digest_in(_module_of(place), Path.cwd() / place, word, _found_here))
-        # A file of that name that has no such class is another one.
-        others = [other for other in here if other not in (digest, digest_of([]))]
-        if others:
-            found[name] = others[0]
-    return found
-
-
-def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
-    """As `load`, but the classes as this process has them, whatever they were when the run was made."""
-    found = {name: next(iter(_loaded(name)), None) for name in wanted}
-    if missing := [name for name, cls in found.items() if cls is None]:
-        raise _not_asked_for(directory, wanted, missing[0])
-    return {name: cls for name, cls in found.items() if cls is not None}
-
-
-def _place(module: str, path: Path) -> Path:
-    """``a.b`` lies at ``a/b.py``, a package ``a`` at ``a/__init__.py``."""
-    if module == "__main__":
-        return Path(path.name)
-    parts = module.split(".")
-    return Path(*parts, path.name) if path.name == "__init__.py" else Path(*parts[:-1], path.name)
-
-
-def _whole_folder(directory: Path, code: Digests) -> Path:
-    """Of copies, one for each state of the code: results of another one keep theirs."""
-    return directory / "code" / hashlib.sha256(repr(["all imports", *sorted(code.items())]).encode()).hexdigest()[:8]
-
-
-def _folder(directory: Path, code: Digests) -> Path:
-    """The `_whole_folder`, or where an earlier version kept the copies, which lack what is not imported plainly."""
-    whole = _whole_folder(directory, code)
-    earlier = directory / "code" / hashlib.sha256(repr(sorted(code.items())).encode()).hexdigest()[:8]
-    return earlier if earlier.is_dir() and not whole.is_dir() else whole
-
-
-def kept_by_earlier(directory: Path, code: Digests) -> bool:
-    """Whether an earlier version recorded the code of a run, by plain imports only."""
-    return _folder(directory, code) != _whole_folder(directory, code)
-
-
-def _found_here(module: str) -> Path | None:
-    return file_in(Path.cwd(), module) or located(module)
-
-
 def _top(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _module_of(place: Path) -> str:
-    parts = place.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _loaded(name: str) -> list[type]:
-    """The classes of this name that this process has imported."""
-    file, _, word = name.partition(":")
-    found = []
-    for module in list(sys.modules.values()):
-        if Path(getattr(module, "__file__", None) or "").name == file:
-            cls = getattr(module, word, None)
-            if isinstance(cls, type) and cls.__module__ == module.__name__ and user_file(module):
-                found.append(cls)
-    return found
-
-
-def _not_asked_for(directory: Path, wanted: Digests, name: str) -> RefusedError:
-    folder = _folder(directory, wanted)
-    return RefusedError(
-        f"{directory} needs {name}, which it brought along, and no file of a run is run unasked: read "
-        f"{_listed(_files(folder))}, and if you trust it say --trust {directory} (in Python: own_code.trust)"
-    )
-
-
-def _listed(files: dict[str, Path]) -> str:
-    digests = {path: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files.values()}
-    return ", ".join(f"{path} (sha256 {digest})" for path, digest in digests.items())
-
-
-def _files(folder: Path) -> dict[str, Path]:
-    """The Python files in a copy by module; RefusedError for a link, or where there is none."""
-    paths = sorted(folder.rglob("*.py"))
-    for path in paths:
-        if path.resolve() != folder.resolve() / path.relative_to(folder) or not path.is_file():
-            raise RefusedError(f"{path} is a link or no file, which no run writes: restore it")
-    if not paths:
-        raise RefusedError(f"{folder} is not there, which this run needs: restore it from where the run was made")
-    return {_module_of(path.relative_to(folder)): path for path in paths}
-
-
-def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
-    """The module of a copied class and its name in it; its source is compared."""
-    file, _, word = name.partition(":")
-    for module, path in _files(folder).items():
-        if path.name == file:
-            if _digest_in(module, path, word, functools.partial(file_in, folder)) == digest:
-                return module, word
-            raise RefusedError(
-                f"{path} is not the code that the run was made with: restore it from where the run was made"
-            )
-    raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
-
-
 @dataclasses.dataclass(frozen=True)
-class _Files(importlib.abc.MetaPathFinder):
+class _Finder(importlib.abc.MetaPathFinder):
     """Finds modules in given files, and packages that lead to them, and says of the ``absent`` that there are none.
 
     It stays on `sys.meta_path`, for functions import when they are called.
@@ -295,7 +268,7 @@ class _Files(importlib.abc.MetaPathFinder):
     here: whether the packages have what lies in this folder too.
     """
 
-    files: dict[str, Path]
+    files: Files
     absent: set[str]
     here: bool
 
@@ -315,19 +288,6 @@ class _Files(importlib.abc.MetaPathFinder):
         return None
 
 
-def _finders() -> list[_Files]:
-    return [finder for finder in sys.meta_path if isinstance(finder, _Files)]
-
-
-def _is_over(finder: Any) -> bool:
-    """Whether no module of a `_Files` is in use any more."""
-    if not isinstance(finder, _Files):
-        return False
-    return not any(
-        getattr(sys.modules.get(module), "__file__", None) == str(path) for module, path in finder.files.items()
-    )
-
-
 class SourceLoader(importlib.machinery.SourceFileLoader):
     """Runs the source itself, never bytecode that lies beside it, and leaves none."""
 
@@ -343,20 +303,7 @@ def raised_it(error: BaseException) -> bool:
     return any(isinstance(frame.f_globals.get("__loader__"), SourceLoader) for frame, _ in frames)
 
 
-def is_installed(name: str) -> bool:
-    """Whether a top-level module of this name is of Python, of this package or of an installed one."""
-    if name in sys.stdlib_module_names or name == "posenc_jax":
-        return True
-    paths = sysconfig.get_paths()
-    return importlib.machinery.PathFinder.find_spec(name, [paths["purelib"], paths["platlib"]]) is not None
-
-
-def _is_of_others(module: str) -> bool:
-    """Whether a module would be imported that is none of the user's."""
-    return is_installed(_top(module)) or is_from_elsewhere(_top(module))
-
-
-def _imported(name: str, path: Path) -> ModuleType:
+def _imported(name: str, path: Path) -> Any:
     try:
         with exits_as_errors():
             return importlib.import_module(name)
@@ -364,11 +311,3 @@ def _imported(name: str, path: Path) -> ModuleType:
         raise RefusedError(
             f"{path} does not run here ({type(error).__name__}: {error}): install what it needs"
         ) from None
-
-
-def _digest_in(module: str, path: Path, word: str, find: Find) -> str:
-    """Of what ``word`` of a file stands on, which is only read; of a file that is no Python a word of its own."""
-    try:
-        return digest_of(statements(module, path, word, find))
-    except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-        return "unreadable"

@@ -91,7 +91,7 @@ class Brought:
     def forget(self):
         for name in [name for name in sys.modules if name.partition(".")[0] == self.package]:
             del sys.modules[name]
-        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, own_code._Files)]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, own_code._Finder)]
 
     def reach(self, *lines, scale="SCALE"):
         """The encoding gets its scale from ``scale_of.py``, by these lines at its top."""
@@ -234,7 +234,7 @@ def test_a_module_of_the_same_name_that_is_in_use_is_not_replaced(brought):
 @pytest.mark.parametrize("name", ["window.py", "shapes.py"])
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_no_flipped_bit_in_the_copy_is_silent(brought, name):
-    """Refused by name, or nothing that the class stands on has changed."""
+    """Every one is refused by name."""
     config, directory = brought.config(), brought.folder / "run"
     wanted = own_code.digests(config)
     own_code.save(config, directory)
@@ -242,24 +242,15 @@ def test_no_flipped_bit_in_the_copy_is_silent(brought, name):
     brought.encoding.unlink()
     brought.helper.unlink()
     (copy,) = directory.rglob(name)
-    original, rng, refused = copy.read_bytes(), random.Random(name), 0
+    original, rng = copy.read_bytes(), random.Random(name)
     for _ in range(20):
         content = bytearray(original)
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         copy.write_bytes(content)
-        try:
+        with pytest.raises(RefusedError, match="restore it") as error:
             own_code.trust(directory, wanted)
-            (cls,) = own_code.load(directory, wanted).values()
-        except RefusedError as error:
-            refused += 1
-            problem = str(error)
-        else:
-            assert own_code.digests(dataclasses.replace(config, posenc=(cls(),))) == wanted, bytes(content)
-            problem = f"{directory} restore it"
-        assert str(directory) in problem
-        assert "restore it" in problem or "does not run here" in problem
+        assert str(directory) in str(error.value)
         brought.forget()
-    assert refused > 5
 
 
 @pytest.mark.slow
@@ -302,23 +293,24 @@ def test_code_that_was_mended_before_it_computed_anything_runs(brought):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "same"),
+    ("file", "old", "new"),
     [
-        ("encoding", "UNUSED = 3", "UNUSED = 4", True),
-        ("encoding", '"""An encoding of the user\'s own."""', "# a comment", True),
-        ("helper", "return x", "return 2 * x", True),
-        ("encoding", "width: float = 2.0", "width: float = 3.0", False),
-        ("encoding", "SIGN = -1.0", "SIGN = -1.0\nSIGN *= -1", False),
-        ("encoding", "UNUSED = 3", "UNUSED = 3\nwindow.scale = 1", False),
-        ("helper", "relative**2", "relative**4", False),
+        ("encoding", "SIGN = -1.0", "SIGN = -1.0\nSIGN *= -1"),
+        ("encoding", '"""An encoding of the user\'s own."""', "# a comment"),
+        ("helper", "relative**2", "relative**4"),
+        ("helper", "return x", "return 2 * x"),
+        ("between", "", "SCALE = 2.0"),
     ],
 )
-def test_a_digest_is_of_what_the_class_stands_on(brought, file, old, new, same):
+def test_a_digest_is_of_whole_files(brought, file, old, new):
+    """That of the class and all that it imports, whatever of them it uses; and of no other."""
+    brought.between = brought.folder / brought.package / "between.py"
+    brought.between.write_text("")
     before = own_code.digests(brought.config())
     brought.change(getattr(brought, file), old, new)
     now = own_code.digests(brought.config())
     assert list(before) == ["window.py:Window"]
-    assert (before == now) == same
+    assert (before == now) == (file == "between")
 
 
 REACHED = {
@@ -346,8 +338,6 @@ def test_every_import_counts(brought, form):
     (copy,) = directory.rglob("scale_of.py")
     assert copy.read_bytes() == helper.read_bytes()
     assert own_code.changed_here(directory, before) == {}
-    brought.change(helper, "SCALE", "# a comment\nSCALE")
-    assert own_code.digests(brought.config()) == before
     brought.change(helper, "-0.5", "-5.0")
     assert own_code.digests(brought.config()) != before
     assert own_code.changed_here(directory, before) != {}
@@ -389,68 +379,11 @@ def test_a_file_that_was_not_there_stays_away(brought):
     assert own_code.digests(brought.config()) != wanted, "now it is found"
 
 
-def test_a_copy_of_an_earlier_version_that_lacks_a_file_is_refused(brought):
-    """Its digest can be right and the class another one; what it imports plainly was kept, and is read as before."""
-    plain, directory = brought.config(), brought.folder / "run"
-    wanted = own_code.digests(plain)
-    own_code.save(plain, directory)
-    as_earlier(directory, wanted)
-    brought.forget()
-    own_code.trust(directory, wanted)
-    assert list(own_code.load(directory, wanted)) == ["window.py:Window"]
-
-    brought.reach(*REACHED["try"][0])
-    helper = brought.folder / brought.package / "scale_of.py"
-    text = helper.read_text()
-    helper.unlink()
-    config, directory = brought.config(), brought.folder / "other"
-    claim(directory, config)
-    wanted = own_code.digests(config)  # as if no one had seen the file
-    helper.write_text(text)
-    (directory / "metrics.jsonl").write_text("a step\n")
-    as_earlier(directory, wanted)
-    now = brought.config()
-    with pytest.raises(RefusedError, match="an earlier version recorded it, which saw no import within") as e:
-        claim(directory, now)
-    assert "\n" not in str(e.value)
-    assert "accept the change" in str(e.value)
-    brought.forget()
-    with pytest.raises(RefusedError, match=r"the copy of an earlier version, which left out .*scale_of, so"):
-        own_code.trust(directory, wanted)
-    own_code.trust(directory, wanted, here=True)
-    (cls,) = own_code.load_here(directory, wanted).values()
-    assert sys.modules[cls.__module__].SCALE == -0.5
-
-
-def as_earlier(directory, wanted):
-    """Moves the copy to where earlier versions kept theirs."""
-    (copy,) = (directory / "code").iterdir()
-    name = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:8]
-    copy.rename(copy.with_name(name))
-
-
 def test_a_file_that_is_no_python_is_refused(brought):
     brought.reach("def later():", "    import {package}.scale_of")
     (brought.folder / brought.package / "scale_of.py").write_text("print 1\n")
     with pytest.raises(RefusedError, match=r"Window imports a file that is no Python \(.*scale_of.py, line 1\)"):
         own_code.digests(brought.config())
-
-
-@pytest.mark.slow
-def test_the_config_file_may_hold_the_class_and_other_seeds(brought):
-    """A class in the config file itself: what the config says besides is no part of the class."""
-    path = brought.folder / "single.py"
-    path.write_text(brought.encoding.read_text() + "\nseeds = (0,)\nconfig = Window(), seeds\n")
-    digests = []
-    for seeds in ("(0,)", "(0, 1)"):
-        path.write_text(path.read_text().replace("seeds = (0,)", f"seeds = {seeds}"))
-        sys.modules.pop("single", None)
-        importlib.invalidate_caches()
-        found = importlib.import_module("single").config
-        assert repr(found[1]) == seeds
-        digests.append(own_code.digests(found[0]))
-    sys.modules.pop("single")
-    assert digests[0] == digests[1] != {}
 
 
 def test_a_class_without_a_source_file_is_refused(monkeypatch):

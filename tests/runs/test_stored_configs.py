@@ -48,6 +48,7 @@ def test_every_value_class_of_the_package_is_registered_once():
 
     abstract = {
         "BinaryOperation",
+        "Dims",
         "Metric",
         "RangedTask",
         "RecallTask",
@@ -130,7 +131,7 @@ def test_unknown_fields_and_classes_are_refused_by_name(finished):
         load_config(finished)
 
 
-@pytest.mark.parametrize("written", [1, 2, FORMAT + 1, None])
+@pytest.mark.parametrize("written", [1, 2, 3, 5, None])
 def test_another_format_is_refused(finished, written):
     for name in ("config.json", "group-000/config.json"):
         copy = shutil.copytree(finished, finished.with_name(name.replace("/", "-")))
