@@ -47,27 +47,34 @@ _LONG_NUMBER = re.compile("[0-9]{19}")
 _TOO_DEEP = f"it is nested deeper than {MOST_LEVELS} levels"
 
 
-def problem(value: Any, shape: Shape, name: str = "it") -> str:
-    """How a value differs from a shape, the first place in words: ``seeds[2] is a text, not a whole number``; or ""."""
+def problem(value: Any, shape: Shape, name: str = "it", *, strict: bool = False) -> str:
+    """How a value differs from a shape, the first place in words: ``seeds[2] is a text, not a whole number``; or "".
+
+    strict: whether names that a shape with names does not have are a difference too.
+    """
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _wrong(value, name, "a list")
-        return _first(problem(member, shape[0], f"{name}[{number}]") for number, member in enumerate(value))
+        members = enumerate(value)
+        return _first(problem(member, shape[0], f"{name}[{number}]", strict=strict) for number, member in members)
     if not isinstance(shape, dict):
         kinds = shape if isinstance(shape, tuple) else (shape,)
         return "" if _is_one(value, kinds) else _wrong(value, name, " or ".join(map(_kind, kinds)))
     if not isinstance(value, dict):
         return _wrong(value, name, "an object")
     if str in shape:
-        return _first(problem(member, shape[str], _inner(name, word)) for word, member in value.items())
-    return _first(_of_member(value, word, inner, name) for word, inner in shape.items())
+        return _first(problem(member, shape[str], _inner(name, word), strict=strict) for word, member in value.items())
+    found = _first(_of_member(value, word, inner, name, strict) for word, inner in shape.items())
+    known = [word.removesuffix("?") for word in shape]
+    unknown = [word for word in value if word not in known] if strict and known else []
+    return found or (f"{name} has {unknown[0]!r}, and may have {', '.join(known)}" if unknown else "")
 
 
-def _of_member(value: dict[str, Any], word: str, shape: Shape, name: str) -> str:
+def _of_member(value: dict[str, Any], word: str, shape: Shape, name: str, strict: bool) -> str:
     own = word.removesuffix("?")
     if word.endswith("?") and value.get(own) is None:
         return ""
-    return problem(value[own], shape, _inner(name, own)) if own in value else f"{name} lacks {own!r}"
+    return problem(value[own], shape, _inner(name, own), strict=strict) if own in value else f"{name} lacks {own!r}"
 
 
 def _inner(name: str, word: str) -> str:

@@ -76,3 +76,10 @@ def test_the_first_difference_is_named(change, message):
 def test_nothing_has_no_names():
     assert problem({}, SHAPE) == "it lacks 'seeds'"
     assert problem([], SHAPE) == "it is a list, not an object"
+
+
+def test_unknown_names_where_they_are_refused():
+    rows = {"row": [CELL]}
+    assert problem({"row": [{"label": "a", "it": 1}]}, rows) == ""
+    assert problem({"row": [{"label": "a", "it": 1}]}, rows, strict=True) == "row[0] has 'it', and may have label, at"
+    assert problem({"row": [{"label": "a"}]}, rows, strict=True) == ""

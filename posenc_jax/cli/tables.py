@@ -87,10 +87,11 @@ def _list(names: list[str]) -> TextTable:
             results = read_results(folder.path / RESULTS)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        told = state(results, _config(folder)).word
-        hours = NONE if results is None else f"{results.seconds / 3600:.2f}" + "+" * bool(results.untimed)
-        seconds += 0.0 if results is None else results.seconds
-        directions = NONE if results is None else held(check_directions(folder, results))
+        told, directions, hours = "no results", NONE, NONE
+        if results is not None:
+            told, directions = state(results, _config(folder)), held(check_directions(folder, results))
+            hours = f"{results.seconds / 3600:.2f}" + "+" * bool(results.untimed)
+            seconds += results.seconds
         entries.append((name, folder.title, told, directions, hours))
     return TextTable(
         title=f"Published tables in {ROOT}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,7 @@ from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json, problem
 from posenc_jax.statistics import select_by_seed
-from posenc_jax.verdict.published import Place
+from posenc_jax.verdict.published import Selection
 
 Scores = Mapping[str, Mapping[int, Mapping[int, float]]]  # metric -> length -> seed -> score
 
@@ -131,40 +132,40 @@ class Results:
         """A cell by its names, or None where it has not been run."""
         return next((cell for cell in self.cells if (cell.table, cell.label) == (table, label)), None)
 
-    def kind(self, place: Place) -> Kind:
-        """What the scores of a place are."""
-        return kind_of(self.metric(place))
+    def kind(self, selection: Selection) -> Kind:
+        """What the scores of a selection are."""
+        return kind_of(self.metric(selection))
 
-    def metric(self, place: Place) -> str:
-        """The name of the scores of a place."""
-        return place.metric or self.tasks[place.table].metric
+    def metric(self, selection: Selection) -> str:
+        """The name of the scores of a selection."""
+        return selection.metric or self.tasks[selection.table].metric
 
-    def lengths(self, place: Place) -> tuple[int, ...]:
-        """Those that the scores of a place are means over; none where it was not measured."""
-        task = self.tasks.get(place.table)
+    def lengths(self, selection: Selection) -> tuple[int, ...]:
+        """Those that the scores of a selection are means over; none where it was not measured."""
+        task = self.tasks.get(selection.table)
         if task is None:
             return ()
-        if isinstance(place.where, int):
-            return (place.where,) if place.where in task.ranges else ()
-        found = tuple(n for n, own in task.ranges.items() if own == (place.where or "beyond"))
-        return found or (() if place.where else tuple(n for n, own in task.ranges.items() if own == "within"))
+        if isinstance(selection.where, int):
+            return (selection.where,) if selection.where in task.ranges else ()
+        found = tuple(n for n, own in task.ranges.items() if own == (selection.where or "beyond"))
+        return found or (() if selection.where else tuple(n for n, own in task.ranges.items() if own == "within"))
 
-    def scores(self, place: Place, label: str) -> dict[int, float]:
-        """Seed -> mean over the lengths of a place, of the seeds that have them all."""
-        cell = self.cell(place.table, label)
+    def scores(self, selection: Selection, label: str) -> dict[int, float]:
+        """Seed -> mean over the lengths of a selection, of the seeds that have them all."""
+        cell = self.cell(selection.table, label)
         if cell is None:
             return {}
-        return seed_means(cell.by_metric.get(self.metric(place), {}), self.lengths(place), self.kind(place))
+        return seed_means(cell.by_metric.get(self.metric(selection), {}), self.lengths(selection), self.kind(selection))
 
 
-def collect(directory: Path, places: Iterable[Place]) -> Results:
-    """The results in an ablation's directory, of every table's own metric and of those that ``places`` name.
+def collect(directory: Path, selections: Iterable[Selection]) -> Results:
+    """The results in an ablation's directory, of every table's own metric and of those that ``selections`` name.
 
     ValueError: there are none, or they are damaged.
     """
     record = read_record(directory)
     summary = summarise(record)
-    asked = {(place.table, place.metric) for place in places if place.metric}
+    asked = {(selection.table, selection.metric) for selection in selections if selection.metric}
     tasks, cells = {}, []
     for task in summary.tasks:
         metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
@@ -238,32 +239,14 @@ def device(environment: Json) -> str:
     return f"{environment['device_count']} x {kind}"
 
 
-@dataclasses.dataclass(frozen=True)
-class State:
-    """How far a table is: replicas with a result of those that its config asks for, and cells whose results are of
-    other settings.
+def state(results: Results, config: Ablation) -> str:
+    """How far a table is, in words: cells whose results are of other settings, or how many of the runs that its config
+    asks for have a result; a seed that diverged has been run.
     """
-
-    done: int
-    asked: int
-    changed: tuple[str, ...]
-
-    @property
-    def word(self) -> str:
-        """In words."""
-        if self.changed:
-            return f"of other settings: {', '.join(self.changed)}"
-        if not self.done:
-            return "no results"
-        return "done" if self.done == self.asked else f"partial, {self.done} of {self.asked} runs"
-
-
-def state(results: Results | None, config: Ablation) -> State:
-    """How far the results are; a seed that diverged has been run."""
-    done, changed = 0, []
+    done, changed, asked = 0, [], sum(len(run.seeds) for run in config.runs)
     for run in config.runs:
-        cell = results.cell(run.table, run.label) if results is not None else None
-        if results is None or cell is None:
+        cell = results.cell(run.table, run.label)
+        if cell is None:
             continue
         if cell.config != config_hash(run) or set(cell.tried) != set(run.learning_rates):
             changed.append(f"{run.table} {run.label}")
@@ -272,7 +255,9 @@ def state(results: Results | None, config: Ablation) -> State:
         length = (with_examples or run.evaluation.lengths)[-1]
         finished = {seed for found in cell.by_metric.values() for seed in found.get(length, ())} | set(cell.diverged)
         done += len(finished & set(run.seeds))
-    return State(done, sum(len(run.seeds) for run in config.runs), tuple(changed))
+    if changed:
+        return f"of other settings: {', '.join(changed)}"
+    return "done" if done == asked else f"partial, {done} of {asked} runs"
 
 
 _CELL = {
@@ -291,7 +276,7 @@ _RESULTS = {
     "cells": [_CELL],
     "code": [{}],
     "machine": {},
-    "notes?": [str],
+    "notes": [str],
 }
 
 
@@ -305,29 +290,22 @@ def read_results(path: Path) -> Results | None:
     if not path.exists():
         return None
     data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")
-    if wrong := problem(data, _RESULTS):
+    if wrong := problem(data, _RESULTS, strict=True):
         raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
-    tasks = {
-        name: TaskFacts(own["metric"], own["chance"], {int(n): where for n, where in own["ranges"].items()})
-        for name, own in data["tasks"].items()
-    }
-    notes = tuple(data.get("notes") or ())
-    return Results(tasks, tuple(map(_read_cell, data["cells"])), tuple(data["code"]), data["machine"], notes)
+    tasks = {name: TaskFacts(**own | {"ranges": _numbered(own["ranges"])}) for name, own in data["tasks"].items()}
+    cells = tuple(Cell(**{name: _numbered(value) for name, value in cell.items()}) for cell in data["cells"])
+    return Results(tasks, cells, tuple(data["code"]), data["machine"], tuple(data["notes"]))
 
 
-def _read_cell(data: Json) -> Cell:
-    found: Json = {
-        "seeds": tuple(data["seeds"]),
-        "diverged": tuple(data["diverged"]),
-        "tried": {float(rate): _by_number(own) for rate, own in data["tried"].items()},
-        "by_metric": {
-            metric: {int(n): _by_number(own) for n, own in by_length.items()}
-            for metric, by_length in data["by_metric"].items()
-        },
-        **{name: _by_number(data[name]) for name in ("learning_rates", "draws")},
-    }
-    return Cell(**data | found)
+def _numbered(value: Any) -> Any:
+    """A value of JSON as it was written: names that are numbers are numbers again, and lists tuples."""
+    if isinstance(value, dict):
+        return {_number(name): _numbered(member) for name, member in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _by_number(by_seed: Json) -> dict[int, Any]:
-    return {int(seed): value for seed, value in by_seed.items()}
+def _number(name: str) -> Any:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(name)
+    return name

@@ -112,7 +112,7 @@ class CheckedDirection:
 def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection, ...]:
     """Every direction of a published table."""
     compared = {
-        number: (found, results.kind(direction.place))
+        number: (found, results.kind(direction.selection))
         for number, direction in enumerate(folder.directions)
         if (found := _compare_arms(results, direction)) is not None
     }
@@ -126,14 +126,14 @@ def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection
 
 
 def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
-    place = direction.place
-    better, worse = (results.scores(place, label) for label in (direction.better, direction.worse))
+    selection = direction.selection
+    better, worse = (results.scores(selection, label) for label in (direction.better, direction.worse))
     if not better or not worse:
         return None
-    task = results.tasks[place.table]
-    chance = task.chance if results.metric(place) == task.metric else None
-    drawn = [_draws(results, place.table, label) for label in (direction.better, direction.worse)]
-    return comparison_of(alike(better, *drawn), worse, results.kind(place), chance)
+    task = results.tasks[selection.table]
+    chance = task.chance if results.metric(selection) == task.metric else None
+    drawn = [_draws(results, selection.table, label) for label in (direction.better, direction.worse)]
+    return comparison_of(alike(better, *drawn), worse, results.kind(selection), chance)
 
 
 def _draws(results: Results, table: str, label: str) -> dict[int, int]:

@@ -21,7 +21,7 @@ those never trained, and where there are none those of training.
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class Selection:
     """Which of our scores: a ``table`` of the ablation, a ``metric`` ("": its own) and lengths."""
 
     table: str
@@ -34,13 +34,13 @@ class Column:
     """One column of a published table.
 
     Attributes:
-      name: its heading. place: our scores that stand beside it.
+      name: its heading. selection: our scores that stand beside it.
       theirs: what their numbers are. scale: what makes them our unit.
       values: label -> their number as it is printed; None: the source at hand does not give it.
     """
 
     name: str
-    place: Place
+    selection: Selection
     theirs: str
     scale: float
     values: Mapping[str, float | None]
@@ -52,7 +52,7 @@ class Direction:
     no difference between the two is seen. published: why.
     """
 
-    place: Place
+    selection: Selection
     better: str
     worse: str
     published: str
@@ -94,8 +94,8 @@ def read_folder(root: Path, name: str) -> Folder:
         hint = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(known) or 'none'}"
         raise ValueError(f"there is no table {name!r} in {root}: {hint}")
     path = root / name
-    published = _read(path / PUBLISHED, _PUBLISHED, ("title", "source", "setting", "scores"))
-    expected = _read(path / DIRECTIONS, _DIRECTIONS, ("rule", "direction"))
+    published = _read(path / PUBLISHED, _PUBLISHED)
+    expected = _read(path / DIRECTIONS, _DIRECTIONS)
     return Folder(
         path=path,
         title=published["title"],
@@ -104,7 +104,7 @@ def read_folder(root: Path, name: str) -> Folder:
         columns=tuple(_column(path, row) for row in published["scores"]),
         rule=" ".join(expected["rule"].split()),
         directions=tuple(
-            Direction(_place(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
+            Direction(_selection(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
             for row in expected["direction"]
         ),
     )
@@ -130,44 +130,25 @@ _DIRECTION: Shape = {**_PLACE, "better?": str, "worse?": str, "alike?": [str], "
 _DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
 
 
-def _read(path: Path, shape: Shape, names: tuple[str, ...]) -> Json:
+def _read(path: Path, shape: Shape) -> Json:
     try:
         data = tomllib.loads(path.read_text())
     except FileNotFoundError:
         raise ValueError(f"{path} is missing: a table has it") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML ({error}): mend it") from None
-    wrong = problem(data, shape)
-    unknown = [name for name in data if name not in names]
-    if not wrong and unknown:
-        wrong = f"{unknown[0]!r} is unknown, it has {', '.join(names)}"
-    for (name, allowed), row in _rows(data, shape):
-        odd = [word for word in row if word not in allowed]
-        if not wrong and odd:
-            wrong = f"{odd[0]!r} in {name} is unknown, there are {', '.join(allowed)}"
-    if wrong:
+    if wrong := problem(data, shape, strict=True):
         raise ValueError(f"{path}: {wrong}")
     return data
 
 
-def _rows(data: Json, shape: Shape) -> list[tuple[tuple[str, list[str]], Json]]:
-    """The tables of every array of tables, with its name and the names that they may have."""
-    arrays = {name: inner[0] for name, inner in shape.items() if isinstance(inner, list)}
-    return [
-        ((name, [word.removesuffix("?") for word in inner]), row)
-        for name, inner in arrays.items()
-        for row in data.get(name, ())
-        if isinstance(row, dict)
-    ]
-
-
-def _place(path: Path, row: Json) -> Place:
+def _selection(path: Path, row: Json) -> Selection:
     where: Any = row.get("where")
     if isinstance(where, str) and where not in ("beyond", "within"):
         raise ValueError(
             f"{path}: where = {where!r} must be 'beyond', 'within' or a length, or left out for all unseen"
         )
-    return Place(row["table"], row.get("metric", ""), where)
+    return Selection(row["table"], row.get("metric", ""), where)
 
 
 def _column(path: Path, row: Json) -> Column:
@@ -176,4 +157,4 @@ def _column(path: Path, row: Json) -> Column:
         label, value = next(iter(words.items()))
         raise ValueError(f"{path / PUBLISHED}: {label} = {value!r} must be a number, or '' where none is known")
     values = {label: None if value == "" else float(value) for label, value in row["values"].items()}
-    return Column(row["name"], _place(path / PUBLISHED, row), row["theirs"], float(row.get("scale", 1)), values)
+    return Column(row["name"], _selection(path / PUBLISHED, row), row["theirs"], float(row.get("scale", 1)), values)

@@ -13,7 +13,7 @@ from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, device
 from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
-from posenc_jax.verdict.published import RESULTS, Column, Folder, Place
+from posenc_jax.verdict.published import RESULTS, Column, Folder, Selection
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
@@ -54,10 +54,10 @@ def _scores(folder: Folder, results: Results) -> TextTable:
     shown: list[Column] = []
     left_out: list[Column] = []
     for column in folder.columns:
-        run = any(results.scores(column.place, label) for label in column.values)
+        run = any(results.scores(column.selection, label) for label in column.values)
         (shown if run else left_out).append(column)
-        if results.lengths(column.place):
-            others = [cell.label for cell in results.cells if cell.table == column.place.table]
+        if results.lengths(column.selection):
+            others = [cell.label for cell in results.cells if cell.table == column.selection.table]
             entries += [_line(column, label, results) for label in dict.fromkeys([*column.values, *others])]
     return TextTable(
         title="Ours beside theirs",
@@ -79,10 +79,10 @@ def _of_ours(columns: tuple[Column, ...], results: Results) -> tuple[str, ...]:
     """Which of our scores stand beside which of theirs, and how large our models are."""
     names: dict[str, list[str]] = {}
     for column in columns:
-        if lengths := results.lengths(column.place):
-            sizes = [cell.num_parameters for cell in results.cells if cell.table == column.place.table]
-            where = _RANGES[results.tasks[column.place.table].ranges[lengths[0]]]  # all of one kind
-            said = f"{results.kind(column.place).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
+        if lengths := results.lengths(column.selection):
+            sizes = [cell.num_parameters for cell in results.cells if cell.table == column.selection.table]
+            where = _RANGES[results.tasks[column.selection.table].ranges[lengths[0]]]  # all of one kind
+            said = f"{results.kind(column.selection).title}, {_at(lengths)}, {where}; {_from_to(sizes)} parameters"
             names.setdefault(said, []).append(column.name)
     return tuple(f"Ours beside {', '.join(dict.fromkeys(own))}: {said}." for said, own in names.items())
 
@@ -111,8 +111,8 @@ def _shares(columns: list[Column]) -> tuple[str, ...]:
 
 
 def _line(column: Column, label: str, results: Results) -> tuple[str, ...]:
-    scores, kind = results.scores(column.place, label), results.kind(column.place)
-    cell = results.cell(column.place.table, label)
+    scores, kind = results.scores(column.selection, label), results.kind(column.selection)
+    cell = results.cell(column.selection.table, label)
     asked = cell.seeds if cell is not None else ()
     found = interval_of((scores.get(seed) for seed in asked), kind)
     seeds = str(found.n) if found.n == len(asked) else f"{found.n} of {len(asked)}"
@@ -157,13 +157,13 @@ def _direction(own: CheckedDirection) -> tuple[str, ...]:
     if own.judged is not None and own.kind is not None:
         said = difference(own.judged.comparison, own.kind)
         p = NONE if own.judged.p is None else p_value(own.judged.p)
-    return _where(own.direction.place), str(own.direction), own.direction.published, said, p, own.outcome
+    return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.outcome
 
 
-def _where(place: Place) -> str:
+def _where(selection: Selection) -> str:
     words = {None: "", "beyond": "unseen lengths", "within": "training lengths"}
-    where = words[place.where] if not isinstance(place.where, int) else f"at {place.where}"
-    return ", ".join(filter(None, (place.table, place.metric.replace("_", " "), where)))
+    where = words[selection.where] if not isinstance(selection.where, int) else f"at {selection.where}"
+    return ", ".join(filter(None, (selection.table, selection.metric.replace("_", " "), where)))
 
 
 def _provenance(results: Results) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import Results, collect, read_results, save_results
-from posenc_jax.verdict.published import README, RESULTS, Folder, Place
+from posenc_jax.verdict.published import README, RESULTS, Folder, Selection
 from posenc_jax.verdict.published_page import section, with_section
 
 
@@ -24,18 +24,18 @@ def check(folder: Folder, config: Ablation) -> None:
     with_section((folder.path / README).read_text(), "", folder.path / README)
     arms = {(run.table, run.label) for run in config.runs}
     for direction in folder.directions:
+        table, where = direction.selection.table, direction.selection.where
         for label in (direction.better, direction.worse):
-            if (direction.place.table, label) not in arms:
+            if (table, label) not in arms:
                 raise ValueError(
-                    f"{folder.name}: a direction names {label!r} in table {direction.place.table!r}, and its ablation "
-                    f"has no such cell; it has {', '.join(sorted(f'{table} {own}' for table, own in arms))}"
+                    f"{folder.name}: a direction names {label!r} in table {table!r}, and its ablation has no such "
+                    f"cell; it has {', '.join(sorted(f'{of} {own}' for of, own in arms))}"
                 )
-        where = direction.place.where
-        lengths = {n for run in config.runs if run.table == direction.place.table for n in run.evaluation.lengths}
+        lengths = {n for run in config.runs if run.table == table for n in run.evaluation.lengths}
         if isinstance(where, int) and where not in lengths:
             raise ValueError(
-                f"{folder.name}: a direction is about length {where} of table {direction.place.table!r}, which is "
-                f"measured at {', '.join(map(str, sorted(lengths)))} only"
+                f"{folder.name}: a direction is about length {where} of table {table!r}, which is measured at "
+                f"{', '.join(map(str, sorted(lengths)))} only"
             )
 
 
@@ -59,12 +59,12 @@ def run_table(
         ablate(with_published(folder, config), directory, reporter=reporter, stop=stop)
     except (FailedCellsError, StoppedError):
         with contextlib.suppress(ValueError):  # nothing is finished yet
-            found = collect(directory, _places(folder))
+            found = collect(directory, _selections(folder))
             before = read_results(folder.path / RESULTS)
             if before is None or _replicas(before) <= _replicas(found):
                 _write(folder, found)
         raise
-    results = collect(directory, _places(folder))
+    results = collect(directory, _selections(folder))
     _write(folder, results)
     return results
 
@@ -92,21 +92,21 @@ def with_published(folder: Folder, config: Ablation) -> Ablation:
     metric = {run.table: run.task.metric for run in config.runs}
     shown = tuple(
         Published(
-            column.place.table,
+            column.selection.table,
             label,
             folder.source,
             metric=column.theirs,
             value=value * column.scale,
-            lengths="those of training" if column.place.where == "within" else "",
+            lengths="those of training" if column.selection.where == "within" else "",
         )
         for column in folder.columns
-        if column.place.table in metric and column.place.metric in ("", metric[column.place.table])
+        if column.selection.table in metric and column.selection.metric in ("", metric[column.selection.table])
         for label, value in column.values.items()
-        if value is not None and not isinstance(column.place.where, int)
+        if value is not None and not isinstance(column.selection.where, int)
     )
     return dataclasses.replace(config, published=shown)
 
 
-def _places(folder: Folder) -> Iterator[Place]:
-    yield from (column.place for column in folder.columns)
-    yield from (direction.place for direction in folder.directions)
+def _selections(folder: Folder) -> Iterator[Selection]:
+    yield from (column.selection for column in folder.columns)
+    yield from (direction.selection for direction in folder.directions)

@@ -66,7 +66,7 @@ def test_the_page_is_of_the_data(name):
     page = (ROOT / name / README).read_text()
     assert f"posenc tables {name}\n" in page
     assert section(folder, ours) in page
-    assert state(ours, load_config(str(ROOT / name / REDUCED), Ablation, "tables")).word == "done"
+    assert state(ours, load_config(str(ROOT / name / REDUCED), Ablation, "tables")) == "done"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if (CLONE / ROOT / name / RESULTS).exists()])

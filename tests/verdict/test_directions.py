@@ -9,7 +9,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.verdict.cells import Cell, Results, TaskFacts, read_results, save_results, state
 from posenc_jax.verdict.judging import check_directions, held
-from posenc_jax.verdict.published import Direction, Folder, Place
+from posenc_jax.verdict.published import Direction, Folder, Selection
 from posenc_jax.verdict.published_page import text_tables
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
@@ -55,18 +55,18 @@ def outcomes(tmp_path, found, *directions):
     return [own.outcome for own in check_directions(folder(tmp_path, *directions), found)]
 
 
-def direction(better, worse, table="rsc", **place):
-    return Direction(Place(table, **place), better, worse, "")
+def direction(better, worse, table="rsc", **selection):
+    return Direction(Selection(table, **selection), better, worse, "")
 
 
 def test_scores_are_means_over_the_lengths_of_a_place():
     found = ours(cell("rsc", "a", {2: [1.0, 1.0], 4: [0.5, 0.7], 6: [0.3]}))
-    assert found.scores(Place("rsc"), "a") == {0: pytest.approx(0.4)}, "seed 1 lacks a length"
-    assert found.scores(Place("rsc", where="within"), "a") == {0: 1.0, 1: 1.0}
-    assert found.scores(Place("rsc", where=4), "a") == {0: 0.5, 1: 0.7}
-    assert found.scores(Place("rsc", where=5), "a") == {}
-    assert found.scores(Place("rsc"), "b") == found.scores(Place("gone"), "a") == {}
-    assert found.scores(Place("rsc", "accuracy"), "a") == {}
+    assert found.scores(Selection("rsc"), "a") == {0: pytest.approx(0.4)}, "seed 1 lacks a length"
+    assert found.scores(Selection("rsc", where="within"), "a") == {0: 1.0, 1: 1.0}
+    assert found.scores(Selection("rsc", where=4), "a") == {0: 0.5, 1: 0.7}
+    assert found.scores(Selection("rsc", where=5), "a") == {}
+    assert found.scores(Selection("rsc"), "b") == found.scores(Selection("gone"), "a") == {}
+    assert found.scores(Selection("rsc", "accuracy"), "a") == {}
 
 
 def test_outcomes(tmp_path):
@@ -224,12 +224,15 @@ def test_how_far_a_table_is():
     config = Ablation("t", (run, dataclasses.replace(run, label="b")))
     whole = {length: [0.1, 0.2, 0.3]}
     first = cell("rsc", "a", whole, diverged=(3,), config=config_hash(run))
-    assert state(None, config).word == "no results"
-    assert state(ours(first), config).word == "partial, 4 of 8 runs"
-    assert state(ours(first, dataclasses.replace(first, label="b")), config).word == "done"
-    assert state(ours(first, dataclasses.replace(first, label="b", seeds=(0, 1), diverged=())), config).done == 7
+    assert state(ours(), config) == "partial, 0 of 8 runs"
+    assert state(ours(first), config) == "partial, 4 of 8 runs"
+    assert state(ours(first, dataclasses.replace(first, label="b")), config) == "done"
+    assert (
+        state(ours(first, dataclasses.replace(first, label="b", seeds=(0, 1), diverged=())), config)
+        == "partial, 7 of 8 runs"
+    )
     longer = dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=(4, 21)))
     measured = cell("rsc", "a", {4: [0.1] * 4}, config=config_hash(longer))
-    assert state(ours(measured), Ablation("t", (longer,))).word == "done", "no example of the last length"
+    assert state(ours(measured), Ablation("t", (longer,))) == "done", "no example of the last length"
     other = dataclasses.replace(first, label="b", config="00000000")
-    assert state(ours(first, other), config).word == "of other settings: rsc b"
+    assert state(ours(first, other), config) == "of other settings: rsc b"

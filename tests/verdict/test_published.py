@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.verdict.published import Place, folders, read_folder
+from posenc_jax.verdict.published import Selection, folders, read_folder
 
 ROOT = Path("experiments/tables")
 
@@ -16,9 +16,9 @@ def test_what_was_published_and_is_expected(table):
     copying, scan = found.columns
     assert copying.values == {"nope": 98.6, "rope": 0.0, "shaw": None}, "an empty one is not known, it is not 0"
     assert (copying.scale, scan.scale) == (0.01, 1.0)
-    assert copying.place == Place("rsc")
+    assert copying.selection == Selection("rsc")
     (direction,) = found.directions
-    assert (direction.better, direction.worse, direction.place) == ("nope", "rope", Place("rsc"))
+    assert (direction.better, direction.worse, direction.selection) == ("nope", "rope", Selection("rsc"))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_was_published_and_is_expected(table):
             "published.toml",
             "scale = 0.01",
             "scala = 0.01",
-            "'scala' in scores is unknown, there are table, metric, where",
+            "scores[0] has 'scala', and may have table, metric, where",
         ),
         ("published.toml", 'title = "A small table"', "title =", "is no TOML (Invalid value"),
         ("directions.toml", 'rule = "The one', 'rules = "The one', "it lacks 'rule'"),
