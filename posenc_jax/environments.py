@@ -40,7 +40,7 @@ _WHERE_THEY_APPLY = ("device_software", *OF_RUN)  # absent is none; of the rest 
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """How two environments differ.
+    """The difference of two environments.
 
     Attributes:
       draws: ``name: old -> new`` of what gives other random numbers. rounding: of what gives other last digits.
@@ -60,13 +60,13 @@ class Compared:
 
     @property
     def word(self) -> str:
-        """In two or three words."""
+        """The difference in two or three words."""
         if self.draws:
             return "draws differ"
         return "rounding may differ" if self.rounding else "not known" if self.unknown else "same bits"
 
     def __add__(self, other: Compared) -> Compared:
-        """What both of two comparisons found."""
+        """The differences of both comparisons."""
         fields = (field.name for field in dataclasses.fields(self))
         return Compared(*(tuple(dict.fromkeys(getattr(self, name) + getattr(other, name))) for name in fields))
 
@@ -92,8 +92,8 @@ def of_process(record: Json) -> Json:
 
 
 def history(record: Json) -> Json:
-    """Of a group's ``environment.json`` the part of the process: where it ``began``, was ``resumed``, and where what it
-    ``start``ed from was trained.
+    """The processes in a group's ``environment.json``: the one in which it ``began``, those in which it was
+    ``resumed``, and those that trained the run that it ``start``ed from.
     """
     parts = {name: [of_process(own) for own in record.get(name) or ()] for name in ("resumed", "start")}
     began = of_process(record.get("began") or {})
@@ -116,13 +116,13 @@ def between(ours: Json, theirs: Json) -> Compared:
 
 @dataclasses.dataclass(frozen=True)
 class Elsewhere:
-    """What was computed in another environment than the first: ``who``, and how that differs."""
+    """Results that were computed in another environment than the first: ``who``, and the difference."""
 
     who: tuple[str, ...]
     compared: Compared
 
     def __str__(self) -> str:
-        """Who, how it differs, and what that means."""
+        """A sentence with the results, the difference and its consequence."""
         who, lines = ", ".join(self.who), "; ".join(self.compared.lines)
         if self.compared.draws:
             return (
@@ -135,14 +135,14 @@ class Elsewhere:
 
 
 def elsewhere(histories: Mapping[str, Json], who: Mapping[str, tuple[str, ...]]) -> tuple[Elsewhere, ...]:
-    """Of several environments, by name, those that differ from the first, where anything was computed in them."""
+    """Environments, of several by name, that differ from the first and in which something was computed."""
     found = ((name, between(next(iter(histories.values())), own)) for name, own in histories.items())
     return tuple(Elsewhere(who[name], own) for name, own in found if own.lines and name in who)
 
 
 def draw_classes(histories: Mapping[str, Json]) -> dict[str, int | None]:
-    """Of each environment the number of the first that draws the same random numbers; None of one that changed them on
-    its way.
+    """For each environment the number of the first that draws the same random numbers; None if these changed within
+    it.
     """
     every = list(histories.values())
     return {

@@ -1,4 +1,4 @@
-"""Which package each extra of the install brings, and one line for where one is missing.
+"""Packages of each extra of the install, and a message of one line for a missing one.
 
 The plain install trains, measures and ablates on generated tasks. `needed` stands around all other imports::
 
@@ -65,12 +65,12 @@ def check(extra: str, module: str, what: str) -> None:
 
 
 def is_there(module: str) -> bool:
-    """Whether a module can be found; it is not imported."""
+    """True if a module can be found; it is not imported."""
     return importlib.util.find_spec(module) is not None
 
 
 def plain_one(error: ModuleNotFoundError) -> str | None:
-    """What to say where a module of the plain install is not there (``pip install --no-deps``); else None."""
+    """A message for a missing module of the plain install (``pip install --no-deps``); else None."""
     module = (error.name or "").partition(".")[0]
     if module not in PLAIN:
         return None

@@ -67,7 +67,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write, under a name that nobody can foresee, which takes the place of ``path`` when all went well.
+    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well.
 
     Where the system can, both names are looked up in one handle of the directory, so that another directory put in its
     place meanwhile gets nothing.

@@ -1,4 +1,4 @@
-"""Which of the three architectures a task is for and a model has: the one thing that tasks and models both name."""
+"""The three architectures, which tasks and models both name."""
 
 from typing import Literal
 

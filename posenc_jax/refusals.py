@@ -1,4 +1,4 @@
-"""What the system refuses, however a library wraps it, and the way out of it."""
+"""Errors of the operating system, however a library wraps them, and the way out of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WAYS_OUT = {
     errno.EFBIG: "raise the limit on the size of files",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
     errno.ENFILE: "let other programs close files",
-    errno.EROFS: "name a place that can be written",
+    errno.EROFS: "name a directory that can be written",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EACCES: "change its permissions, or name another place",
-    errno.EPERM: "change its permissions, or name another place",
-    errno.ELOOP: "put a file or a directory in its place",
+    errno.EACCES: "change its permissions, or name another directory",
+    errno.EPERM: "change its permissions, or name another directory",
+    errno.ELOOP: "replace it by a file or a directory",
 }
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """After these the same command can go on, once the way out was taken."""
@@ -27,9 +27,9 @@ _PATH = re.compile(r"(?<![\w/])[\w.~-]*/[^\s'\",;:()\[\]]+")
 
 
 def of_the_system(error: BaseException) -> OSError | None:
-    """What the system refused when a library failed: the OSError in a chain of errors, or one that is a text there, as
-    programs in other languages and `shutil.copytree` have it; None where it was none of a full disk, a quota, too many
-    open files or a place that is only read.
+    """The OSError behind an error of a library: one in the chain of errors, or one whose text is there, as programs in
+    other languages and `shutil.copytree` have it. None unless it is a full disk, a quota, too many open files or a
+    read-only file system.
     """
     seen: list[BaseException] = []
     link: BaseException | None = error

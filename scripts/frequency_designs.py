@@ -158,7 +158,7 @@ def torus_moments(count: int, degree: int) -> np.ndarray:
 
 def _check(d_model: int, length: int) -> None:
     if d_model < 4 or d_model % 2:
-        raise ValueError(f"d_model = {d_model} must be even and at least 4: a design places two frequencies or more")
+        raise ValueError(f"d_model = {d_model} must be even and at least 4: a design has two frequencies or more")
     main_lobe = resolution(d_model).main_lobe
     if length <= main_lobe:
         raise ValueError(

@@ -131,9 +131,9 @@ def imports(python: Path) -> dict[str, float]:
 
 
 def filled(page: str, record: Json) -> str:
-    """The page with the table as it is now; ValueError where it has no place for one."""
+    """The page with the table as it is now; ValueError where it lacks the marks."""
     if not BLOCK.search(page):
-        raise ValueError(f"{PAGE.name} has no place for the table: see scripts/installs.py")
+        raise ValueError(f"{PAGE.name} lacks the marks of the table: see scripts/installs.py")
     return BLOCK.sub(lambda match: f"{match[1]}{table(record)}{match[3]}", page)
 
 

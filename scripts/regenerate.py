@@ -229,7 +229,7 @@ def learned(encodings: tuple) -> int:
 def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
     """The Markdown table: a row a method, its last cells from the audit and the verdicts, the others from the code."""
     from posenc_jax.analysis.audit import rows
-    from posenc_jax.cli.list import places, ways
+    from posenc_jax.cli.list import hook_words, ways
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
 
@@ -246,7 +246,7 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
                 code(method.spec),
                 family,
                 f"[{method.paper}]({address})",
-                ", ".join(places(encodings)) or "-",
+                ", ".join(hook_words(encodings)) or "-",
                 "yes" if all(e.extrapolates for e in encodings) else "no",
                 f"{learned(encodings):,}",
                 ways(parse(method.spec)),

@@ -111,7 +111,7 @@ def test_the_script_writes_what_is_there(script, committed):
     ):
         assert script.refilled(page.read_text(), begin, table, end) == page.read_text(), REGENERATE
     assert {own.label for own in verdicts} <= {method.name for _, method in rows()}, "a label is a row's name"
-    with pytest.raises(ValueError, match=r"the page has no place for it: write the two lines <!-- The catalogue"):
+    with pytest.raises(ValueError, match=r"the page lacks the marks for it: write the two lines <!-- The catalogue"):
         script.refilled("no place", script.BEGIN, "table", script.END)
 
 

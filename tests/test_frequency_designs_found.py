@@ -96,7 +96,7 @@ def test_no_design_is_below_the_bound(d_models):
 
 def test_designs_that_cannot_be():
     for search in (designs.minimax, designs.best_base, designs.lower_bound):
-        with pytest.raises(ValueError, match="d_model = 7 must be even and at least 4: a design places two"):
+        with pytest.raises(ValueError, match="d_model = 7 must be even and at least 4: a design has two"):
             search(7, 128)
         with pytest.raises(
             ValueError, match="length = 4 ends within the main lobe: for d_model = 8 it must be above 4"

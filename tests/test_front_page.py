@@ -92,7 +92,7 @@ def test_the_table_of_installs_is_that_of_the_record():
     record = json.loads(installs.RECORD.read_text())
     assert {"encodings", "plain"} <= set(record) <= set(installs.KINDS)
     assert installs.filled(installs.PAGE.read_text(), record) == installs.PAGE.read_text(), "scripts/installs --page"
-    with pytest.raises(ValueError, match=r"install.md has no place for the table"):
+    with pytest.raises(ValueError, match=r"install.md lacks the marks of the table"):
         installs.filled("no place", record)
     assert record["encodings"]["packages"] < record["plain"]["packages"] < 60
     assert record["encodings"]["megabytes"] < record["plain"]["megabytes"] < 900

@@ -54,7 +54,7 @@ def test_whoever_says_it(capsys, name):
     ("number", "code", "way_out"),
     [
         (errno.EMFILE, 1, "raise the limit on open files (ulimit -n), then run"),
-        (errno.EROFS, 2, "name a place that can be written"),
+        (errno.EROFS, 2, "name a directory that can be written"),
         (errno.EFBIG, 1, "raise the limit on the size of files, then"),
     ],
 )
@@ -104,5 +104,5 @@ def test_a_checkpoint_says_what_is_in_its_way(tmp_path):
 
 def test_figures_say_it(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", lambda *a, **b: raised(OSError(errno.ENOSPC, FULL, "x")))
-    with pytest.raises(ValueError, match="nothing was written: make room, or name another place"):
+    with pytest.raises(ValueError, match="nothing was written: make room, or name another directory"):
         write({tmp_path / "new" / "a.png": b""})

@@ -1,4 +1,4 @@
-"""What can be said about encodings and about trained models. So far: the contract that every encoding keeps."""
+"""Analyses of encodings and of trained models: the contract, the audit, kernels, aliases."""
 
 from posenc_jax.analysis.contract import check_contract, contract_clauses
 from posenc_jax.analysis.outcome import Clause, ContractError

@@ -1,4 +1,4 @@
-"""Which positions of an encoding look alike, and what its base, width, precision and frequencies do to that."""
+"""Positions that look alike to an encoding, and the effect of its base, width, precision and frequencies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is asked about an encoding: positions ``0 .. length-1`` of it, a pair of them, and a level of similarity."""
+    """A question about an encoding: its positions ``0 .. length-1``, a pair of them, and a level of similarity."""
 
     slot: Slot
     dims: Dims
@@ -50,8 +50,8 @@ class Case:
 
 
 def changes(asked: Asked, similarity: Similarity) -> dict[str, list[Case]]:
-    """By what is changed, alone: "base", "d_model" or "head_dim", "precision" and "frequencies", as far as a lone
-    encoding has them; ``similarity`` is its own.
+    """Cases by the one setting that is changed: "base", "d_model" or "head_dim", "precision" and "frequencies", as far
+    as a single encoding has them; ``similarity`` is that of the encoding itself.
     """
     encodings = for_layer(asked.slot, 0)
     element: Any = encodings[0] if len(encodings) == 1 else None

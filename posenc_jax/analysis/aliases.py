@@ -139,7 +139,7 @@ def _aliases(frequencies: np.ndarray, start: int, stop: int, level: float) -> tu
 
 
 def _falls_after(frequencies: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether the first change of K after each offset is downwards."""
+    """True for each offset after which the first change of K is downwards."""
     falls = np.zeros(len(offsets), bool)
     undecided, ahead = np.arange(len(offsets)), 0
     while undecided.size and ahead < 1024:  # a plateau as long comes of frequencies below 1e-7 only
@@ -194,8 +194,8 @@ def _first_width(turning: np.ndarray, budget: float, stop: int) -> int:
 def _possible(
     words: np.ndarray, turning: np.ndarray, starts: np.ndarray, half: int, budget: float
 ) -> tuple[np.ndarray, int]:
-    """Those of the intervals ``starts .. starts + 2 half - 1`` (of one offset, for half 0) that the bound leaves, and
-    how many angles that took. Frequencies ascend: the lowest drop most.
+    """The intervals ``starts .. starts + 2 half - 1`` (of one offset, for half 0) that the bound leaves, and the number
+    of angles computed. Frequencies ascend: the lowest exclude most intervals.
     """
     total, steps = np.zeros(starts.size), 0
     alone = math.asin(math.sqrt(min(budget / 2, 1))) + 1e-9  # how far one angle may be from a whole turn, halved

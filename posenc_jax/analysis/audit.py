@@ -39,7 +39,7 @@ Record = dict[str, Any]  # JSON
 
 
 def settings() -> Record:
-    """What all records of an audit have in common."""
+    """The settings that all records of an audit share."""
     return {
         "format": FORMAT,
         "contract": f"{len(CLAUSES)} clauses in float64: d_model {DIMS.d_model}, {DIMS.num_heads} heads of "
@@ -146,7 +146,7 @@ def plain_attention(dims: Dims = MODEL) -> cost.Call:
 
 
 def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:
-    """How the contract was kept, in one phrase: of the clauses that say something about the encodings."""
+    """The outcome of the contract in one phrase, from the clauses that apply to the encodings."""
     failed = [clause.name for clause in clauses if clause.status == "failed"]
     if failed:
         return f"fails {', '.join(failed)}"
@@ -166,7 +166,7 @@ def model_for(encodings: Encodings) -> Dims:
 
 
 def _detail(clause: Clause) -> str:
-    """Where it was found, or why; of a failure with its size."""
+    """The location or the reason of an outcome; for a failure with its size."""
     return clause.seen if clause.status == "failed" else clause.detail
 
 

@@ -162,7 +162,7 @@ def value(layer: Layer) -> Findings:
 
 
 def _has_words(value: Any) -> bool:
-    """Whether strings can name a value and all values in it: those of the registry."""
+    """True if a string can name a value and all values in it, since all are in the registry."""
     if isinstance(value, tuple):
         return all(map(_has_words, value))
     if not isinstance(value, Value):
@@ -187,7 +187,7 @@ def parameters(layer: Layer) -> Findings:
 
 
 def dtype(layer: Layer) -> Findings:
-    """What every hook returns for inputs of three types, from known and from traced positions; nothing is computed."""
+    """Dtypes of every hook's result for inputs of three dtypes, at known and traced positions; nothing is computed."""
     _, queries, _, _ = layer.arguments(X, ORDER, REAL, length=LENGTH)
     for kind in (jnp.bfloat16, jnp.float32, jnp.float64):
         least = at_least_float32(kind)
@@ -263,12 +263,12 @@ def cached_decoding(layer: Layer) -> Findings:
 
 
 def causality(layer: Layer) -> Findings:
-    """Other tokens from some place on."""
+    """Other tokens from some index on."""
     full = _full(layer, True)
-    for place in range(1, TOKENS):
-        x = np.where(ORDER[..., None] < place, X, noise(*X.shape, seed=place))
+    for index in range(1, TOKENS):
+        x = np.where(ORDER[..., None] < index, X, noise(*X.shape, seed=index))
         out, _ = layer.run(True, x, ORDER, REAL, length=LENGTH)
-        yield _apart(out[:, :place], full[:, :place], REAL[:, :place]), f"tokens from {place} on changed"
+        yield _apart(out[:, :index], full[:, :index], REAL[:, :index]), f"tokens from {index} on changed"
 
 
 def padding(layer: Layer) -> Findings:
@@ -353,7 +353,7 @@ def blocks(layer: Layer) -> Findings:
 
 
 def gradients(layer: Layer) -> Findings:
-    """Of a random functional, with padding on the left, whose rows see no key."""
+    """Gradients of a random functional are finite, with padding on the left, whose rows see no key."""
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
     positions, segment_ids = (np.pad(a, ((0, 0), (extra, 0))) for a in (ORDER, REAL))

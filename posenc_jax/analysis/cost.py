@@ -1,4 +1,4 @@
-"""What an encoding costs: parameters, temporary memory and time of one attention call, against attention alone."""
+"""Costs of an encoding: parameters, temporary memory and time of one attention call, against attention alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the vectors of positions are told apart: distances, aliases and norms of rows and of rotations.
+"""Distinctness of the vectors of positions: distances, aliases and norms of rows and of rotations.
 
 The vector of a position is its row, added to a zero embedding, or, for encodings of queries and keys, the matrix that
 its position makes of the identity. Distances are relative to the mean norm of the vectors.
@@ -27,7 +27,7 @@ _INCREASE = 1e-5  # of a cosine, above rounding
 
 @dataclasses.dataclass(frozen=True)
 class Distinctness:
-    """What is measured, by window ("float32", "bfloat16", "float32 from 1000000").
+    """Measurements by window ("float32", "bfloat16", "float32 from 1000000").
 
     Attributes:
       distance: the smallest distance of two positions, NaN where a vector is. pair: which two.
@@ -143,8 +143,8 @@ def nearest_alias(q: np.ndarray, k: np.ndarray) -> tuple[int, float] | None:
 
 
 def norm_drift(vectors: np.ndarray) -> float:
-    """How far norms of ``[P, F, V]`` are from their mean over positions, relative to it, at most; vectors that are 0 at
-    all positions aside.
+    """The largest relative deviation of the norms of ``[P, F, V]`` from their mean over positions, without vectors that
+    are 0 at all positions.
     """
     norms = np.linalg.norm(vectors.astype(np.float64), axis=2)
     mean = norms.mean(axis=0)

@@ -53,8 +53,8 @@ def _distances_apart(e: PositionalEncoding, params: Params, geometry: Geometry) 
     whole = e.bias(params, geometry)
     distances = np.arange(1 - TOKENS, TOKENS, dtype=np.int32)[None]
     nowhere, one = np.zeros((1, 1), np.int32), np.ones((1,), np.int32)
-    places = np.zeros_like(distances)
-    alone = Geometry(nowhere, distances, nowhere, places, one, one, causal=True, num_heads=DIMS.num_heads)
+    zeros = np.zeros_like(distances)
+    alone = Geometry(nowhere, distances, nowhere, zeros, one, one, causal=True, num_heads=DIMS.num_heads)
     table = e.bias(params, alone)
     assert whole is not None
     assert table is not None
@@ -84,7 +84,7 @@ def _products_apart(
 def _factors_moved(
     e: PositionalEncoding, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms
 ) -> Array:
-    """How far the factors move when parameters and what is made of tokens do."""
+    """The largest change of the factors when parameters and token features change."""
     given = params, q, k, terms
     moved = jax.tree.map(lambda leaf: leaf + 1 if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, given)
     here, there = (e.factors(params, q, k, geometry, terms) for params, q, k, terms in (given, moved))

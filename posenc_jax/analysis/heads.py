@@ -1,4 +1,4 @@
-"""What one attention head can tell of positions: it projects their vectors to fewer dimensions than they have.
+"""Views of positions by one attention head, which projects their vectors to fewer dimensions than they have.
 
 Two positions that look alike as keys get the same logits from every query; alike as queries, they attend alike.
 """
@@ -14,7 +14,7 @@ from posenc_jax.encodings.base import Array
 
 
 class Projected(NamedTuple):
-    """What `random_heads` finds, for one position against all others.
+    """The result of `random_heads`, for one position against all others.
 
     Attributes:
       mean, spread: ``[P]`` mean and standard deviation over heads of the cosine with each position.
@@ -38,7 +38,7 @@ class Band(NamedTuple):
 
 
 class HeadViews(NamedTuple):
-    """What each head makes of P vectors.
+    """Projections of P vectors by each head.
 
     Attributes:
       queries, keys: ``[H, P, P]``, ``[Hkv, P, P]`` cosines of the projected vectors. logits: ``[H, P, P]``, of query
@@ -51,7 +51,7 @@ class HeadViews(NamedTuple):
 
 
 def random_heads(vectors: Array, position: int, head_dim: int, *, heads: int = 1000, seed: int = 0) -> Projected:
-    """How alike ``vectors[position]`` and each of ``vectors [P, M]`` are to heads as they are initialised.
+    """Similarity of ``vectors[position]`` and each of ``vectors [P, M]`` to heads at initialisation.
 
     A head projects with ``W [M, D]`` of independent normal numbers. The mean product of projections is that of the
     vectors, so that a head sees the similarity K of the vectors and chance on top: for large D the cosine has standard
@@ -120,7 +120,7 @@ def head_views(
     query_bias: Array | None = None,
     key_bias: Array | None = None,
 ) -> HeadViews:
-    """What the heads of a trained layer make of ``vectors [P, M]``, such as the rows that positions add.
+    """Similarities and logits of ``vectors [P, M]``, such as the rows that positions add, in a trained layer's heads.
 
     ``query_kernel [M, H D]`` and ``key_kernel [M, Hkv D]`` as in the parameters of a model, head after head along the
     last axis, with their biases if they have any; each key head serves H / Hkv query heads in a row. Computed in

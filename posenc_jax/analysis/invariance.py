@@ -1,4 +1,4 @@
-"""What moving and growing positions does to attention: shifts, and positions beyond the model's ``max_len``."""
+"""Effects of positions on attention: of shifts, and of positions beyond the model's ``max_len``."""
 
 from __future__ import annotations
 
@@ -109,9 +109,8 @@ class Program:
 
 
 def shift_errors(program: Program) -> dict[str, dict[str, float]]:
-    """By dtype and shift, the largest change of a logit, up to a constant of the query.
-
-    And of an output, where an encoding adds to it.
+    """The largest change of a logit, up to a constant of the query, by dtype and shift; or of an output, if an encoding
+    adds to outputs and they change more.
     """
     positions = np.arange(TOKENS, dtype=np.int32) + np.array((0, *SHIFTS), np.int32)[:, None]
     length = np.full(len(positions), TOKENS, np.int32)
@@ -124,7 +123,7 @@ def shift_errors(program: Program) -> dict[str, dict[str, float]]:
 
 
 def beyond(program: Program) -> str | None:
-    """What positions past the model's ``max_len`` do, found by running: queries at the end of ever longer sequences.
+    """The effect of positions past the model's ``max_len``, measured by queries at the end of ever longer sequences.
 
     - "error": positions known on the host raise a ValueError, and "nan" where they are traced;
     - "nan": no number from ``max_len`` on, or from where the word after it says;

@@ -1,4 +1,4 @@
-"""How alike two positions are, as a function of their offset, and where that likeness returns.
+"""Similarity of two positions as a function of their offset, and the offsets at which it returns.
 
 The vectors of plain sinusoidal positions p and p + k, and the logits that RoPE gives to equal contents, depend on k
 only: on the mean cosine of the angles by which k turns each frequency. Other encodings have no closed form; what was
@@ -79,7 +79,7 @@ def by_offset(pairs: Array, of: Literal["mean", "max", "min"] = "mean") -> np.nd
 
 
 class Lobes(NamedTuple):
-    """What `lobes` finds.
+    """The result of `lobes`.
 
     Attributes:
       main_lobe: the first offset that is more similar than the one before it, at which the main lobe is over; None

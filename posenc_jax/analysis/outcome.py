@@ -1,4 +1,4 @@
-"""What the contract says of an encoding: every clause's outcome, a table of them, what to do where one fails."""
+"""Outcomes of the contract for an encoding: each clause's outcome, a table of them, and what to do on a failure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Clauses(tuple[Clause, ...]):
 
 
 OWN_CODE = "own code"
-"""In place of a clause: the user's own code raises, whatever is asked of it."""
+"""Instead of a clause: the user's own code raises, whatever is asked of it."""
 
 WAYS_OUT = {
     "value": "make it a frozen dataclass whose fields are numbers, strings, tuples or other values",
@@ -66,7 +66,7 @@ WAYS_OUT = {
     "jit": "compute with jnp from what the hook is given; no Python branch or NumPy on arrays that may be traced",
     "recompile": "make equality and hash those of the fields; let no Python number depend on lengths or values",
     "vmap": "let no row of the batch see another",
-    "cached_decoding": "read q_positions, k_positions and geometry.relative, never places in the arrays: a cache "
+    "cached_decoding": "read q_positions, k_positions and geometry.relative, never array indices: a cache "
     "holds other keys than one call",
     "causality": "let a row read keys up to its own only; a bias needs no mask, for it is masked later",
     "padding": "leave out tokens of segment 0 (geometry.mask, segment_ids), and read length, not an array's size",
@@ -81,5 +81,5 @@ WAYS_OUT = {
 
 
 def way_out(name: str) -> str:
-    """What to do where a clause or `OWN_CODE` fails."""
+    """Advice for a clause, or `OWN_CODE`, that fails."""
     return "mend it, then check again: no clause can be asked before it runs" if name == OWN_CODE else WAYS_OUT[name]

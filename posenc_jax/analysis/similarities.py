@@ -1,4 +1,4 @@
-"""How alike positions are under any encoding: in closed form where there is one, measured else."""
+"""Similarity of positions under any encoding: in closed form if there is one, else measured."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Similarity:
 
     @property
     def lobes(self) -> Lobes:
-        """Of ``most``."""
+        """The lobes of ``most``."""
         return lobes(self.most, self.rounding)
 
     def to(self, position: int) -> np.ndarray:
@@ -128,7 +128,7 @@ def of_frequencies(kind: str, frequencies: np.ndarray, length: int) -> Similarit
 
 
 def _agrees(formula: Similarity, slot: Slot, dims: Dims, length: int) -> bool:
-    """Whether the encoding itself, in float64, does as the formula says at the first positions."""
+    """True if the encoding itself, in float64, agrees with the formula at the first positions."""
     compared = min(length, _COMPARED)
     if formula.kind == "vectors":
         vectors = views.position_vectors(slot, dims, np.arange(compared), dtype="float64", length=length)

@@ -33,8 +33,8 @@ SHAPES = {
 
 
 def raising_hook(layer: Layer) -> Clause | None:
-    """What the user's own code raises in a hook, compiled or not, as a failed clause `OWN_CODE`; None where a hook
-    runs, or another file's code raises.
+    """A failed clause `OWN_CODE` for an error that the user's own code raises in a hook, compiled or not; None if the
+    hooks run, or another file's code raises.
     """
     queries = _tokens(layer)
     x, params, traced = jax.tree.map(jnp.asarray, (noise(2, CALL, DIMS.d_model), layer.params, queries))
@@ -90,9 +90,9 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
 
 
 def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
-    """What makes these useless in any model, in a line: parameters that cannot be trained, a hook that returns no array
-    or one with other axes or of other numbers than real ones. None where nothing does, and where the contract's layer
-    cannot run them.
+    """The fault that makes these encodings useless in any model, in a line: parameters that cannot be trained, or a
+    hook that returns no array, or one with other axes or not of real numbers. None without such a fault, and if the
+    contract's layer cannot run them.
 
     Sizes are not looked at: an encoding may be made for one model.
     """
@@ -151,7 +151,7 @@ def _described(result: Any) -> str:
 
 @exits_as_errors()
 def hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
-    """What each hook in use returns, by element and hook."""
+    """The result of each hook in use, by element and hook."""
     geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
     q, k = layer.heads(x, 0), layer.heads(x, 1)
     wide = jnp.repeat(k, DIMS.num_heads // DIMS.num_kv_heads, axis=1)

@@ -1,4 +1,4 @@
-"""What an encoding looks like: its vectors, the logits of equal contents, its biases, its frequencies and its shifts.
+"""Views of an encoding: its vectors, the logits of equal contents, its biases, its frequencies and its shifts.
 
 Everything is measured by calling the hooks of the encodings and comes as NumPy arrays. The first layer's encodings are
 meant where a slot is a pattern; positions that an encoding draws at random are those of one fixed draw.
@@ -283,7 +283,7 @@ def _require(view: str, slot: Slot, dims: Dims) -> None:
 
 
 def what_it_has(slot: Slot, dims: Dims) -> str:
-    """In words, for messages."""
+    """The views that a slot has, or the reason why it has none, in words for messages."""
     has = available(slot, dims)
     if has:
         return " and ".join(VIEWS[name] for name in has)
@@ -296,7 +296,7 @@ def what_it_has(slot: Slot, dims: Dims) -> str:
 
 
 def _tokens_decide(encodings: Encodings) -> bool:
-    """Whether other tokens would be at other positions."""
+    """True if positions depend on tokens."""
 
     def mapped(tokens: np.ndarray, types: np.ndarray) -> list[np.ndarray]:
         sequence = Sequence.of_length(4, tokens=tokens[None], token_types=types[None])

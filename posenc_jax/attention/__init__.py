@@ -5,9 +5,9 @@ the same; `choose` says which path it takes, and why.
 """
 
 from posenc_jax.attention.choice import Asked as Asked
+from posenc_jax.attention.choice import AttentionPath as AttentionPath
 from posenc_jax.attention.choice import Call as Call
 from posenc_jax.attention.choice import Choice as Choice
-from posenc_jax.attention.choice import Path as Path
 from posenc_jax.attention.choice import choose as choose
 from posenc_jax.attention.choice import fused_paths as fused_paths
 from posenc_jax.attention.paths import attend as attend

@@ -25,7 +25,7 @@ _OF_QUERIES = ("q_positions", "q_places", "q_segments", "q_types", "q_length", "
 
 
 def block_size(queries: int, keys: int) -> int:
-    """How many queries make a block.
+    """The number of queries in a block.
 
     >>> [block_size(length, length) for length in (100, 1024, 8192, 16384, 10**6)]
     [100, 512, 128, 64, 8]

@@ -1,4 +1,4 @@
-"""Which way to compute a call of attention: a pure function of encodings, dtype, backend and sizes."""
+"""Choice of the way to compute a call of attention: a pure function of encodings, dtype, backend and sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from posenc_jax.encodings.attention import UNFUSABLE, Prepared
 from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.slots import Slot, is_pattern
 
-Path = Literal["dense", "blockwise", "cudnn", "kernel"]
+AttentionPath = Literal["dense", "blockwise", "cudnn", "kernel"]
 Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
 
 # More logits than this (256 MiB in float32) are not held as one array where nobody asks for it.
@@ -31,7 +31,7 @@ FEW = 128
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """What the choice depends on, beside the encodings: one call of attention, told from shapes alone.
+    """The facts that the choice depends on besides the encodings: one call of attention, described by shapes alone.
 
     Attributes:
       queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. values_dtype: of values, or None:
@@ -68,7 +68,7 @@ class Call:
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
-        """That of prepared arguments, on `backend`: of several devices, what one of them has."""
+        """The call with prepared arguments, on `backend`; with several devices, the part of one of them."""
         batch, num_heads, queries, head_dim = call.q.shape
         return cls(
             batch=part_of(batch, devices_along(ROWS)),
@@ -85,7 +85,7 @@ class Call:
 
     @property
     def logits(self) -> int:
-        """How many there are."""
+        """The number of logits."""
         return self.batch * self.num_heads * self.queries * self.keys
 
 
@@ -98,7 +98,7 @@ def backend() -> str:
 
 
 def facts(geometry: Geometry) -> dict[str, Any]:
-    """Those fields of a `Call` that its geometry and `backend` decide."""
+    """The fields of a `Call` that follow from its geometry and `backend`."""
     sides = geometry.q_positions, geometry.k_positions
     ordered = _grows_by_one(geometry.q_places) and _grows_by_one(geometry.k_places)
     return {
@@ -131,7 +131,7 @@ class Choice:
       reason: in words.
     """
 
-    path: Path
+    path: AttentionPath
     reason: str
 
     def __str__(self) -> str:
@@ -171,20 +171,20 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
     return Choice("dense", f"only {size}{why}") if call.logits <= MANY else Choice("blockwise", size + why)
 
 
-def fused_paths(slot: Slot) -> tuple[Path, ...]:
-    """Which of the fused ways serve every layer of a slot in causal self-attention of whole sequences, one a row, in
-    bfloat16 at head dimension 64. "dense" and "blockwise" serve every call.
+def fused_paths(slot: Slot) -> tuple[AttentionPath, ...]:
+    """The fused paths that support every layer of a slot in causal self-attention of whole sequences, one per row, in
+    bfloat16 at head dimension 64. "dense" and "blockwise" support every call.
     """
     call = Call(1, 8, 8, 1024, 1024, 64, dtype=jnp.bfloat16, backend="gpu", causal=True)
     layers: Any = slot if is_pattern(slot) else (slot,)
-    ways: dict[Path, Any] = {"cudnn": _against_cudnn, "kernel": _against_kernel}
+    ways: dict[AttentionPath, Any] = {"cudnn": _against_cudnn, "kernel": _against_kernel}
     return tuple(
         path for path, against in ways.items() if not any(why for layer in layers for why in against(layer, call))
     )
 
 
 def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
-    """Which elements have a bias that a table of distances can hold in this call."""
+    """Indices of the elements whose bias fits in a table of distances in this call."""
     known, found = call.contiguous or call.packed, []
     for number, e in enumerate(encodings):
         if e.acts_on & {"bias", *UNFUSABLE} == {"bias"} and e.bias_of_distance and known:
@@ -194,7 +194,7 @@ def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int
 
 
 def in_factors(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
-    """Which elements add something that factors can hold in this call (see `PositionalEncoding.factors`)."""
+    """Indices of the elements whose bias factors can express in this call (see `PositionalEncoding.factors`)."""
     contiguous, found = call.contiguous, []
     for number, e in enumerate(encodings):
         added = e.acts_on & {"bias", *UNFUSABLE}
@@ -206,7 +206,7 @@ def in_factors(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[i
 
 
 def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: bool) -> str:
-    """What becomes of the encodings' biases, in words."""
+    """The handling of the encodings' biases, in words."""
     of_table = in_table(encodings, call) if table else ()
     words = [f"{encodings[e].name} in a table of distances" for e in of_table]
     of_columns = in_columns(encodings, call) if table else ()
@@ -230,15 +230,15 @@ def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...]
 
 
 def in_columns(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
-    """Of the elements `in_factors` those that the kernel takes as columns, what a table holds left out: all, or none
-    where they have many.
+    """Indices of the elements `in_factors`, without those in a table, that the kernel takes as columns: all of them, or
+    none if they have too many factors.
     """
     factored = _beside_table(encodings, call)
     return factored if sum(encodings[e].num_factors for e in factored) <= MOST_COLUMNS else ()
 
 
 def in_dimensions(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int, ...]:
-    """Of the elements `in_factors` those that the kernel takes as dimensions: what neither a table nor columns hold."""
+    """Indices of the elements `in_factors` that the kernel takes as dimensions: those in neither table nor columns."""
     return () if in_columns(encodings, call) else _beside_table(encodings, call)
 
 
@@ -248,7 +248,7 @@ def _beside_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tupl
 
 
 def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored: tuple[int, ...]) -> int:
-    """Of queries and keys, encoded and with these factors as dimensions."""
+    """The dimensions of encoded queries and keys with these factors appended."""
     dims = functools.reduce(lambda dims, e: e.encoded_dim(dims), encodings, call.head_dim)
     return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
 

@@ -25,12 +25,12 @@ def mesh_in_use() -> AbstractMesh | None:
 
 
 def part_of(size: int, count: int) -> int:
-    """What one of ``count`` devices has of so many rows or heads: all where the devices do not divide them."""
+    """The share of one of ``count`` devices in ``size`` rows or heads: all of them if they are not divisible."""
     return size // count if size % count == 0 else size
 
 
 def devices_along(axis: str) -> int:
-    """How many devices `mesh_in_use` has along an axis: 1 without it."""
+    """The number of devices of `mesh_in_use` along an axis: 1 without it."""
     mesh = mesh_in_use()
     return 1 if mesh is None else dict(mesh.shape).get(axis, 1)
 

@@ -23,7 +23,7 @@ MOST_COLUMNS = 4
 
 
 def extra_dimensions(num_factors: int, dtype: Any) -> int:
-    """How many dimensions `with_factors` adds for so many factors: one each in float32, six in a narrower type."""
+    """The number of dimensions that `with_factors` adds: one per factor in float32, six in a narrower type."""
     return num_factors * len(_pairs(dtype))
 
 
@@ -53,8 +53,8 @@ def in_parts(x: Array, dtype: Any) -> list[Array]:
 
 
 def columns(call: Prepared, elements: tuple[int, ...]) -> tuple[tuple[Array, Array], ...]:
-    """Of each factor of the numbered ``elements`` its numbers ``[B, H, Q]`` and ``[B, H, K]``, in float32: the sum of
-    their products is what the elements add to the scaled logits.
+    """Arrays ``[B, H, Q]`` and ``[B, H, K]``, in float32, for each factor of the numbered ``elements``: the elements
+    add the sum of their products to the scaled logits.
     """
     batch, heads = call.q.shape[:2]
 
@@ -66,7 +66,7 @@ def columns(call: Prepared, elements: tuple[int, ...]) -> tuple[tuple[Array, Arr
 
 
 def _found(call: Prepared, elements: tuple[int, ...]) -> list[tuple[Array, Array]]:
-    """What `PositionalEncoding.factors` says of each."""
+    """Calls `PositionalEncoding.factors` of each element."""
     raw_keys = jnp.repeat(call.k, call.groups, axis=1) if call.groups > 1 else call.k
     return [
         call.encodings[e].factors(call.params[e], call.q, raw_keys, call.geometries[e], call.terms[e]) for e in elements

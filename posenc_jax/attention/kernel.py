@@ -5,7 +5,7 @@
 over the keys that the mask lets query i see. The logits exist one tile of `TILES` by `TILES` pairs at a time
 (FlashAttention: Dao et al. 2022, arXiv:2205.14135; Dao 2023, arXiv:2307.08691). What is new here is the bias and its
 gradient. Cut queries and keys into blocks of the same size: all tiles (i, j) with the same j - i, a *block diagonal*,
-then have the same distances in the same places, hence one and the same tile of biases. So
+then have the same distances at the same indices, hence one and the same tile of biases. So
 
 - a table ``[H, Q + K - 1]`` is spread over one tile for every block diagonal before the kernel (`bias_tiles`), which
   takes memory for ``2 TILES`` numbers a token and head;
@@ -46,7 +46,7 @@ _Factors = list[tuple[Array, Array]]
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What the program is compiled for.
+    """The static arguments that the program is compiled for.
 
     Attributes:
       tile: queries and keys of a block. queries, keys: blocks of each side. last_key: real keys.
@@ -98,13 +98,13 @@ VMEM = 112 * 2**20
 
 
 def tile_size(backend: Backend, dtype: Any) -> int:
-    """That of `TILES`."""
+    """The entry of `TILES` for a backend and a dtype."""
     return TILES[backend, jnp.dtype(dtype).itemsize]
 
 
 def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any, columns: int = 0) -> bool:
-    """Whether a program of the kernel finds room, with so many ``columns`` of queries and keys. On a GPU always; on a
-    TPU it holds one head of one row: at head dimensions up to 128 about 16,000 tokens.
+    """True if a program of the kernel fits in memory with so many ``columns`` of queries and keys. On a GPU always; on
+    a TPU it holds one head of one row: at head dimensions up to 128 about 16,000 tokens.
     """
     if backend == "gpu":
         return True
@@ -160,7 +160,7 @@ def _part(ref: Any, block: Any, size: int, axis: int = 0, row: tuple[Any, ...] =
 
 
 def _names(refs: _Refs, side: str) -> list[str]:
-    """Of the factors of a side, "phi" or "psi"."""
+    """Names of the factors of a side, "phi" or "psi"."""
     return sorted(name for name in refs if name.startswith(side))
 
 

@@ -21,8 +21,8 @@ from posenc_jax.encodings.shared.distances import toeplitz
 
 
 def _specs(setting: Setting, arrays: dict[str, Array], whole: frozenset[str]) -> dict[str, pl.BlockSpec]:
-    """Of every array ``[B, heads, S, D]`` or ``[B, heads, 1, S]`` one row and head, and of those that are not ``whole``
-    one block of the sequence.
+    """Block specs: one row and head of every array ``[B, heads, S, D]`` or ``[B, heads, 1, S]``, and only one block of
+    the sequence unless the array is ``whole``.
     """
     heads = arrays["q"].shape[1]
 

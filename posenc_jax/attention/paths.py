@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from posenc_jax.attention.blockwise import blockwise
-from posenc_jax.attention.choice import Asked, Call, Path, choose, in_columns, in_dimensions, in_factors, in_table
+from posenc_jax.attention.choice import (
+    Asked,
+    AttentionPath,
+    Call,
+    choose,
+    in_columns,
+    in_dimensions,
+    in_factors,
+    in_table,
+)
 from posenc_jax.attention.cudnn import cudnn
 from posenc_jax.attention.distance import by_distance
 from posenc_jax.attention.factors import columns, with_factors
@@ -41,7 +50,7 @@ def attend(
     return along(chosen, call, facts)
 
 
-def along(path: Path, call: Prepared, facts: Call) -> Array:
+def along(path: AttentionPath, call: Prepared, facts: Call) -> Array:
     """``[B, H, Q, D]`` of a call that `choose` found ``path`` to serve."""
     if path == "blockwise":
         return blockwise(call)

@@ -14,7 +14,7 @@ from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
 from posenc_jax.drawing.plain import short
-from posenc_jax.places import NO_TEXT, VARIABLES, PlaceError, from_environment, is_text
+from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 
 # what people do: {name: (module, one help line)}
 GROUPS = {
@@ -144,14 +144,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _refused(arguments: list[str]) -> int:
-    """Refuses words and variables that no file could keep, and places that are none, whatever the command is."""
+    """Refuses words and variables that no file could keep, and paths that are none, whatever the command is."""
     try:
         for before, word in zip(["", *arguments], arguments):
             if not is_text(word):
-                raise PlaceError(f"{f'{before} ' if before[:1] == '-' else ''}{short(word)} {NO_TEXT}")
+                raise PathError(f"{f'{before} ' if before[:1] == '-' else ''}{short(word)} {NO_TEXT}")
         for variable in VARIABLES:
             from_environment(variable)
-    except PlaceError as error:
+    except PathError as error:
         screen.tell(f"posenc: {error}")
         return 2
     return 0

@@ -14,7 +14,7 @@ from posenc_jax.cli.session import load_config, prepare_jax, print_options, stop
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
 from posenc_jax.file_names import file_name
-from posenc_jax.places import full
+from posenc_jax.user_paths import full
 
 if TYPE_CHECKING:
     from posenc_jax.cli.overrides import RunArguments
@@ -86,7 +86,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
 
 
 def overridden(config: Run | Ablation, overrides: list[str], program: str, description: str) -> Run | Ablation:
-    """A config with the overrides of `posenc train`, or those of `posenc ablate`, but nothing of its place."""
+    """A config with the overrides of `posenc train`, or those of `posenc ablate`, without those about directories."""
     from posenc_jax.cli.overrides import override_run
 
     if isinstance(config, Ablation):

@@ -57,7 +57,7 @@ def _aliases(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What can be refused before anything is imported."""
+    """Refuses options that can be refused before anything is imported."""
     if not 2 <= options.d_model <= WIDEST:
         raise UsageError(f"--d-model {options.d_model} must lie in 2 .. {WIDEST}, as in --d-model 8")
     if not 2 <= options.length <= LONGEST:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, check_file, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded
 from posenc_jax.cli.names import named
 from posenc_jax.cli.own_errors import own_error
 from posenc_jax.cli.screen import show, tell
@@ -33,7 +33,7 @@ FEW = 3  # encodings that one process measures before others have started
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One encoding to measure: its place in the catalogue, or its spec alone."""
+    """One encoding to measure: its row of the catalogue, or its spec alone."""
 
     family: str
     name: str
@@ -47,8 +47,8 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
-    parser.add_argument("--json", type=place, metavar="FILE", help="also write all numbers to FILE")
-    parser.add_argument("--markdown", type=place, metavar="FILE", help="also write the table to FILE")
+    parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")
+    parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the table to FILE")
     parser.add_argument(
         "--no-timing", action="store_true", help="leave out the time, all else is equal byte for byte when run again"
     )
@@ -98,7 +98,7 @@ def make_document(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def to_text(document: dict[str, Any]) -> str:
-    """As it stands in a file."""
+    """The document as text, as it is written to a file."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -151,7 +151,7 @@ def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str,
 
 
 def _start() -> None:
-    """In a new process, before its backend starts: one thread, since there is a process for each core."""
+    """Prepares a new process before its backend starts: one thread, since there is a process for each core."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     os.environ["NPROC"] = "1"
     from posenc_jax.cli.session import prepare_jax

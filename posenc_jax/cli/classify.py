@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.errors import UsageError, as_path
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
 from posenc_jax.drawing.plain import plain
@@ -30,7 +30,7 @@ with spans; a file whose name says that it is another of these (*.md, *.html, *.
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = run_parser("classify", DESCRIPTION)
-    parser.add_argument("file", type=place, metavar="FILE")
+    parser.add_argument("file", type=as_path, metavar="FILE")
     add_run_options(
         parser,
         "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "
@@ -128,7 +128,7 @@ def document_for(
             )
         given = {}
         for part in document_parts(text, form, str(path)):
-            if part.section and part.place[2]:
+            if part.section and part.coordinates[2]:
                 given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
         if not given.keys() & set(sections):
             found = ", ".join(given) or "no headings"

@@ -58,7 +58,7 @@ def script(shell: str, options: dict[str, list[str]]) -> str:
 
 
 def _as_function(about: str, options: list[str]) -> Callable[..., Any]:
-    """What tyro takes for a command: a class with a field for each option."""
+    """A command as tyro takes it: a class with a field for each option."""
     import tyro
 
     fields = [

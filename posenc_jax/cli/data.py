@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from posenc_jax.cli.data_add import ADD, add, add_options
-from posenc_jax.cli.errors import Parser, guarded, place
+from posenc_jax.cli.errors import Parser, as_path, guarded
 from posenc_jax.cli.screen import show, tell
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
@@ -32,13 +32,13 @@ def main(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|add|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
-    prepare.add_argument("--from-dir", type=place, metavar="DIR", help="read unpacked packages there, download nothing")
+    prepare.add_argument("--from-dir", type=as_path, metavar="DIR", help="read unpacked packages, download nothing")
     prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
     prepare.add_argument("--rebuild", action="store_true", help="make anew what is there, if it is damaged or old")
     add_options(commands.add_parser("add", help="texts of your own", description=ADD, formatter_class=raw))
     listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
     for command in (prepare, commands.choices["add"], listing):
-        command.add_argument("--directory", type=place, metavar="DIR", help=DIRECTORY)
+        command.add_argument("--directory", type=as_path, metavar="DIR", help=DIRECTORY)
     return guarded(lambda: _run(parser.parse_args(arguments)))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import UsageError, place
+from posenc_jax.cli.errors import UsageError, as_path
 from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.own_exits import exits_as_errors
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     forms = parser.add_mutually_exclusive_group(required=True)
     for form, about in FORMS.items():
         many: dict[str, Any] = {} if form in _FOLDERS else {"nargs": "+"}
-        forms.add_argument(f"--{form}", type=place, metavar="FILE" if many else "DIR", help=about, **many)
+        forms.add_argument(f"--{form}", type=as_path, metavar="FILE" if many else "DIR", help=about, **many)
     forms.add_argument(
         "--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class[/CONFIG] or package.module:Class[/CONFIG]"
     )
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="FIELD", help="texts with classes: the field of the class")
     add("--document", metavar="FIELD", help="what says which rows belong together (default: each text on its own)")
     for split in ("validation", "test"):
-        add(f"--{split}", type=place, nargs="+", metavar="FILE", help=f"files for {split} (default: held out by hash)")
+        add(f"--{split}", type=as_path, nargs="+", metavar="FILE", help=f"{split} files (default: held out by hash)")
     add(
         "--structure",
         choices=("markdown", "html", "spans"),
@@ -115,7 +115,7 @@ def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -
 
     documents = (one for one in reading.classes(folder) if not isinstance(one[1], reading.Malformed))
     checked = nested({"": documents}, "text", structure, of_many_lines=True)[""]
-    wrong = [(place, record.why) for place, record in checked if isinstance(record, reading.Malformed)]
+    wrong = [(location, record.why) for location, record in checked if isinstance(record, reading.Malformed)]
     if wrong:
         note(
             f"{len(wrong):,} documents do not nest: {own.listed(wrong)}; --task.structure {structure} refuses them: "
@@ -153,7 +153,7 @@ def _fields(form: str, options: argparse.Namespace) -> Fields:
 
 
 def _of_builder(text: str, fields: Fields) -> Any:
-    """What the builder of an import path generates, which may end in /CONFIG as TensorFlow Datasets writes it."""
+    """Examples of the builder at an import path, which may end in /CONFIG as in TensorFlow Datasets."""
     from posenc_jax.data.corpora.foreign_builders import of_builder
 
     module, _, name = text.rpartition(":")
@@ -183,7 +183,7 @@ def _builder(text: str, module: str, name: str) -> Any:
 
 
 def _use(name: str, fields: Fields, labels: list[str], structure: str | None) -> str:
-    """What to write to train on it, as a shell reads it."""
+    """Options of `posenc train` that train on the corpus, quoted for a shell."""
     words = ["--data.name", name]
     if fields.source and fields.target:
         tasks, words = "translation or summarisation", [*words, "--task.source", fields.source]

@@ -1,4 +1,4 @@
-"""How a command ends when something is wrong: one message where a user can mend it, a traceback else."""
+"""The end of a command after an error: one message if the user can fix it, else a traceback."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.once import refuse_twice
 from posenc_jax.own_exits import ExitError, exits_as_errors
-from posenc_jax.places import PlaceError, full
 from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
+from posenc_jax.user_paths import PathError, full
 
 
 class UsageError(Exception):
@@ -49,12 +49,12 @@ class _Once(argparse.Action):
 
 
 def _resolved(value: Any) -> Any:
-    """What a value is, however a path is written."""
+    """The value, with a path made absolute, so that paths compare equal however they are written."""
     return full(value).resolve() if isinstance(value, Path) else value
 
 
 def given_twice(option: str) -> str:
-    """What is said of an option that a command line has two of."""
+    """The message for an option that a command line has twice."""
     return f"{short(option)} is given twice, and only one of the two would count: give it once"
 
 
@@ -74,16 +74,16 @@ class Parser(argparse.ArgumentParser):
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """``--trust``."""
     text = "run the Python files that this run brought along, which are not run unasked; they are named with digests"
-    parser.add_argument("--trust", type=place, metavar="RUN", help=text)
+    parser.add_argument("--trust", type=as_path, metavar="RUN", help=text)
 
 
-def place(text: str) -> Path:
+def as_path(text: str) -> Path:
     """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
     if not text.strip():
-        raise UsageError(f"{text!r} names no place: name a file or a folder, `.` for this one")
+        raise UsageError(f"{text!r} is no path: name a file or a folder, `.` for this one")
     try:
         return full(text)
-    except PlaceError as error:  # a ValueError, for which argparse has words of its own
+    except PathError as error:  # a ValueError, for which argparse has words of its own
         raise UsageError(str(error)) from None
 
 
@@ -117,7 +117,7 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
     try:
         with exits_as_errors():
             return work(), ""
-    except (UsageError, DataError, MissingExtraError, PlaceError) as error:
+    except (UsageError, DataError, MissingExtraError, PathError) as error:
         return 2, str(error)
     except ModuleNotFoundError as error:
         if (said := plain_one(error)) is None:
@@ -150,7 +150,7 @@ def _outcome(work: Callable[[], int]) -> tuple[int, str]:
 
 
 def _of_backends(error: Exception) -> bool:
-    """Whether jax could not begin on the devices that it was told to take."""
+    """True if JAX could not start on the platforms named in JAX_PLATFORMS."""
     frames = traceback.walk_tb(error.__traceback__)
     return "JAX_PLATFORMS" in os.environ and any(
         f.f_globals.get("__name__") == "jax._src.xla_bridge" for f, _ in frames
@@ -158,7 +158,7 @@ def _of_backends(error: Exception) -> bool:
 
 
 def _of_an_exit(error: ExitError) -> tuple[int, str]:
-    """What ends the program: a parser of the command line, which has said why or has shown its help, or a failure."""
+    """Exit code and message for a `SystemExit`: from a parser, which has already printed, or from other code."""
     if own_error(error) is not None:
         return _of_own_code(error)
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
@@ -174,8 +174,8 @@ def _of_the_system(error: OSError) -> tuple[int, str]:
 
 
 def _of_own_code(error: Exception) -> tuple[int, str]:
-    """What the user's own code raises, after its lines of the traceback, or what the system refuses a library; anything
-    else is raised again.
+    """Exit code and message for an error of the user's own code, whose lines of the traceback are printed, or for an
+    operation that the system refused a library; anything else is raised again.
     """
     found = own_error(error)
     if found is None:

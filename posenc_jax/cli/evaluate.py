@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded, place
+from posenc_jax.cli.errors import UsageError, as_path, guarded
 from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
@@ -25,7 +25,7 @@ USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [-
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What to measure."""
+    """Settings of the measurement."""
 
     lengths: tuple[int, ...] = ()
     """Task lengths, ascending (none: those of the run's config)."""
@@ -76,7 +76,7 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    run_directory = place(directory)
+    run_directory = as_path(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.files import write_atomically
 from posenc_jax.refusals import or_else
@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
-    parser.add_argument("--output", type=place, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
+    parser.add_argument("--output", type=as_path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
     parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")
     parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
     parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")

@@ -22,7 +22,7 @@ What there is, in short; or all about one encoding (a name of the catalogue or t
 value, mask or task, or about one of your own in a file, which is run for that."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
-_PLACES = {
+_HOOK_WORDS = {
     "map_positions": "positions",
     "embed": "input embeddings",
     "encode_queries": "queries",
@@ -120,7 +120,7 @@ def _method_details(method: Any, words: dict[str, Any]) -> str:
 
 
 def _verdicts(method: Any, indent: str) -> list[str]:
-    """What verdicts said of a row of the catalogue."""
+    """Verdicts on a row of the catalogue."""
     from posenc_jax.verdict.evidence import evidence
 
     own = [found for found in evidence() if found.label == method.name]
@@ -142,7 +142,7 @@ def _entry(cls: Any, facts: str) -> str:
 
 
 def _details(cls: Any, methods: dict[str, Any]) -> str:
-    """Fields, docstring, places, citation; the rows of the catalogue that use it."""
+    """Fields, docstring, hooks, citation; the rows of the catalogue that use it."""
     lines = [
         _wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "),
         "",
@@ -175,14 +175,14 @@ def _narrowed(doc: str) -> str:
     return "\n\n".join(parts)
 
 
-def places(encodings: typing.Iterable[Any]) -> list[str]:
-    """What encodings act on, in words."""
+def hook_words(encodings: typing.Iterable[Any]) -> list[str]:
+    """The parts of attention that encodings act on, in words."""
     acts_on = {hook for encoding in encodings for hook in encoding.acts_on}
-    return [word for hook, word in _PLACES.items() if hook in acts_on]
+    return [word for hook, word in _HOOK_WORDS.items() if hook in acts_on]
 
 
 def ways(slot: Any) -> str:
-    """How attention with a slot can be computed in memory that grows with the length alone, in words."""
+    """Paths that compute attention with a slot in memory linear in the length, in words."""
     from posenc_jax.attention import fused_paths
 
     words = {"cudnn": "cuDNN", "kernel": "kernel"}
@@ -191,7 +191,7 @@ def ways(slot: Any) -> str:
 
 def _encoding_facts(cls: Any) -> str:
     try:
-        facts = ["Acts on " + ", ".join(places([cls()]))]
+        facts = ["Acts on " + ", ".join(hook_words([cls()]))]
     except (TypeError, ValueError):  # a required field
         facts = ["Acts on what its fields say"]
     facts += ["shift invariant"] * cls.shift_invariant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from posenc_jax.cli.errors import Parser, add_trust, guarded, place
+from posenc_jax.cli.errors import Parser, add_trust, as_path, guarded
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import prepare_jax, trust
@@ -18,8 +18,8 @@ DESCRIPTION = (
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser(prog="posenc merge", description=DESCRIPTION)
-    parser.add_argument("sources", type=place, nargs="+", metavar="DIR", help="directories of ablations")
-    parser.add_argument("-o", "--output", type=place, required=True, metavar="NEW", help="the directory to make")
+    parser.add_argument("sources", type=as_path, nargs="+", metavar="DIR", help="directories of ablations")
+    parser.add_argument("-o", "--output", type=as_path, required=True, metavar="NEW", help="the directory to make")
     add_trust(parser)
     return guarded(lambda: _merge(parser.parse_args(arguments), arguments))
 

@@ -1,4 +1,4 @@
-"""What the word for an encoding on a command line means: a name of the catalogue, or a spec."""
+"""Encodings on command lines: a name of the catalogue, or a spec."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _filled(template: str, name: str, cls: str) -> str:
 
 
 def _names(template: str) -> set[str]:
-    """What a template imports and reads by name."""
+    """Names that a template imports or reads."""
     nodes = list(ast.walk(ast.parse(_filled(template, "_", "_"))))
     imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
     return imported | {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -82,4 +82,4 @@ def _check(name: str) -> None:
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or not class_name(name).isidentifier():
         raise UsageError(f"{name!r} is no name of a Python module: letters, digits and _, as in my_window")
     if is_installed(name):
-        raise UsageError(f"{name} is the name of an installed module, in whose place it would stand: choose another")
+        raise UsageError(f"{name} is the name of an installed module, which it would hide: choose another")

@@ -1,4 +1,4 @@
-"""What libraries print while they fail: kept in a file, so that a command can say in one line what is wrong."""
+"""Output of libraries that fail: kept in a file, so that a command can report the error in one line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MOST = 10_000  # messages
 
 @contextlib.contextmanager
 def warnings_named() -> Iterator[None]:
-    """What figures within had no font for, and why programs could not be kept, each said once at the end; other
-    warnings speak as before.
+    """Collects warnings of characters without a font and of programs that could not be cached, and prints each kind
+    once at the end; other warnings are shown as usual.
     """
     before, lacking, not_kept = warnings.showwarning, set[str](), list[str]()
 
@@ -50,7 +50,7 @@ def warnings_named() -> Iterator[None]:
 
 @contextlib.contextmanager
 def captured() -> Iterator[list[str]]:
-    """What libraries log, and what threads die of, within; other loggers speak as before."""
+    """Collects log messages of libraries, and errors that end threads."""
     said: list[str] = []
     handler, root = _Handler(said), logging.getLogger()
     hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
@@ -66,7 +66,7 @@ def captured() -> Iterator[list[str]]:
 
 
 def filed(said: list[str]) -> str:
-    """Where it was written, as words to end a message with; nothing where there is nothing, or nowhere to write it."""
+    """Writes the output to a file and returns words with its path that end a message; "" if nothing was written."""
     if not said:
         return ""
     try:

@@ -20,7 +20,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, given_twice, place
+from posenc_jax.cli.errors import UsageError, as_path, given_twice
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
 from posenc_jax.config import Run
 from posenc_jax.data.metric import Metric
@@ -60,17 +60,17 @@ def override(
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
-def _place(words: list[str]) -> Path:
+def _path(words: list[str]) -> Path:
     try:
-        return place(words[0])
+        return as_path(words[0])
     except UsageError as error:
         raise UsageError(f"--directory: {error}") from None
 
 
-_PLACE = PrimitiveConstructorSpec(
+_PATH = PrimitiveConstructorSpec(
     nargs=1,
     metavar="DIR",
-    instance_from_str=_place,
+    instance_from_str=_path,
     is_instance=lambda value: value is None or isinstance(value, Path),
     str_from_instance=lambda value: [str(value)],
 )
@@ -78,10 +78,10 @@ _PLACE = PrimitiveConstructorSpec(
 
 @dataclasses.dataclass(frozen=True)
 class RunArguments:
-    """The overrides of a run, and a place."""
+    """The overrides of a run, and options about directories."""
 
     run: Annotated[Run, tyro.conf.arg(name="")]
-    directory: Annotated[Path | None, _PLACE] = None
+    directory: Annotated[Path | None, _PATH] = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
     track: tuple[TrackerName, ...] = ()
     """Trackers that hear of metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
@@ -94,7 +94,7 @@ class RunArguments:
 def override_run(
     run: Run, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
 ) -> RunArguments:
-    """The run with its overrides, and what they say of its place; ``hidden`` fields keep what the run has."""
+    """The run with its overrides, and the options about directories; ``hidden`` fields keep what the run has."""
     words, task = _without_task(arguments)
     replaced = {} if task is None else {"task": read_task(task)}
     chosen: RunArguments = override(
@@ -140,12 +140,12 @@ def _classes(value: Value) -> tuple[Any, ...]:
 
 
 def _given(run: Run, arguments: list[str]) -> dict[str, Any] | None:
-    """What the options say of a run, by the paths of its fields; None where an option is not the path of a field."""
-    places = {field.name for field in dataclasses.fields(RunArguments)} - {"run"}
+    """Values of options by the paths of a run's fields; None if an option is not the path of a field."""
+    about_directories = {field.name for field in dataclasses.fields(RunArguments)} - {"run"}
     found: dict[str, Any] = {}
     for word in map(_in_full, arguments):
         path = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        if not word.startswith("--") or path.removeprefix("no_") in places:
+        if not word.startswith("--") or path.removeprefix("no_") in about_directories:
             continue
         value: Any = run
         for name in path.split("."):
@@ -197,7 +197,7 @@ def _in_full(word: str) -> str:
 
 
 def field_help(cls: Any) -> dict[str, str]:
-    """What the docstring of a config says about its fields: the text after ``name: `` or ``name, other: ``."""
+    """Descriptions of the fields in the docstring of a config: the text after ``name: `` or ``name, other: ``."""
     names = "|".join(field.name for field in dataclasses.fields(cls))
     found: dict[str, str] = {}
     docstrings = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]

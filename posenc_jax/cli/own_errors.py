@@ -1,4 +1,4 @@
-"""What is said of an error that the user's own code raises: its own lines of the traceback, and what it is in one."""
+"""Messages for errors in the user's own code: its own lines of the traceback, and one line that describes them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _called_back(error: Exception) -> OwnCodeError | None:
 
 
 def _lacking(error: NotImplementedError) -> str:
-    """Which method of a base class of ours a class of the user's has not written, "" where that is not it."""
+    """A message for a method of our base class that the user's class lacks; "" for other errors."""
     from posenc_jax.runs.own_code import SourceLoader
 
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
@@ -76,7 +76,7 @@ def _lacking(error: NotImplementedError) -> str:
 
 
 def _called(error: TypeError) -> str:
-    """Which function of the user's was called by one of ours with arguments that it does not take, "" for none."""
+    """A message for a user's function that we called with arguments that it does not take; "" for other errors."""
     from posenc_jax.runs.own_code import SourceLoader
 
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]

@@ -28,7 +28,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
 from posenc_jax.own_exits import exits_as_errors
-from posenc_jax.places import full
+from posenc_jax.user_paths import full
 
 
 def read_slot(text: str) -> Slot:
@@ -129,7 +129,7 @@ def _classes(file: str, base: type) -> list[str]:
 
 
 def _no_value(file: str) -> str:
-    """What to do where a file has no class that can be named: which plain ones it has."""
+    """Advice for a file without a class that can be used: it names the classes that the file has."""
     others = ", ".join(name for name in _classes(file, object) if name not in _classes(file, Value))
     if not others:
         return "write one, as `posenc new` does"
@@ -212,7 +212,7 @@ def _refuse_installed(name: str, text: str) -> None:
     from posenc_jax.runs.own_sources import is_installed
 
     if "." not in name and is_installed(name):
-        raise UsageError(f"{text} is called like an installed module, in whose place it would stand: rename it")
+        raise UsageError(f"{text} is called like an installed module, which it would hide: rename it")
 
 
 def _traceback(error: BaseException, path: Path) -> str:

@@ -65,7 +65,7 @@ def _plan(config_file: str, words: list[str]) -> int:
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """What `USAGE` lists, and the overrides beside it."""
+    """The options that `USAGE` lists, and the overrides."""
     parser = Parser(prog="posenc plan", add_help=False, allow_abbrev=False)
     parser.add_argument("--target")
     parser.add_argument("--utilisation", type=_utilisation)
@@ -102,7 +102,7 @@ def _of_run(plan: Plan) -> TextTable:
         ("replicas", f"{layout.replicas}, {_groups(plan)}"),
         ("mode", layout.mode),
         ("parameters", f"{plan.parameters:,} ({plan.encoding_parameters:,} of the encodings)"),
-        ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.places:,} tokens with padding"),
+        ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.tokens:,} tokens with padding"),
         ("attention", "; ".join(plan.attention)),
         ("memory", f"{bytes_in_words(memory.peak)} of {_limit(plan)} (most: {part}, {bytes_in_words(largest)})"),
         *([] if plan.compiled is None else [("compiled, training", _compiled(plan))]),
@@ -174,7 +174,7 @@ def _compiled(plan: Plan) -> str:
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
-    """What the numbers stand on."""
+    """Notes on the assumptions behind the numbers."""
     chip, dtype = plan.target.chip, plan.run.model.dtype
     notes = [
         "Operations: the matrix products of the model, padding and masked pairs included, encodings' own work not.",

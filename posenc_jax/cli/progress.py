@@ -18,7 +18,7 @@ COMPILED = ("steps", "lengths", "texts")
 
 
 class Pace:
-    """How fast a piece of work goes and when it will be done; time spent on compiling does not count as work."""
+    """Speed of a piece of work and its remaining time; time spent on compiling does not count as work."""
 
     def __init__(self, total: int, done: int, now: float) -> None:
         self.total, self.done, self.start = total, done, done

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import UsageError, guarded, in_words, place
+from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals import of_the_system, or_else
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    return guarded(lambda: _report(place(arguments[0])))
+    return guarded(lambda: _report(as_path(arguments[0])))
 
 
 def _report(directory: Path) -> int:
@@ -104,7 +104,7 @@ def remember(directory: Path, commands: Iterable[str]) -> None:
 
 
 def _problem(work: Callable[[], None]) -> str:
-    """What goes wrong in ``work``, in one line."""
+    """Calls ``work`` and returns its error in one line, or ""."""
     try:
         work()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""What commands print, on one way: text of others is shown and never obeyed, and what cannot be written is an error."""
+"""Output of commands: control characters in foreign text are escaped, and a failed write is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OutputError(Exception):
 
 
 def show(text: object = "", *, end: str = "\n", flush: bool = False, stream: Any = None) -> None:
-    """Prints a text on standard output, or what stood in its place before; `OutputError` where it cannot be written."""
+    """Prints a text on standard output, or on ``stream`` if given; `OutputError` if it cannot be written."""
     _print(stream or sys.stdout, "standard output", text, end, flush=flush)
 
 
@@ -55,7 +55,7 @@ def shell_words(words: Iterable[str]) -> str:
 
 
 def _dollar_quoted(word: str) -> str:
-    """As bash, zsh and ksh read it, whose escapes are other than Python's: one byte after x, a character after u."""
+    """A word in ``$'...'`` for bash, zsh and ksh, whose escapes differ from Python's: one byte after x."""
     escaped = plain(re.sub(r"[\\']", r"\\\g<0>", word))
     return "$'" + re.sub(r"(?<!\\)((?:\\\\)*)\\x([89a-f].)", r"\1\\u00\2", escaped) + "'"
 
@@ -76,9 +76,9 @@ def give_up(message: str = "") -> None:
 
 
 def refuse_closed() -> None:
-    """Ends the process where a stream was closed before it began: files that it opens would take the stream's place."""
+    """Ends the process if a stream was closed before it began: files that it opens would get the stream's number."""
     if sys.stdin is None:
-        os.open(os.devnull, os.O_RDONLY)  # which takes the place of standard input
+        os.open(os.devnull, os.O_RDONLY)  # which becomes standard input
     for stream, name, other in ((sys.stdout, "output", 2), (sys.stderr, "error", 1)):
         if stream is None:
             with contextlib.suppress(OSError):

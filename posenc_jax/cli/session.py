@@ -1,4 +1,4 @@
-"""What `train`, `ablate` and `evaluate` share: config files, the state of JAX, signals."""
+"""The common part of `train`, `ablate` and `evaluate`: config files, the state of JAX, signals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
 from posenc_jax.own_exits import ExitError
-from posenc_jax.places import cache_directory, full
 from posenc_jax.shipped import shipped_config
+from posenc_jax.user_paths import cache_directory, full
 
 
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:

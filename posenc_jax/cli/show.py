@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
 from posenc_jax.cli.names import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
@@ -24,7 +24,7 @@ MOST_LINES = 12
 
 
 def description() -> str:
-    """What the command does, with every view."""
+    """Description of the command, with every view."""
     # A name and its bracket stay on one line.
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
     text = (
@@ -46,13 +46,13 @@ def main(arguments: list[str]) -> int:
     add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
     add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
-    add("--run", type=place, metavar="DIR", help="a finished run: its encodings as trained, and its attention maps")
+    add("--run", type=as_path, metavar="DIR", help="a finished run: its trained encodings and its attention maps")
     add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text")
     add(
         "--output",
-        type=place,
+        type=as_path,
         default=Path("shown"),
         metavar="PATH",
         help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
@@ -121,7 +121,7 @@ def _listed(files: Iterable[Path]) -> list[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What can be refused at once."""
+    """Refuses options that can be refused at once."""
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
     if not options.run and (options.text or options.seed is not None):
@@ -169,7 +169,7 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
 
 
 def _slot(text: str) -> tuple[str, Any]:
-    """What to call an encoding, and its slot."""
+    """Name and slot of an encoding."""
     from posenc_jax.encodings import spec
 
     method, slot = named(text)
@@ -234,7 +234,7 @@ def _own_views(one: MeasuredEncoding) -> str:
 
 
 def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> list[int]:
-    """Those drawn as lines."""
+    """Positions that are drawn as lines."""
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
     _check_positions(asked or (), length)
     return [p for p in (0, 10, 25) if p < length] if asked is None else list(dict.fromkeys(asked))
@@ -246,5 +246,5 @@ def _facts(encodings: Sequence[MeasuredEncoding]) -> str:
 
 
 def _count(output: Path, plots: int) -> int:
-    """How many files are made."""
+    """The number of files that are made."""
     return 1 if output.suffix in FILES else 1 + 2 * plots

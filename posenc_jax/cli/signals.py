@@ -1,4 +1,4 @@
-"""What an interrupt and a request to terminate do to a command: it ends with 128 + their number, without a traceback.
+"""Handling of SIGINT and SIGTERM: a command ends with 128 + the signal's number, without a traceback.
 
 While it trains or measures, `session.stoppable` takes them instead.
 """
@@ -31,7 +31,7 @@ def ending() -> Iterator[None]:
 
 
 def exit_code(error: KeyboardInterrupt) -> int:
-    """That of a command that `ending` interrupted."""
+    """The exit code of a command that `ending` interrupted."""
     return 128 + (error.args[0] if error.args else signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""Where the groups of ``posenc ablate`` are computed: one after the other here, or as tasks here or on a cluster."""
+"""Distribution of the groups of ``posenc ablate``: one after the other here, or as tasks here or on a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HELP = """Many machines:
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """What the command line says of it.
+    """Options of the command line for the distribution.
 
     Attributes:
       local: processes at once. slurm: what each task asks for (of `Allocation`), or None. group: the only one to run.
@@ -92,9 +92,9 @@ def _count(text: str) -> int:
 def runner(
     config: Ablation, config_file: str, directory: Path, spread: Spread, reporter: Reporter, stop: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """What runs the ablation as ``spread`` asks: `run_cells`, or `ablate_in_tasks` with all that it needs.
+    """A function that runs the ablation as ``spread`` says: `run_cells`, or `ablate_in_tasks` with its arguments.
 
-    RefusedError where this machine or the cluster cannot.
+    RefusedError if this machine or the cluster cannot.
     """
     if spread.local is None and spread.slurm is None:
         from posenc_jax.runs.ablation import run_cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from posenc_jax.cli.errors import place
+from posenc_jax.cli.errors import as_path
 from posenc_jax.cli.texts import (
     add_decoding_options,
     add_run_options,
@@ -23,7 +23,7 @@ DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "sum
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = run_parser("summarize", DESCRIPTION)
-    parser.add_argument("file", type=place, metavar="FILE")
+    parser.add_argument("file", type=as_path, metavar="FILE")
     add_run_options(
         parser,
         "summarised without its end (truncate), as in training; window is for translate and classify, since summaries "

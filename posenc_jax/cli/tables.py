@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
 from posenc_jax.cli.report import remember
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
@@ -48,7 +48,8 @@ def _tables(arguments: Any) -> int:
             raise UsageError("--directory is where the runs of one table are kept: name the table too")
         show(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
         return 0
-    directory = Path("runs") / "tables" / arguments.name if arguments.directory is None else place(arguments.directory)
+    given = arguments.directory
+    directory = Path("runs") / "tables" / arguments.name if given is None else as_path(given)
     elsewhere = () if arguments.directory is None else ("--directory", arguments.directory)
     return _run(arguments.name, directory.absolute(), elsewhere)
 

@@ -1,4 +1,4 @@
-"""What `translate`, `summarize` and `classify` share: options, reading what is given, printing outputs."""
+"""The common part of `translate`, `summarize` and `classify`: options, reading inputs, printing outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
@@ -28,13 +28,13 @@ def run_parser(command: str, description: str) -> Parser:
         description=f"{description}\nResults alone go to standard output, notes to standard error.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", metavar="RUN", type=place, help="directory of a finished run, or of a cell or group")
+    parser.add_argument("run", metavar="RUN", type=as_path, help="directory of a finished run, or of a cell or group")
     add_trust(parser)
     return parser
 
 
 def add_run_options(parser: Parser, too_long: str) -> None:
-    """Which replica, and what becomes of long texts."""
+    """Adds options for the replica and for long texts."""
     parser.add_argument(
         "--seed",
         type=int,
@@ -51,7 +51,7 @@ def add_run_options(parser: Parser, too_long: str) -> None:
 
 
 def add_decoding_options(parser: Parser) -> None:
-    """How outputs are found; greedily by default."""
+    """Adds options for decoding, which is greedy by default."""
     add = parser.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
     add("--max-new-tokens", type=int, metavar="N", help="cut outputs off after N tokens (default: as measured)")
     add("--beam", type=int, metavar="SIZE", help="beam search")

@@ -24,7 +24,7 @@ ARRIVAL = 300
 
 @dataclasses.dataclass(frozen=True)
 class Together:
-    """Which process this is: None where a launcher says it."""
+    """Address and number of this process among several; fields are None if a launcher sets them."""
 
     coordinator: str | None = None
     processes: int | None = None

@@ -30,7 +30,7 @@ result's identity. A row is printed as soon as it is timed; an interrupt (Ctrl-C
 {SECONDS}
 
 Overrides are those of `posenc train` and `posenc ablate`, such as --training.steps 20: `posenc tune CONFIG --help`
-lists them. Those of a place (--directory, --track) say nothing here."""
+lists them. Those about directories (--directory, --track) say nothing here."""
 
 
 def main(arguments: list[str]) -> int:
@@ -90,7 +90,7 @@ def _printer() -> Callable[[str], None]:
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """What --seconds says, and the overrides beside it."""
+    """The options, with --seconds, and the overrides."""
     parser = Parser(prog="posenc tune", add_help=False, allow_abbrev=False)
     parser.add_argument("--seconds", type=_seconds, default=10.0)
     return parser.parse_known_args(words)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
     parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
     parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
-    parser.add_argument("--directory", type=place, default=Path("runs") / "verdict", metavar="DIR")
+    parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
     return guarded(lambda: _verdict(parser.parse_args(arguments)))
 
 
@@ -84,7 +84,7 @@ def _verdict(arguments: Any) -> int:
 
 
 def _named(text: str) -> tuple[str, Slot]:
-    """What to call an encoding, by the row of the catalogue that it is if it is one; and its slot."""
+    """Name and slot of an encoding; the name is that of its row in the catalogue, if it has one."""
     from posenc_jax.cli.names import named
     from posenc_jax.encodings import parse, spec
     from posenc_jax.encodings.catalogue import CATALOGUE

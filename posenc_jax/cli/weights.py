@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, guarded, place
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.shapes import loads
 
@@ -20,14 +20,14 @@ def main(arguments: list[str]) -> int:
     text = "write the final parameters of one seed of a finished run to a new file"
     export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
     export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
-    export.add_argument("file", metavar="FILE", type=place)
+    export.add_argument("file", metavar="FILE", type=as_path)
     export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
     add_trust(export)
     export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
     export.set_defaults(command=_export)
     text = "show names, shapes, dtypes and metadata of a safetensors file"
     inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    inspect.add_argument("file", metavar="FILE", type=place)
+    inspect.add_argument("file", metavar="FILE", type=as_path)
     inspect.set_defaults(command=_inspect)
 
     def work() -> int:

@@ -35,8 +35,8 @@ _KINDS: dict[str, tuple[tuple[type, ...], frozenset[str]]] = {
 
 
 def wrong_word(word: Any, kind: str) -> str:
-    """What is wrong with the name of an own ``kind`` ("encoding", "task", "mask", "metric"), after "name = "; "" for
-    nothing.
+    """The fault of the name of an own ``kind`` ("encoding", "task", "mask", "metric"), as words after "name = "; "" for
+    a valid name.
 
     >>> wrong_word("my_window", "encoding")
     ''
@@ -61,7 +61,7 @@ def wrong_word(word: Any, kind: str) -> str:
 
 
 def wrong_name(cls: type) -> str:
-    """What is wrong with the name of a class, as `wrong_word` says; "" for one of this package, or of no such kind."""
+    """The fault of the name of a class, from `wrong_word`; "" for one of this package, or of no such kind."""
     kind = _kind_of(cls)
     return wrong_word(word_of(cls), kind) if kind else ""
 
@@ -83,7 +83,7 @@ def check_names(config: Any) -> None:
 
 
 def _kind_of(cls: type) -> str:
-    """Which kind an own class is; "" for another, or one of this package."""
+    """The kind of an own class; "" for other classes and those of this package."""
     if not is_own(cls):
         return ""
     return next((kind for kind, (bases, _) in _KINDS.items() if issubclass(cls, bases)), "")

@@ -22,7 +22,7 @@ _NO_SEED = _UINT64 - 1
 def order(n: int, seed: int, epoch: int) -> np.ndarray:
     """``[n]`` int64, a permutation of ``0 .. n-1``, another for every (seed, epoch).
 
-    Example ``i`` has as its key the i-th 64 random bits of Philox under the key ``(seed, epoch)``, and is placed by it.
+    Examples are sorted by keys: that of example ``i`` is the i-th 64 random bits of Philox under ``(seed, epoch)``.
     Raw bits are the same in every version of NumPy, which its `permutation` need not be.
 
     Reference: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011), Philox4x64-10.
@@ -34,22 +34,21 @@ def order(n: int, seed: int, epoch: int) -> np.ndarray:
 def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int, order: np.ndarray) -> np.ndarray:
     """Examples put into rows: ``[R, max_examples]`` int32 ids, -1 = none (at the end of a row).
 
-    Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: there
-    are 64 places for open rows; each example, in the given order, goes to the first place whose row has room for it,
-    or else opens a row at the first free place. When none is free, the row with the fewest tokens left on any side is
-    closed.
+    Every example is in exactly one row, and no row holds more tokens than its capacity on any side. First fit: at most
+    64 rows are open; each example, in the given order, goes into the first open row with room for it, or else opens a
+    row. Before a 65th, the row with the fewest tokens left on any side is closed.
 
     Args:
       lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1.
       capacities: tokens of a row, one int a side.
       max_examples: examples in a row, at most.
-      order: ``[n]``, the ids in the order in which they are placed.
+      order: ``[n]``, the ids in the order in which they are put into rows.
 
     ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
     """
     lengths, capacities = _checked(lengths, capacities, max_examples)
     smallest = lengths.min(axis=0, initial=max(capacities)).tolist()
-    # Tokens left at each place, an array a side; -1 where no row is open.
+    # Tokens left in each open row, an array a side; -1 where no row is open.
     free = [np.full(OPEN_ROWS, -1, np.int64) for _ in capacities]
     rows: list[list[int]] = []
     row_at: list[list[int]] = [[] for _ in range(OPEN_ROWS)]
@@ -57,22 +56,22 @@ def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: i
         fits = free[0] >= needed[0]
         for left, tokens in zip(free[1:], needed[1:]):
             fits &= left >= tokens
-        place = int(fits.argmax())  # the first True, if any is
-        if not fits[place]:
-            # The first free place, or the one with the least left.
-            place = int(np.minimum.reduce(free).argmin())
-            row_at[place] = []
-            rows.append(row_at[place])
+        at = int(fits.argmax())  # the first True, if any is
+        if not fits[at]:
+            # The first free index, or the row with the least left.
+            at = int(np.minimum.reduce(free).argmin())
+            row_at[at] = []
+            rows.append(row_at[at])
             for left, capacity in zip(free, capacities):
-                left[place] = capacity
-        row_at[place].append(example)
-        full = len(row_at[place]) == max_examples
+                left[at] = capacity
+        row_at[at].append(example)
+        full = len(row_at[at]) == max_examples
         for left, tokens, least in zip(free, needed, smallest):
-            left[place] -= tokens
-            full = full or left[place] < least
+            left[at] -= tokens
+            full = full or left[at] < least
         if full:
             for left in free:
-                left[place] = -1
+                left[at] = -1
     result = np.full((len(rows), max_examples), -1, np.int32)
     counts = np.asarray([len(row) for row in rows], np.int64)
     result[np.arange(max_examples) < counts[:, None]] = [example for row in rows for example in row]
@@ -154,7 +153,7 @@ class Packing:
         return self.rows[_shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)]
 
     def padding_fraction(self) -> float:
-        """Share of all places of all rows, both sides together, that hold no token."""
+        """Share of padding in all rows, both sides together."""
         return 1 - float(np.sum(self.lengths)) / (len(self.rows) * sum(_tuple(self.capacities)))
 
 
@@ -193,12 +192,12 @@ class Plain:
 
 
 def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1, most: int = 10) -> tuple[int, ...]:
-    """The widths, ``most`` of them at most, that leave the fewest places empty when every example stands in the
+    """The widths, ``most`` of them at most, that leave the least padding when every example stands in the
     narrowest that holds it: a function of the lengths' histogram, found by dynamic programming.
 
     Args:
       lengths: ``[n]`` or ``[n, sides]``, tokens of each example, at least 1; the longer side counts.
-      row, batch_size, parts: a batch has as many rows of a width as fit ``batch_size`` rows of ``row`` places, in
+      row, batch_size, parts: a batch has as many rows of a width as fit ``batch_size`` rows of ``row`` tokens, in
         ``parts`` equal parts. Widths that leave room in each of these rows are not considered: they could be wider at
         no cost.
 
@@ -209,11 +208,11 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1
         raise ValueError("there is no example to fit widths to: use more text")
     _check_lengths(lengths, (row,) * lengths.shape[1], "row")
     held = np.bincount(lengths.max(axis=1), minlength=row + 1)
-    places = batch_size * row
-    widths = np.asarray(sorted({places // _rows(places, width, parts) for width in range(1, row + 1)}))
+    tokens = batch_size * row
+    widths = np.asarray(sorted({tokens // _rows(tokens, width, parts) for width in range(1, row + 1)}))
     widths = widths[: np.searchsorted(widths, held.nonzero()[0][-1]) + 1]  # the last holds the longest
     below = np.concatenate([[0], np.cumsum(held)[widths]])  # below[k + 1] examples are not longer than widths[k]
-    # cost[k]: places of all examples up to widths[k - 1] in the widths chosen so far, of which it is the last.
+    # cost[k]: tokens, padding included, of all examples up to widths[k - 1], the last of the widths chosen so far.
     cost, chosen = np.full(len(widths) + 1, np.inf), []
     cost[0] = 0
     for _ in range(min(most, len(widths))):
@@ -232,9 +231,9 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1
     return tuple(reversed(found))
 
 
-def _rows(places: int, width: int, parts: int) -> int:
+def _rows(tokens: int, width: int, parts: int) -> int:
     """The number of rows of a width that fit into so many tokens, a multiple of ``parts``."""
-    return places // (width * parts) * parts
+    return tokens // (width * parts) * parts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -243,7 +242,7 @@ class Buckets:
 
     An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
     ``batch_size * row // w`` rows (``row``: by default the widest), fewer where they would not make ``parts`` equal
-    parts, so that all have about the same number of places.
+    parts, so that all have about the same number of tokens.
     The steps of one call
     (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
     so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
@@ -340,11 +339,11 @@ class Buckets:
         return np.asarray(of_call)[at], [ids[call] for call in at]
 
     def padding_fraction(self, count: int) -> float:
-        """Share of the places of the first epoch's batches, all sides together, that hold no token."""
+        """Share of padding in the first epoch's batches, all sides together."""
         lengths = _by_side(self.lengths)
         buckets, ids = self._calls(0, count)
-        places = sum(len(of_call) * self.widths[bucket] for bucket, of_call in zip(buckets, ids)) * lengths.shape[1]
-        return 1 - float(lengths[np.concatenate(ids)].sum()) / places
+        tokens = sum(len(of_call) * self.widths[bucket] for bucket, of_call in zip(buckets, ids)) * lengths.shape[1]
+        return 1 - float(lengths[np.concatenate(ids)].sum()) / tokens
 
 
 def _check_batch(batch_size: int, available: int, what: str) -> None:

@@ -74,6 +74,6 @@ class Ragged:
         total = int(ends[-1]) if len(ends) else 0
         if total > MAX_TOKENS:
             raise ValueError(f"{total} tokens are too many for one Ragged (at most {MAX_TOKENS}): take fewer at once")
-        # Each token's place in the source: its place in the result, moved by how far its sequence moved.
-        places = np.arange(total) + np.repeat(starts[ids] - (ends - lengths), lengths)
-        return Ragged(np.asarray(self.tokens)[places], np.concatenate([[0], ends]).astype(np.int32))
+        # Each token's index in the source: its index in the result, moved by how far its sequence moved.
+        indices = np.arange(total) + np.repeat(starts[ids] - (ends - lengths), lengths)
+        return Ragged(np.asarray(self.tokens)[indices], np.concatenate([[0], ends]).astype(np.int32))

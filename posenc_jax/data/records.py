@@ -30,7 +30,7 @@ class Records:
       targets: ``BOS .. EOS`` of an encoder-decoder's decoder, else None.
       given: ``[n]`` for sequences: how many of their first tokens are given and no target, else None.
       types: token types of ``inputs.tokens``, else None. labels: ``[n]`` classes, else None. outline: ``[N, 4]`` where
-        the ``inputs.tokens`` stand in their documents (`structure.Place`), else None.
+        the ``inputs.tokens`` stand in their documents (`structure.Coordinates`), else None.
     """
 
     inputs: Ragged
@@ -44,7 +44,7 @@ class Records:
         return len(self.inputs)
 
     def sizes(self) -> np.ndarray:
-        """``[n]`` or, with targets, ``[n, 2]``: places that each example takes in a row."""
+        """``[n]`` or, with targets, ``[n, 2]``: tokens that each example takes in a row."""
         inputs = np.asarray(self.inputs.lengths) - (self.given is not None)
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
@@ -53,7 +53,7 @@ def compose_rows(records: Records, ids: Array, width: int, decoder_width: int | 
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:
-      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: places of a row; the
+      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: tokens of a row; the
         examples of a row must fit, which is the plan's business.
 
     Returns:
@@ -107,7 +107,7 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
 
 @dataclasses.dataclass(frozen=True)
 class _Side:
-    """``[W]`` each: where a place's token lies in the flat array, whose it is, its segment, position and the segment's
+    """``[W]`` each: the index of every token in the flat array, its example, its segment, position and the segment's
     length (0 in padding); if it is real. And ``size []``, the real tokens of the row.
     """
 
@@ -121,16 +121,16 @@ class _Side:
 
 
 def _packed(ragged: Ragged, members: Array, width: int, shift: int) -> _Side:
-    """Segments without their last ``shift`` tokens, one after the other in ``width`` places."""
+    """Segments without their last ``shift`` tokens, one after the other in a row of ``width`` tokens."""
     chosen = jnp.maximum(members, 0)
     begin = ragged.starts[chosen]
     sizes = jnp.where(members >= 0, ragged.starts[chosen + 1] - begin - shift, 0)
     ends = jnp.cumsum(sizes)
-    places = jnp.arange(width, dtype=jnp.int32)
-    real = places < ends[-1]
-    # How many segments ended before a place is the number of its own; empty ones are passed over.
-    which = jnp.minimum(jnp.sum(places[:, None] >= ends[None, :], axis=1, dtype=jnp.int32), len(members) - 1)
-    positions = jnp.where(real, places - (ends - sizes)[which], 0)
+    indices = jnp.arange(width, dtype=jnp.int32)
+    real = indices < ends[-1]
+    # How many segments ended before an index is the number of its own; empty ones are passed over.
+    which = jnp.minimum(jnp.sum(indices[:, None] >= ends[None, :], axis=1, dtype=jnp.int32), len(members) - 1)
+    positions = jnp.where(real, indices - (ends - sizes)[which], 0)
     return _Side(
         index=jnp.where(real, begin[which] + positions, 0),
         member=chosen[which],

@@ -43,8 +43,8 @@ unpacked("plotly").then((code) => {
   draw();
   darkPage.addEventListener("change", draw);
 }, () => {
-  for (const place of document.querySelectorAll(".figure"))
-    place.textContent = "This browser is too old to unpack the figures: open the page in one of 2023 or later.";
+  for (const figure of document.querySelectorAll(".figure"))
+    figure.textContent = "This browser is too old to unpack the figures: open the page in one of 2023 or later.";
 });
 """
 

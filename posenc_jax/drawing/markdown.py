@@ -27,7 +27,7 @@ def refilled(page: str, begin: str, new: str, end: str) -> str:
     before, found, rest = page.partition(begin)
     _, closed, after = rest.partition(end)
     if not (found and closed):
-        raise ValueError(f"the page has no place for it: write the two lines {begin} and {end} into it")
+        raise ValueError(f"the page lacks the marks for it: write the two lines {begin} and {end} into it")
     return f"{before}{begin}\n{new}\n{end}{after}"
 
 

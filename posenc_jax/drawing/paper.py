@@ -152,13 +152,13 @@ class LackingGlyphs(UserWarning):
         few = [plain(character) for character in sorted(self.characters)]
         listed = " ".join(few[:10]) + (f" and {len(few) - 10} more" if len(few) > 10 else "")
         super().__init__(
-            f"no font here has {listed}: figures for papers show boxes in their place, pages the names as they are; "
+            f"no font here has {listed}: figures for papers show boxes instead, pages the names as they are; "
             "install a font that has them, such as one of Noto's"
         )
 
 
 _OTHER_CODES = (".", "Last Resort", "cm", "STIXNonUnicode", "STIXSize")
-"""Fonts that have other signs, or boxes, in the places of characters."""
+"""Fonts that have other signs, or boxes, instead of characters."""
 _MISSING = re.compile(r"Glyph (\d+) .*missing from")
 
 

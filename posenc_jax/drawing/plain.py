@@ -16,10 +16,10 @@ def plain(text: str) -> str:
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def places(text: str) -> int:
+def display_width(text: str) -> int:
     """The width of a text on a terminal, in cells: two of many signs of East Asia, none of an accent that stands above.
 
-    >>> places("日本"), places("e\u0301"), places("rope")
+    >>> display_width("日本"), display_width("e\u0301"), display_width("rope")
     (4, 1, 4)
     """
     if text.isascii():

@@ -7,7 +7,7 @@ import re
 import textwrap
 
 from posenc_jax.drawing.markdown import escaped, grid
-from posenc_jax.drawing.plain import places, plain
+from posenc_jax.drawing.plain import display_width, plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,14 +73,14 @@ def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -
 def _narrowest(entries: list[list[str]]) -> list[int]:
     """The width of each column below which a word would have to break."""
     words = ([word for entry in column for word in entry.replace("|", "| ").split(" ")] for column in zip(*entries))
-    return [max(map(places, own)) for own in words]
+    return [max(map(display_width, own)) for own in words]
 
 
 def wrapped(entry: str, width: int) -> list[str]:
     """The entry in lines of ``width``, broken at spaces and after ``|``."""
     lines = [""]
     for word in re.findall(r"[^ |]*\|| *[^ |]+", entry):
-        if places(lines[-1] + word) <= width or not lines[-1]:
+        if display_width(lines[-1] + word) <= width or not lines[-1]:
             lines[-1] += word
         else:
             lines.append(word.lstrip(" "))
@@ -93,7 +93,7 @@ def _fits(entries: list[list[str]], width: int) -> bool:
 
 def _grid(entries: list[list[str]], align: str, width: int) -> list[str]:
     """Aligned columns of natural width, the widest narrowed until a line fits; entries wrap into their columns."""
-    widths = [max(map(places, column)) for column in zip(*entries)]
+    widths = [max(map(display_width, column)) for column in zip(*entries)]
     narrowest = _narrowest(entries)
     while sum(widths) + 2 * (len(widths) - 1) > width:
         loose = [i for i, narrow in enumerate(narrowest) if widths[i] > narrow]
@@ -110,7 +110,7 @@ def _grid(entries: list[list[str]], align: str, width: int) -> list[str]:
 
 
 def _padded(part: str, letter: str, width: int) -> str:
-    blank = " " * (width - places(part))
+    blank = " " * (width - display_width(part))
     return part + blank if letter == "l" else blank + part
 
 

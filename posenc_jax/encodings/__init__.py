@@ -147,7 +147,7 @@ def parse(
       own: gives the class of a name in a file, or raises a ValueError; without it no file can be named.
 
     Raises:
-      ValueError: naming the unknown word and the nearest known one, or the place of the syntax error.
+      ValueError: naming the unknown word and the nearest known one, or the position of the syntax error.
 
     >>> parse("randomized(max_position=512) | learned(64)")[0]
     Randomized(max_position=512, per='batch', redraw='forward')

@@ -1,4 +1,4 @@
-"""Abacus: the place of a digit in its number."""
+"""Abacus: the position of a digit in its number."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import Per, draw_keys
-from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, kinds, place_in_run
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, index_in_run, kinds
 
 
 @dataclasses.dataclass(frozen=True)
 class Abacus(PositionalEncoding):
     """Positions of digits within their number, for the elements after it in the slot::
 
-        a digit -> its place in the run of digits, 1, 2, 3, ...,   plus u ~ U{0, ..., max_offset} in training
+        a digit -> its index in the run of digits, 1, 2, 3, ...,   plus u ~ U{0, ..., max_offset} in training
         any other token -> 0
 
     (McLeish et al. 2024, section 3; the authors' abacus.py). The paper's embedding is
@@ -78,20 +78,20 @@ class Abacus(PositionalEncoding):
         check_reading("Abacus.digits", self.digits, dims)
 
     def mapped_max_len(self, max_len: int) -> int:
-        """Places 0 .. max_len and the largest offset."""
+        """Positions 0 .. max_len and the largest offset."""
         return max_len + 1 + self.max_offset
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[B, S]`` int32."""
         check_tokens("Abacus", sequence)
 
-        def places(whole: Sequence) -> Array:
+        def indices(whole: Sequence) -> Array:
             segments, digit = kinds(whole, self.digits)
-            return place_in_run(digit, segments)
+            return index_in_run(digit, segments)
 
-        place = sequence.from_context(places)
+        index = sequence.from_context(indices)
         if not train:
-            return place
+            return index
         keys = draw_keys(key, sequence, self.per, "Abacus")
         offset = jax.vmap(lambda k: jax.random.randint(k, (), 0, self.max_offset + 1, jnp.int32))(keys)
-        return jnp.where(place > 0, place + offset[:, None], 0)
+        return jnp.where(index > 0, index + offset[:, None], 0)

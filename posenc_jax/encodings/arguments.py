@@ -124,7 +124,7 @@ def _check_arrays(
     sizes: tuple[tuple[str, int], ...],
     kind: Any,
 ) -> None:
-    """Of every element the arrays in its tree: their numbers, and the ``sizes`` of their first axes."""
+    """Checks the arrays in every element's tree: their dtypes, and the ``sizes`` of their first axes."""
     for element, tree in zip(encodings, trees, strict=True):
         for path, leaf in jax.tree.leaves_with_path(tree):
             if not hasattr(leaf, "dtype"):

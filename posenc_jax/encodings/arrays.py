@@ -1,4 +1,4 @@
-"""What arrays and sizes of a caller must be: kinds of numbers, axes, and sizes that two of them say.
+"""Checks of a caller's arrays and sizes: dtypes, axes, and sizes that two arguments share.
 
 All is told from types, dtypes and shapes while a program is traced, so that a compiled program is the same with and
 without these checks. Only what is known then, NumPy arrays, is looked into.
@@ -53,7 +53,7 @@ def check_size(name: str, value: Any, least: int = 1) -> None:
 
 
 def is_narrow(x: Any) -> bool:
-    """Whether an array has integers of less than 32 bits, which sums of positions leave."""
+    """True if an array has integers of less than 32 bits, in which sums of positions overflow."""
     return bool(jnp.issubdtype(x.dtype, jnp.integer)) and x.dtype.itemsize < 4
 
 
@@ -106,7 +106,9 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
                     f"{name} has {size} {axis.removesuffix(' or 1')} and {other} {wanted}: pass those of the same call"
                 )
         if field == "outline" and x.shape[2] != 4:
-            raise ValueError(f"{name} has {x.shape[2]} numbers a token, and an outline has 4, see `structure.Place`")
+            raise ValueError(
+                f"{name} has {x.shape[2]} numbers a token, not 4 as an outline, see `structure.Coordinates`"
+            )
         if field == "length" and isinstance(x, np.ndarray) and (x < 0).any():
             raise ValueError(f"{name} has {x.min()}, and a length is the number of real tokens, from 0 on")
 

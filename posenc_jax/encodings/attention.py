@@ -47,7 +47,7 @@ class Prepared(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """How many query heads share a key head."""
+        """The number of query heads that share a key head."""
         return self.q.shape[1] // self.k.shape[1]
 
 

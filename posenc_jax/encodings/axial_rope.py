@@ -38,7 +38,7 @@ class AxialRoPE(PositionalEncoding):
     (Heo et al. 2024, section 3.2, "RoPE-Axial": base 100, since images are short.) Positions ``[#B, S, axes]``, slowest
     axis first, as from `Grid`. As in the authors' code (naver-ai/rope-vit) the first n planes are those of the last
     axis, the column, and the last n those of the first; the paper alternates them, which is a permutation of
-    dimensions. A position without a place in the image, such as a class token's, is the model's matter: the authors
+    dimensions. A token outside the image, such as a class token, is the model's matter: the authors
     rotate it by 0.
 
     Raises ValueError in `check` if head_dim is no multiple of 2 axes.

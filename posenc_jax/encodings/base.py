@@ -153,8 +153,8 @@ class PositionalEncoding(Value):
         return max_len
 
     def num_candidates(self, rows: int) -> int:
-        """How many positions the draws of `map_positions` for ``rows`` examples choose among, where they hold them all
-        in memory; else 0.
+        """The number of positions that the draws of `map_positions` for ``rows`` examples choose among, if all of them
+        are held in memory; else 0.
         """
         return 0
 
@@ -165,12 +165,12 @@ class PositionalEncoding(Value):
 
     @property
     def fixed_factors(self) -> bool:
-        """Whether `factors` are numbers that depend on no parameter and no token: nobody asks for their gradients."""
+        """True if `factors` depend on no parameter and no token, so that they need no gradient."""
         return False
 
     def more_logit_arrays(self, num_heads: int) -> int:
-        """How many arrays of the size of the logits ``[B, H, Q, K]`` its hooks keep for the gradient, besides one for
-        each hook that takes the logits as an array: `posenc plan` adds them up.
+        """The number of arrays of the size of the logits ``[B, H, Q, K]`` that its hooks keep for the gradient, besides
+        one for each hook that takes the logits as an array: `posenc plan` adds them up.
         """
         return 0
 
@@ -218,8 +218,8 @@ class PositionalEncoding(Value):
         return None
 
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
-        """What attention will need of each token, computed from the block's input ``x [B, S, M]``, which is also what
-        queries, keys and values are projected from.
+        """Features of each token for the attention hooks, computed from the block's input ``x [B, S, M]``, from which
+        queries, keys and values are projected too.
 
         A pytree of arrays ``[B, S, ...]``, each token by itself, cached beside the keys; the hooks below get it for all
         keys, ``[B, K, ...]``, as ``terms``. ``sequence`` has positions as the model counts them.

@@ -1,4 +1,4 @@
-"""BiPE: the place of a token in its segment of text, and the place of the segment."""
+"""BiPE: the position of a token in its segment of text, and the index of the segment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, kinds, place_after
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, index_after, kinds
 
 
 class _BySeparators(PositionalEncoding):
-    """What the two levels share: a segment of text ends with a separator, which belongs to it.
+    """The common part of the two levels: a segment of text ends with a separator, which belongs to it.
 
     Packed sequences and padding start anew. A token's neighbours decide, so chunks with a cache look back into it.
     """
@@ -43,16 +43,16 @@ class _BySeparators(PositionalEncoding):
 
 @dataclasses.dataclass(frozen=True)
 class WithinSegment(_BySeparators):
-    """The place of each token in its segment of text, 0, 1, 2, ..., for the elements after it in the slot.
+    """The position of each token in its segment of text, 0, 1, 2, ..., for the elements after it in the slot.
 
-    The lower level of bilevel encoding (He et al. 2024, section 3): an absolute encoding reads these places and
+    The lower level of bilevel encoding (He et al. 2024, section 3): an absolute encoding reads these positions and
     another the index of the segment, see `SegmentIndex`. BiPE-RoPE is the slot
     ``(WithinSegment(separators), Learned(), SegmentIndex(separators), RoPE())``.
 
     Definition as in `get_bilevel_ids` of the authors' code: a segment ends with a separator, there "." and the end of a
-    line, which has the last place in it; places from ``max_length - 1`` on are that place.
+    line, which is its last token; larger positions than ``max_length - 1`` become that one.
 
-    Fields: ``separators`` token ids; ``max_length`` the number of different places, 1024 in the authors' code, or None.
+    Fields: ``separators`` token ids; ``max_length`` the number of positions, 1024 in the authors' code, or None.
 
     >>> sequence = Sequence.of_length(6, tokens=jnp.array([[3, 4, 1, 5, 1, 6]]))
     >>> WithinSegment(separators=(1, 2)).map_positions(sequence, key=None, train=False).tolist()
@@ -65,12 +65,10 @@ class WithinSegment(_BySeparators):
     name = "within_segment"
 
     def check_fields(self) -> None:
-        """Refuses no separators and no places."""
+        """Refuses no separators and no positions."""
         super().check_fields()
         if self.max_length is not None and self.max_length < 1:
-            raise ValueError(
-                f"WithinSegment.max_length = {self.max_length} must be at least 1, or None for as many places as tokens"
-            )
+            raise ValueError(f"WithinSegment.max_length = {self.max_length} must be at least 1, or None for no limit")
 
     def mapped_max_len(self, max_len: int) -> int:
         """``max_length`` at most."""
@@ -80,12 +78,12 @@ class WithinSegment(_BySeparators):
         """``[B, S]`` int32."""
         check_tokens("WithinSegment", sequence)
 
-        def places(whole: Sequence) -> Array:
+        def indices(whole: Sequence) -> Array:
             segments, separator = kinds(whole, self.separators)
-            return place_after(separator, segments)
+            return index_after(separator, segments)
 
-        place = sequence.from_context(places)
-        return place if self.max_length is None else jnp.minimum(place, self.max_length - 1)
+        index = sequence.from_context(indices)
+        return index if self.max_length is None else jnp.minimum(index, self.max_length - 1)
 
 
 @dataclasses.dataclass(frozen=True)

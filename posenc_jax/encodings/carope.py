@@ -34,7 +34,7 @@ class CARoPE(PositionalEncoding):
     per head (Veisi et al. 2025, section 2; x the block's input, which the paper calls the token's embedding). Plane k
     of query and key is turned by its token's phi_k. With ``f = theta = base^(-2/D)`` for all tokens it is `RoPE`, whose
     frequencies are theta^k; the fastest plane, k = 0, turns by one radian a token in both. Tokens are counted along
-    their sequence by slots: positions are not looked at.
+    their sequence by places: positions are not looked at.
 
     Departure: the paper starts from RoPE and does not say how; W alone, which is all it has, cannot be a constant. Here
     W starts at 0 and a bias b at the value of theta. Only a decoder's self-attention has it, as in the paper.

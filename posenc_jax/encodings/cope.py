@@ -25,7 +25,7 @@ class CoPE(PositionalEncoding):
     has the same name.) p is fractional: the products of q_i with the embeddings e of the whole positions around it are
     blended linearly, so the products are ``[B, H, Q, num_positions]`` and no vector per pair exists. Only keys that the
     query may attend to are counted: the gates of future, padded and other segments' keys are 0. Implementations that
-    mask padding only later count padded keys. Keys are counted in the order of their slots; positions play no part.
+    mask padding only later count padded keys. Keys are counted in the order of their places; positions play no part.
 
     Gates read queries and keys as projected: a RoPE in the same slot does not turn them.
 

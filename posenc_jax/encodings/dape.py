@@ -32,7 +32,7 @@ class DAPE(PositionalEncoding):
     With a ``kernel_size`` k above 1 both layers of f are convolutions over k neighbouring keys, of one query (Zheng et
     al. 2024, "DAPE V2", arXiv:2410.04798; its DAPE_1x3 has k = 3). Keys that a query does not see count as zero: later
     ones under a causal mask, as in the authors' code (``tril``), and so do padding and other segments of a row, which
-    that code does not know. Neighbours are those in the order of slots within a segment. At keys before the first the
+    that code does not know. Neighbours are those in the order of places within a segment. At keys before the first the
     hidden layer is zero, the padding of the authors' second convolution; at the keys after a query it is what the first
     convolution makes of the zeros there. Departure: in the authors' code the end of the array also counts as padding of
     the second convolution, so its last k // 2 rows differ from the same rows of a longer sequence; here no row depends
@@ -125,7 +125,7 @@ class DAPE(PositionalEncoding):
         return logits + mixed if bias is None else logits + bias + mixed
 
     def _convolve(self, params: Params, x: Array, geometry: Geometry) -> Array:
-        """f of the keys around each, in the order of slots, of those that its query sees: ``[B, H, Q, K]``."""
+        """f of the keys around each, in the order of places, of those that its query sees: ``[B, H, Q, K]``."""
         side, order = self.kernel_size // 2, TokenOrder.of_keys(geometry)
         counts = jnp.broadcast_to(np.arange(x.shape[3] + side) < x.shape[3], (1, 1, 1, x.shape[3] + side))
         if geometry.mask is not None:
@@ -133,15 +133,15 @@ class DAPE(PositionalEncoding):
             x = jnp.where(seen, x, 0)
             counts = jnp.pad(order.arrange(seen, axis=3), ((0, 0),) * 3 + ((0, side),))
         if geometry.causal:
-            # The places after the last key are later than any query, too.
-            places = np.arange(x.shape[3] + side)[None, None, None]
-            counts = counts | (places > order.of_queries(geometry)[:, None, :, None])
+            # Indices after the last key are later than any query, too.
+            indices = np.arange(x.shape[3] + side)[None, None, None]
+            counts = counts | (indices > order.of_queries(geometry)[:, None, :, None])
         return order.restore(_perceptron(params, order.arrange(x, axis=3), counts), axis=3)
 
 
 def _perceptron(params: Params, x: Array, hidden_counts: Array | None = None) -> Array:
     """``[B, H, Q, K]`` from ``x [B, C, Q, K]``: two layers, over as many neighbouring keys as the weights have. The
-    hidden layer, with k // 2 places after the last key, is zero where ``hidden_counts`` is False.
+    hidden layer, with k // 2 entries after the last key, is zero where ``hidden_counts`` is False.
 
     As matrix products, of neighbours side by side for the first layer and before they are added up for the second: the
     same as two convolutions, whose gradients XLA computes a dozen times slower on CPU.

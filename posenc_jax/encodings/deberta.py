@@ -135,7 +135,7 @@ class DeBERTa(PositionalEncoding):
 
     @property
     def scale(self) -> float:
-        """What q . k / sqrt(D) is multiplied by: one over the root of the number of products."""
+        """The factor of q . k / sqrt(D): one over the square root of the number of products."""
         return (3 if self.terms == "both" else 2) ** -0.5
 
     def init(self, key: Key, dims: Dims) -> Params:

@@ -24,7 +24,7 @@ class FIRE(PositionalEncoding):
     stays in 0 .. 1 for the past, so f is never asked beyond what it has learned: progressive interpolation.
     Below the threshold ``|m L|`` the distance is taken relative to the threshold instead. c, m and f are learned, and
     the heads share c and m. It depends on the absolute position of the query, so it is not shift invariant; in
-    decoding too the query's own position counts, not its place in the call. Added after the 1/sqrt(D) scaling;
+    decoding too the query's own position counts, not its index in the call. Added after the 1/sqrt(D) scaling;
     symmetric where there is no causal mask, where keys after the query may exceed 1.
 
     Fields: ``threshold`` L, 512 in the paper's listing (in the code of DAPE 256: it halves that number); ``width``.

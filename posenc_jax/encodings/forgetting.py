@@ -29,7 +29,7 @@ class FoX(PositionalEncoding):
         f_t = sigmoid(w . x_t + b),   logits_ij += log f_(j+1) + ... + log f_i = c_i - c_j,   c_t = sum_(s <= t) log f_s
 
     (Lin et al. 2025, section 3, forgetting attention; x_t the block's input). It needs no positions and looks at none:
-    c runs over the tokens of the sequence in the order of their slots, so padding and packing change nothing. Gates
+    c runs over the tokens of the sequence in the order of their places, so padding and packing change nothing. Gates
     that are all equal are ALiBi. Alone it is the paper's FoX (LLaMA); ``(FoX(), RoPE(500000.0))`` its variant with
     RoPE; ``(FoX(), PaTH())`` is PaTH-FoX (Yang et al. 2025, section 2.2).
 

@@ -1,4 +1,4 @@
-"""What encodings see: the tokens of one side of a model, and one call of attention between two sides."""
+"""Arguments of the hooks: the tokens of one side of a model, and one call of attention between two sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.arrays import check_size, check_tokens, is_narrow
-from posenc_jax.encodings.structure import Array, Place, StructureMask, seen_by_structure
+from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 
 @functools.partial(
@@ -42,7 +42,7 @@ class Sequence:
         takes of it what it would take alone in a row of that number.
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
         whole. places: ``[#B, S]``, their places in it.
-      outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Place`), or None.
+      outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Coordinates`), or None.
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
       packed: in every segment the positions, plain ones, are known to grow by one from token to token.
@@ -81,7 +81,7 @@ class Sequence:
 
     def from_context(self, function: Callable[[Sequence], Array]) -> Array:
         """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
-        ``[#B, S, ...]``. For what a token's neighbours decide, such as its place in a run of digits.
+        ``[#B, S, ...]``. For what a token's neighbours decide, such as its index in a run of digits.
         """
         if self.context is None:
             return function(self)
@@ -258,22 +258,22 @@ class Geometry:
                 visible = visible & (self.k_segments[:, None, :] == self.q_segments[:, :, None])
             mask = visible if mask is None else mask & visible
         if self.structure is not None:
-            sides = Place(self.q_types, self.q_outline), Place(self.k_types, self.k_outline)
+            sides = Coordinates(self.q_types, self.q_outline), Coordinates(self.k_types, self.k_outline)
             itself = self.k_places[:, None, :] == self.q_places[:, :, None]
             seen = seen_by_structure(self.structure, *sides) | itself
             mask = seen if mask is None else mask & seen
         return None if mask is None else mask[:, None]
 
     def by_place(self) -> Geometry:
-        """Of packed rows one with places as positions, others as they are: the same `relative` wherever `mask` is
-        True, and one matrix of it for all rows.
+        """A geometry that has the same `relative` wherever `mask` is True, and, for packed rows, one matrix of it for
+        all rows: places become positions there. Other geometries are returned unchanged.
         """
         if not self.packed:
             return self
         return dataclasses.replace(self, q_positions=self.q_places, k_positions=self.k_places, contiguous=True)
 
     def block(self, q: slice, k: slice) -> Geometry:
-        """The same call restricted to some queries and some keys."""
+        """This call, restricted to some queries and some keys."""
 
         def cut(array: Array | None, part: slice) -> Any:
             return None if array is None else array[:, part]

@@ -68,8 +68,8 @@ class GRAPEA(PositionalEncoding):
 
     @property
     def num_factors(self) -> int:
-        """With i and j the positions and g the gates, ``-(i - j) (g_i + g_j) = -i g_j + j g_i + j g_j``, but for the
-        query's own ``i g_i``.
+        """The number of products: with i and j the positions and g the gates, ``-(i - j) (g_i + g_j) = -i g_j + j g_i
+        + j g_j``, but for the query's own ``i g_i``.
         """
         return {"query": 1, "key": 2, "both": 3}[self.gate]
 

@@ -41,7 +41,7 @@ class GRAPEAP(PositionalEncoding):
     normalised, or "both" as in the paper. Parameter: ``weight [d_model, H, P]`` of each layer,
     N(0, (0.5/sqrt(d_model))^2) as in the code. Dimensions c and P/2 + c are a plane, turned by the negative position,
     as in the code. The angle is the position itself, so a moved sequence gives other biases. The terms are summed in
-    the order of slots.
+    the order of places.
     """
 
     size: int = 8

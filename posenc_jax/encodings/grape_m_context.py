@@ -36,7 +36,7 @@ class GRAPEMContext(PositionalEncoding):
 
     (Zhang et al. 2025, phase-modulated GRAPE-M; the authors' code ``llama-mha-grape-m-ctx``, which this follows, but
     for the departures of `GRAPEM`.) x_t is the block's input. It looks at no positions: Phi runs over the tokens of
-    the sequence in the order of their slots.
+    the sequence in the order of their places.
 
     Fields: ``base`` and ``layout`` as in `GRAPEM`; ``scale`` 16 (``grape_ctx_omega_scale``). Parameters per layer:
     ``log_frequencies [D/2]``, here not scaled; ``weight [d_model]``, N(0, (0.5/sqrt(d_model))^2), as the code's

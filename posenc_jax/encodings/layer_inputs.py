@@ -1,4 +1,4 @@
-"""What `attend` needs of one layer of anybody's model beside queries, keys and values, in one call."""
+"""Arguments of `attend` besides queries, keys and values, for one layer of any model, in one call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def layer_inputs(
     train: bool = False,
     **call: Any,
 ) -> LayerInputs:
-    """What the self-attention of one layer needs for any slot: ``attend(q, k, v, *layer_inputs(...))``.
+    """Arguments of the self-attention of one layer for any slot: ``attend(q, k, v, *layer_inputs(...))``.
 
     It takes the encodings and the parameters of the layer, maps positions, and computes what encodings read of the
     tokens. Parameters that are not trained (`frozen`) get no gradient.

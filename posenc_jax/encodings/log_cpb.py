@@ -57,7 +57,7 @@ class LogCPB(PositionalEncoding):
 
     @property
     def position_axes(self) -> int | None:
-        """As many as ``window`` has numbers; plain positions for one."""
+        """The number of axes of ``window``, or None (plain positions) for one."""
         return None if len(self.window) == 1 else len(self.window)
 
     def check_fields(self) -> None:

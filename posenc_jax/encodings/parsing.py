@@ -140,7 +140,7 @@ def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, as
 
 
 def _depth(node: ast.AST) -> int:
-    """How deep an element is nested."""
+    """The depth of a syntax tree."""
     deepest, level = 0, [node]
     while level:
         deepest, level = deepest + 1, [inner for outer in level for inner in ast.iter_child_nodes(outer)]
@@ -164,7 +164,7 @@ def _source(node: ast.expr) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Allowed:
-    """What may stand at a place: classes by word, and of a file's those with one of these ``bases``."""
+    """The classes that are valid for a field: by word, and from files those with one of these ``bases``."""
 
     what: str
     words: dict[str, type[Value]]
@@ -173,7 +173,7 @@ class _Allowed:
 
 @dataclasses.dataclass(frozen=True)
 class _Reading:
-    """How one string is read: the classes for fields, the reader of files, what it is and what one looks like."""
+    """Settings for parsing one string: classes of fields, the reader of files, and words for messages."""
 
     values: Values
     own: Own | None
@@ -294,9 +294,9 @@ _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 def _without_files(text: str) -> tuple[str, dict[str, str]]:
     """The text with a Python name of the same length for each ``FILE.py:Class``, and what these stand for."""
     files: dict[str, str] = {}
-    parts, place = [], 0
-    while place < len(text):
-        found = _IN_FILE.match(text, place)
+    parts, offset = [], 0
+    while offset < len(text):
+        found = _IN_FILE.match(text, offset)
         if found:
             name = f"_{len(files)}".ljust(len(found[0]), "_")
             while name in text:
@@ -305,14 +305,14 @@ def _without_files(text: str) -> tuple[str, dict[str, str]]:
             parts.append(name)
             if text.startswith("/", found.end()):  # after a class it stands between layers, and begins no path
                 parts.append("/")
-                place = found.end() + 1
+                offset = found.end() + 1
                 continue
         else:
-            # A string, or what a path has no place in, or all up to the next place where one can begin.
-            found = _STRING.match(text, place) or _REST.match(text, place)
+            # A string, or a character that no path has, or all up to where the next path can begin.
+            found = _STRING.match(text, offset) or _REST.match(text, offset)
             assert found is not None
             parts.append(found[0])
-        place = found.end()
+        offset = found.end()
     return "".join(parts), files
 
 

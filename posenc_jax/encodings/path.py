@@ -39,7 +39,7 @@ class PaTH(PositionalEncoding):
     of rank ``rank``, conv a convolution of ``kernel_size`` over a token and those before it, each channel by itself,
     and normalize an L2 norm per head, ``w / sqrt(|w|^2 + 1e-6)``. A head has its w and beta; with grouped queries a key
     head has, as in the authors' code. H_t is a reflection for beta = 2, a projection for beta = 1: the path can permute
-    and overwrite. No positions are needed or looked at: tokens follow each other by slots, within a segment. See
+    and overwrite. No positions are needed or looked at: tokens follow each other by places, within a segment. See
     `path_scores` for how it is computed. PaTH-FoX is ``(FoX(), PaTH())``.
 
     Fields: ``rank`` 32 and ``kernel_size`` 3 as in the authors' code. ``rank`` None is one matrix of full rank, which
@@ -130,7 +130,7 @@ class PaTH(PositionalEncoding):
 
 
 def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
-    """``[B, H, Q, K]``: ``q_i . H_i ... H_(j+1) k_j``, i = ``own [#B, Q]`` being the query's place among the keys.
+    """``[B, H, Q, K]``: ``q_i . H_i ... H_(j+1) k_j``, i = ``own [#B, Q]`` being the query's index among the keys.
 
     ``q [B, H, Q, D]``; ``k``, ``w`` ``[B, H, K, D]`` and ``beta [B, H, K]`` in order. For j > i a finite number of no
     meaning. Costs O(Q K D) like a plain product and keeps one vector per query and block of keys.
@@ -149,20 +149,20 @@ def path_scores(q: Array, k: Array, w: Array, beta: Array, own: Array) -> Array:
         x = jnp.pad(x, ((0, 0), (0, 0), (0, blocks * size - keys), *((0, 0),) * (x.ndim - 3)))[:, :, ::-1]
         return jnp.moveaxis(x.reshape(*x.shape[:2], blocks, size, *x.shape[3:]), 2, 0)
 
-    places = jnp.arange(blocks * size)[::-1].reshape(blocks, size)
+    indices = jnp.arange(blocks * size)[::-1].reshape(blocks, size)
 
     def step(r: Array, block: tuple[Array, ...]) -> tuple[Array, Array]:
-        k, w, beta, places = block
+        k, w, beta, indices = block
         later = jnp.tril(jnp.ones((1, 1, size, size), bool), -1)  # [s, p]: p < s
         system = jnp.where(later, beta[..., None] * _einsum("bhsd,bhpd->bhsp", w, w), 0)
-        on_path = places[None, None, :, None] <= own[:, None, None, :]
+        on_path = indices[None, None, :, None] <= own[:, None, None, :]
         right = jnp.where(on_path, beta[..., None] * _einsum("bhsd,bhqd->bhsq", w, r), 0)
         u = _einsum("bhsp,bhpq->bhsq", inverse_of_unit_lower(system), right)
         between = jnp.where(later, _einsum("bhsd,bhpd->bhsp", k, w), 0)
         scores = _einsum("bhsd,bhqd->bhqs", k, r) - _einsum("bhsp,bhpq->bhqs", between, u)
         return r - _einsum("bhsd,bhsq->bhqd", w, u), scores
 
-    _, scores = jax.lax.scan(step, q, (split(k), split(w), split(beta), places))
+    _, scores = jax.lax.scan(step, q, (split(k), split(w), split(beta), indices))
     scores = jnp.moveaxis(scores, 0, 3).reshape(*q.shape[:3], blocks * size)
     return scores[..., ::-1][..., :keys]
 

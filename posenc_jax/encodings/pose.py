@@ -14,7 +14,7 @@ from posenc_jax.encodings.shared.draws import draw_keys
 
 @dataclasses.dataclass(frozen=True)
 class PoSE(PositionalEncoding):
-    """Positional skip-wise training: a gap in the positions, at a random place and of a random width::
+    """Positional skip-wise training: a gap in the positions, at a random index and of a random width::
 
         p -> p           for p < c        c ~ U{1, ..., (n + 1) div 2}      the length of the first of two chunks
         p -> p + u       for p >= c       u ~ U{0, ..., target_length - n}  the skip

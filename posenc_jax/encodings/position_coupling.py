@@ -16,9 +16,9 @@ from posenc_jax.encodings.shared.runs import (
     check_reading,
     check_tokens,
     count_before,
+    index_in_run,
     kinds,
     largest,
-    place_in_run,
 )
 
 
@@ -114,17 +114,17 @@ class PositionCoupling(PositionalEncoding):
 
         def significance_and_longest(whole: Sequence) -> Array:
             segments, digit, sign, equals = kinds(whole, self.digits, (self.plus, self.equals), (self.equals,))
-            rising = place_in_run(digit, segments)
-            falling = place_in_run(digit, segments, from_end=True)
+            rising = index_in_run(digit, segments)
+            falling = index_in_run(digit, segments, from_end=True)
             in_sum = count_before(equals, segments) > 0
-            place = rising if self.summands == "least_significant_first" else jnp.where(in_sum, rising, falling)
-            return jnp.stack([jnp.where(digit | sign, place, -1), largest(rising, segments)], axis=-1)
+            index = rising if self.summands == "least_significant_first" else jnp.where(in_sum, rising, falling)
+            return jnp.stack([jnp.where(digit | sign, index, -1), largest(rising, segments)], axis=-1)
 
-        place, longest = jnp.moveaxis(sequence.from_context(significance_and_longest), -1, 0)
+        index, longest = jnp.moveaxis(sequence.from_context(significance_and_longest), -1, 0)
         start = jnp.ones((1, 1), jnp.int32)
         if train:
             keys = draw_keys(key, sequence, "example", "PositionCoupling")
             last = jnp.maximum(self.max_position - longest, 1)
             draw = jax.vmap(lambda k, n: jax.random.randint(k, (), 1, n + 1, jnp.int32), in_axes=(None, 0))
             start = jax.vmap(draw)(keys, last)  # from one key: equal for tokens with equal ranges
-        return jnp.where(place >= 0, place + start, 0)
+        return jnp.where(index >= 0, index + start, 0)

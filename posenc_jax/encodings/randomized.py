@@ -23,19 +23,19 @@ def random_positions(key: Key, length: Array, index: Array, max_position: int) -
     found bit by bit for every pair of length and index (as in the wavelet matrix of Claude and Navarro 2012).
     """
     candidates = jnp.argsort(jax.random.bits(key, (max_position,), jnp.uint32)).astype(jnp.int32)
-    places, bits = jnp.arange(max_position, dtype=jnp.int32), (max_position - 1).bit_length()
+    indices, bits = jnp.arange(max_position, dtype=jnp.int32), (max_position - 1).bit_length()
     high, index = (a.astype(jnp.int32) for a in jnp.broadcast_arrays(length, index))
     nothing = jnp.zeros_like(index)
 
     def narrowed(step: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
-        """With candidates sorted by one more of their bits, highest first; ``low .. high-1`` share those found."""
+        """The state after sorting by one more bit, highest first; ``low .. high-1`` share the bits found so far."""
         candidates, low, high, index, found = state
         bit = bits - 1 - step
         one = candidates >> bit & 1
-        zeros = jnp.pad(jnp.cumsum(1 - one, dtype=jnp.int32), (1, 0))  # how many stand before each place
+        zeros = jnp.pad(jnp.cumsum(1 - one, dtype=jnp.int32), (1, 0))  # how many stand before each index
         smaller = zeros[high] - zeros[low]
         is_one = index >= smaller
-        moved = jnp.zeros_like(candidates).at[jnp.where(one == 1, zeros[-1] + places - zeros[:-1], zeros[:-1])]
+        moved = jnp.zeros_like(candidates).at[jnp.where(one == 1, zeros[-1] + indices - zeros[:-1], zeros[:-1])]
         return (
             moved.set(candidates),
             jnp.where(is_one, zeros[-1] + low - zeros[low], zeros[low]),

@@ -85,11 +85,11 @@ class ReRoPE(PositionalEncoding):
             )
 
     def check(self, dims: Dims) -> None:
-        """As the rotation."""
+        """Checks that the rotation suits the model."""
         self.rope.check(dims)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """Those of the rotation."""
+        """The frequencies of the rotation."""
         return self.rope.frequencies_for(dims, length)
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:

@@ -16,7 +16,7 @@ from posenc_jax.encodings.shared.phase import sincos
 
 @dataclasses.dataclass(frozen=True)
 class Sandwich(PositionalEncoding):
-    """What is left of sinusoidal positions in a logit when everything but their inner product is taken away::
+    """The inner product of sinusoidal positions as a bias of the logits, without their other terms::
 
         logits_ij += (sum_(m=1)^(D/2) cos((i - j) base^(-2m/D)) - D/2) / (8h/H),    h = 1 .. H
 

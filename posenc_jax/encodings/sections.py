@@ -1,4 +1,4 @@
-"""The place of a token in its section of a document, and which section that is."""
+"""The position of a token in its section of a document, and the index of the section."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.runs import place_after
+from posenc_jax.encodings.shared.runs import index_after
 
 
 class _BySections(PositionalEncoding):
-    """What the two mappings share: sections are told by `Sequence.token_types`, such as header, body and footer."""
+    """The common part of the two mappings: `Sequence.token_types` are sections, such as header, body and footer."""
 
     shift_invariant = True
     needs_token_types = True
@@ -27,7 +27,7 @@ class _BySections(PositionalEncoding):
 
 @dataclasses.dataclass(frozen=True)
 class WithinSection(_BySections):
-    """The place of each token in its section of the document, 0, 1, 2, ..., for the elements after it in the slot.
+    """The position of each token in its section of the document, 0, 1, 2, ..., for the elements after it in the slot.
 
     A section is a run of neighbouring tokens of one type (`Sequence.token_types`): neighbouring sections of one type
     are one, and a type that comes back starts a new one. Packed sequences and padding start anew. A token's neighbours
@@ -36,12 +36,12 @@ class WithinSection(_BySections):
     With `SectionIndex` it makes structured positions of absolute vectors: in the document, in the section, of the
     section::
 
-        x_i + PE[i] + PE[place of i in its section] + table[section of i]
+        x_i + PE[i] + PE[position of i in its section] + table[section of i]
 
     is the slot ``(Sinusoidal(), WithinSection(), Sinusoidal(), SectionIndex(), Learned(4))``. This composition is the
     library's own. Its parts are known: positions that start anew in every cell of a table, beside embeddings of which
     cell it is (Herzig et al. 2020, ``reset_position_index_per_cell`` of the authors' models); a sum of sinusoids of the
-    places at every level of a document (He et al. 2024, HDT, arXiv:2407.08330).
+    positions at every level of a document (He et al. 2024, HDT, arXiv:2407.08330).
 
     Raises ValueError for a sequence without token types.
 
@@ -64,7 +64,7 @@ class WithinSection(_BySections):
             "Herzig et al. 2020; Devlin et al. 2019",
             paper,
             "reads token types; of the papers are positions that start anew in every cell and a vector per segment, "
-            "their sum with the place in the document is our own",
+            "their sum with the position in the document is our own",
         ),
     )
 
@@ -72,14 +72,14 @@ class WithinSection(_BySections):
         """``[#B, S]`` int32."""
         _check_types("WithinSection", sequence)
 
-        def places(whole: Sequence) -> Array:
+        def indices(whole: Sequence) -> Array:
             types = jnp.asarray(whole.token_types)
             segments = jnp.ones_like(types) if whole.segment_ids is None else jnp.asarray(whole.segment_ids)
             types, segments = jnp.broadcast_arrays(types, segments)
             last = jnp.pad(types[:, :-1] != types[:, 1:], ((0, 0), (0, 1)))
-            return place_after(last, segments)
+            return index_after(last, segments)
 
-        return sequence.from_context(places)
+        return sequence.from_context(indices)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,7 +37,7 @@ class SelectiveRoPE(PositionalEncoding):
     here is their code, ``timurcarstensen/selective-rope``, with the settings of its configs). x is the block's input,
     in H parts that are normalised each by itself, ``x / sqrt(|x|^2 + 1e-6)``; conv is a convolution over a token and
     the ``kernel_size - 1`` before it, each channel by itself. Where RoPE has a = 1, tokens here may turn forwards,
-    backwards or not at all. Tokens follow each other by slots: positions are not looked at.
+    backwards or not at all. Tokens follow each other by places: positions are not looked at.
 
     Fields: ``rank`` of the projection W2 W1, ``kernel_size``, ``base``. Three additions that the authors study, all off
     in their configs: ``silu`` after the convolution; ``offset``, then ``a + exp(b)`` with b per head and plane starting

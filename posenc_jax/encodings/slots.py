@@ -42,7 +42,7 @@ def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
 
 
 def position_axes(slot: Slot) -> int | None:
-    """How many axes the positions have that a slot is to be given; None for plain ones.
+    """The number of axes of the positions that a slot takes; None for plain ones.
 
     The first encoding that is not indifferent says so: those behind it read what it maps them to.
 
@@ -116,7 +116,7 @@ def only(encodings: tuple[PositionalEncoding, ...], hook: str) -> int | None:
 
 
 def dims_seen(slot: Slot, dims: Dims) -> dict[PositionalEncoding, Dims]:
-    """What every element of a slot is initialised for: ``dims`` with the ``max_len`` that those before it leave."""
+    """``Dims`` that each element of a slot is initialised for, with the ``max_len`` that earlier elements leave."""
     seen_by: dict[PositionalEncoding, Dims] = {}
     for group in _groups(slot):
         seen = dims

@@ -15,7 +15,7 @@ from posenc_jax.encodings.shared.token_order import TokenOrder
 
 @dataclasses.dataclass(frozen=True)
 class StickBreaking(PositionalEncoding):
-    """In place of the softmax, each key before the query takes its share of what the keys after it have left::
+    """Attention weights without a softmax: each key takes its share of what the keys between it and the query left::
 
         beta_ij = sigmoid(logits_ij),   w_ij = beta_ij prod_(j < t < i) (1 - beta_it),   j < i
 

@@ -1,4 +1,4 @@
-"""Who may attend to whom by the structure of a document: masks that a model takes beside its encodings."""
+"""Attention masks by the structure of a document, which a model takes besides its encodings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SECTION, SUBSECTION, PARAGRAPH, SENTENCE = range(4)
 """The axes of an outline, from the outside in."""
 
 
-class Place(NamedTuple):
-    """What a mask sees of the tokens of one side; arrays of queries and keys broadcast to ``[#B, Q, K]``.
+class Coordinates(NamedTuple):
+    """Types and coordinates of the tokens of one side; arrays of queries and keys broadcast to ``[#B, Q, K]``.
 
     Attributes:
       types: token types, the numbers of named sections, or None.
@@ -43,7 +43,7 @@ class StructureMask(Value):
     ...     def sees(self, query, key):
     ...         return (query.types == key.types) | (key.types == 1)
     >>> types = np.array([[1, 2, 3]])
-    >>> query, key = Place(types[:, :, None], None), Place(types[:, None, :], None)
+    >>> query, key = Coordinates(types[:, :, None], None), Coordinates(types[:, None, :], None)
     >>> TitleForAll().sees(query, key).astype(int)[0].tolist()
     [[1, 0, 0], [1, 1, 0], [1, 0, 1]]
     """
@@ -51,7 +51,7 @@ class StructureMask(Value):
     name: ClassVar[str]
     needs_outline: ClassVar[bool] = False
 
-    def sees(self, query: Place, key: Place) -> Array:
+    def sees(self, query: Coordinates, key: Coordinates) -> Array:
         """``[#B, Q, K]``, True where a query may attend to a key."""
         raise NotImplementedError
 
@@ -70,8 +70,8 @@ class OwnSection(StructureMask):
     name = "own_section"
     needs_outline = True
 
-    def sees(self, query: Place, key: Place) -> Array:
-        """By the outlines of both sides."""
+    def sees(self, query: Coordinates, key: Coordinates) -> Array:
+        """True where a query may attend to a key, by the outlines of both."""
         assert query.outline is not None
         assert key.outline is not None
         seen = None
@@ -88,14 +88,14 @@ class MaskError(WrongReturnError):
     """A mask cannot be asked, or says something else than True or False of each pair; the message says what."""
 
 
-def seen_by_structure(mask: StructureMask, query: Place, key: Place) -> Array:
+def seen_by_structure(mask: StructureMask, query: Coordinates, key: Coordinates) -> Array:
     """``[#B, Q, K]``: what a mask says of queries and keys whose arrays are ``[#B, Q, ...]`` and ``[#B, K, ...]``.
 
     MaskError: the mask has no method for it, or says something else than True or False of each pair.
     """
 
-    def along(place: Place, axis: int) -> Place:
-        return Place(*(None if array is None else jnp.expand_dims(jnp.asarray(array), axis) for array in place))
+    def along(side: Coordinates, axis: int) -> Coordinates:
+        return Coordinates(*(None if array is None else jnp.expand_dims(jnp.asarray(array), axis) for array in side))
 
     sides = along(query, 2), along(key, 1)
     called = f"{type(mask).__name__}.sees"
@@ -114,25 +114,25 @@ def check_mask(mask: StructureMask, *, types: bool, outline: bool) -> None:
     Errors: as `seen_by_structure`, and whatever the mask raises.
     """
     shape = (2, 8)
-    place = Place(
+    side = Coordinates(
         np.zeros(shape, np.int32) if types else None,
         np.zeros((*shape, 4), np.int32) if outline else None,
     )
-    jax.eval_shape(lambda query, key: jnp.asarray(seen_by_structure(mask, query, key)), place, place)
+    jax.eval_shape(lambda query, key: jnp.asarray(seen_by_structure(mask, query, key)), side, side)
 
 
-def _check_method(mask: StructureMask, called: str, sides: tuple[Place, Place]) -> None:
+def _check_method(mask: StructureMask, called: str, sides: tuple[Coordinates, Coordinates]) -> None:
     if type(mask).sees is StructureMask.sees or not callable(mask.sees):
         raise MaskError(f"{called} is no method of its own: write def sees(self, query, key)")
     try:
         inspect.signature(mask.sees).bind(*sides)
     except TypeError as error:
-        raise MaskError(f"{called} does not take two places ({error}): write def sees(self, query, key)") from None
+        raise MaskError(f"{called} does not take two arguments ({error}): write def sees(self, query, key)") from None
 
 
-def _check_shape(shape: tuple[int, ...], called: str, sides: tuple[Place, Place]) -> None:
+def _check_shape(shape: tuple[int, ...], called: str, sides: tuple[Coordinates, Coordinates]) -> None:
     """Refuses what is not one answer for each pair, or one that holds for all of an axis."""
-    given = [array.shape[:3] for place in sides for array in place if array is not None]
+    given = [array.shape[:3] for side in sides for array in side if array is not None]
     if not shape or not given:  # one answer for all, or nothing to be asked about
         return
     wanted = np.broadcast_shapes(*given)

@@ -131,7 +131,7 @@ class T5Bias(PositionalEncoding):
 
     @property
     def undivided(self) -> bool:  # type: ignore[override]
-        """Where ``scaled`` is False."""
+        """True if ``scaled`` is False."""
         return not self.scaled
 
     def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:

@@ -27,7 +27,7 @@ class TUPE(PositionalEncoding):
     of both directions (`t5_buckets`), with a causal mask too, and not divided. All layers share one set of parameters,
     and the bias is computed once for all.
 
-    The class token, at position 0 of every sequence, has no place: the position terms of its row are one learned number
+    The class token, at position 0 of every sequence, is special: the position terms of its row are one learned number
     per head, those of all other queries towards it another. As in the authors' code these are the correlations of two
     rows of the table with themselves, and in TUPE-R two further buckets. ``untie_cls`` False treats position 0 like any
     other (the paper's ablation).

@@ -139,7 +139,7 @@ def _is_text(text: str) -> bool:
 
 
 def _of_word(value: Any, kind: Any) -> str:
-    """What to write in place of a word that command lines have for a value."""
+    """A hint for a value that was given as its command-line word: the expression to write instead."""
     if not (isinstance(value, str) and isinstance(kind, type) and issubclass(kind, Value)):
         return ""
     todo, word = [kind], value.partition("(")[0].strip()

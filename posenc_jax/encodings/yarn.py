@@ -46,7 +46,7 @@ def index_ramp(
 
     Where the second lies before plane 0, all planes make fewer than ``slow`` rotations, and the ramp is 1; where the
     first lies beyond the last, 0. The authors' code has the opposite there: its bounds ``max(low, 0)`` and ``min(high,
-    d - 1)`` change places, and its ramp falls.
+    d - 1)`` are swapped, and its ramp falls.
     """
     low = plane_of_rotations(fast, base, dim, original_length)
     high = plane_of_rotations(slow, base, dim, original_length)
@@ -115,12 +115,12 @@ class NTKByParts(RoPEScaling):
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``."""
-        plain, place = vaswani_frequencies(dim, base), (base, dim, self.original_length)
+        plain, sizes = vaswani_frequencies(dim, base), (base, dim, self.original_length)
         if self.form == "paper":
-            return blend(plain / self.factor, plain, 1 - rotation_ramp(32, 1, *place))
+            return blend(plain / self.factor, plain, 1 - rotation_ramp(32, 1, *sizes))
         middle = NTK(self.factor).frequencies(base, dim)
-        slow = blend(plain / self.factor, middle, 1 - index_ramp(1.25, 0.75, *place))
-        return blend(slow, plain, 1 - index_ramp(16, 2, *place))
+        slow = blend(plain / self.factor, middle, 1 - index_ramp(1.25, 0.75, *sizes))
+        return blend(slow, plain, 1 - index_ramp(16, 2, *sizes))
 
 
 @dataclasses.dataclass(frozen=True)

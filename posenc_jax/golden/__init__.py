@@ -46,7 +46,7 @@ def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> 
 
     Raises:
       ValueError: there is no such row or array, or none is given, the tolerance is no size, a shape is another one, or
-        a value differs: the message has the first place with the largest difference.
+        a value differs: the message has the first index with the largest difference.
     """
     wanted = row(name)["outputs"]
     if not outputs:
@@ -63,9 +63,9 @@ def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> 
         difference = np.where(hidden, 0.0, np.abs(found - np.where(hidden, 0.0, right)))
         difference = np.where(np.isnan(difference), np.inf, difference)
         if difference.max(initial=0.0) > tolerance * max(1.0, np.nanmax(np.abs(right), initial=0.0)):
-            place = np.unravel_index(int(difference.argmax()), difference.shape)
-            index = ", ".join(map(str, place))
+            at = np.unravel_index(int(difference.argmax()), difference.shape)
+            index = ", ".join(map(str, at))
             raise ValueError(
-                f"{name}, {output}[{index}]: {found[place]:.12g} is not {right[place]:.12g}; it differs by "
-                f"{difference[place]:.2g}, and {tolerance:g} is allowed"
+                f"{name}, {output}[{index}]: {found[at]:.12g} is not {right[at]:.12g}; it differs by "
+                f"{difference[at]:.2g}, and {tolerance:g} is allowed"
             )

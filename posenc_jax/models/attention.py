@@ -81,7 +81,7 @@ class Attention(nnx.Module):
     def keys_values(
         self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], sequence: Sequence
     ) -> KeysValues:
-        """What is attended to, of ``x [B, K, M]``, raw: not encoded, so a cache can hold it."""
+        """Keys, values and terms of ``x [B, K, M]``, raw: not encoded, so a cache can hold them."""
         terms = token_terms(encodings, params, x, sequence)
         return KeysValues(self._heads(self.key(x)), self._heads(self.value(x)), terms)
 

@@ -23,10 +23,10 @@ class Hypotheses(NamedTuple):
     lengths: Array
 
     def best(self, others: Hypotheses) -> Hypotheses:
-        """As many as there are, the best of both, best first; of equals these before the others."""
+        """The best hypotheses of both, as many as there are here, best first; ties go to these before the others."""
         both = Hypotheses(*(jnp.concatenate(pair, axis=1) for pair in zip(self, others, strict=True)))
-        _, places = jax.lax.top_k(both.scores, self.scores.shape[1])
-        return Hypotheses(*(_take(x, places) for x in both))
+        _, indices = jax.lax.top_k(both.scores, self.scores.shape[1])
+        return Hypotheses(*(_take(x, indices) for x in both))
 
 
 class _State(NamedTuple):
@@ -71,8 +71,8 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
                     jnp.full((batch, size), index + 1, jnp.int32),
                 )
             )
-        log_probs, places = jax.lax.top_k(jnp.where(ends, -jnp.inf, log_probs), size)
-        parents, tokens = _take(parents, places), _take(tokens, places)
+        log_probs, indices = jax.lax.top_k(jnp.where(ends, -jnp.inf, log_probs), size)
+        parents, tokens = _take(parents, indices), _take(tokens, indices)
         if eos is not None:
             done = done | _ended(beam, finished, log_probs, index + 1, max_new_tokens)
         cache = cache.take_rows((first + parents).reshape(-1))
@@ -124,8 +124,8 @@ def _continuations(logits: Array, log_probs: Array) -> tuple[Array, Array, Array
     best = best - jax.nn.logsumexp(logits, axis=1, keepdims=True)
     width = best.shape[1]
     sums = (log_probs[:, :, None] + best.reshape(batch, size, width)).reshape(batch, -1)
-    log_probs, places = jax.lax.top_k(sums, min(2 * size, size * width))
-    return log_probs, places // width, _take(tokens.reshape(batch, -1), places)
+    log_probs, indices = jax.lax.top_k(sums, min(2 * size, size * width))
+    return log_probs, indices // width, _take(tokens.reshape(batch, -1), indices)
 
 
 def _ended(beam: Beam, finished: Hypotheses, log_probs: Array, length: Array, longest: int) -> Array:
@@ -139,6 +139,6 @@ def _ended(beam: Beam, finished: Hypotheses, log_probs: Array, length: Array, lo
     return full & (worst >= log_probs[:, 0] / largest)
 
 
-def _take(x: Array, places: Array) -> Array:
-    """``[B, K, ...]``: entries ``places [B, K]`` along the second axis of ``x [B, N, ...]``."""
-    return jnp.take_along_axis(x, places.reshape(*places.shape, *(1,) * (x.ndim - 2)), axis=1)
+def _take(x: Array, indices: Array) -> Array:
+    """``[B, K, ...]``: entries ``indices [B, K]`` along the second axis of ``x [B, N, ...]``."""
+    return jnp.take_along_axis(x, indices.reshape(*indices.shape, *(1,) * (x.ndim - 2)), axis=1)

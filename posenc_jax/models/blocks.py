@@ -69,7 +69,7 @@ class MLP(nnx.Module):
         return self.output(function(hidden) if self.gate is None else function(self.gate(x)) * hidden)
 
     def costs(self) -> Layer:
-        """Of a token."""
+        """Costs of a token."""
         (_, kept, held), hidden = _FUNCTIONS[self.activation], self.hidden.out_features
         layers = (self.hidden, self.output, *([] if self.gate is None else [self.gate]))
         return Layer(Token.of(*layers, kept=kept * hidden, held=self.output.out_features + int(held * hidden)))
@@ -98,7 +98,7 @@ class Block(nnx.Module):
         self.mlp_norm = norm_layer(config, rngs=rngs)
 
     def costs(self) -> tuple[Layer, ...]:
-        """Of the sub-layers, each with its norm and residual connection; that of cross-attention last."""
+        """Costs of the sub-layers, each with its norm and residual connection; that of cross-attention last."""
         layers: Any = (self.self_attention, self.mlp, *([] if self.cross_attention is None else [self.cross_attention]))
         width = self.mlp.output.out_features
         return tuple(layer.costs().in_block(width, dropout=self.has_dropout) for layer in layers)
@@ -106,7 +106,7 @@ class Block(nnx.Module):
     def cross_memory(
         self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence
     ) -> KeysValues:
-        """What the cross-attention attends to, of an encoder's output ``x [B, K, M]``."""
+        """Keys and values of the cross-attention, from an encoder's output ``x [B, K, M]``."""
         assert self.cross_attention is not None
         return self.cross_attention.keys_values(x, encodings, params, source)
 
@@ -180,8 +180,8 @@ class Stack(nnx.Module):
         layers: tuple[tuple[tuple[PositionalEncoding, ...], tuple[Params, ...]], ...],
         source: Sequence,
     ) -> tuple[KeysValues, ...]:
-        """What every layer's cross-attention attends to, of an encoder's output ``x [B, K, M]``; ``layers`` are the
-        encodings of each and their parameters.
+        """Keys and values of every layer's cross-attention, from an encoder's output ``x [B, K, M]``; ``layers`` are
+        the encodings of each and their parameters.
         """
         return tuple(block.cross_memory(x, *layer, source) for block, layer in zip(self.blocks, layers, strict=True))
 

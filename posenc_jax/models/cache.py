@@ -93,7 +93,7 @@ class Cache:
         """This cache with a chunk's tokens in its next places; keys and values follow by `with_keys_values`."""
         assert chunk.tokens is not None
         if chunk.token_types is not None and self.token_types is None:
-            raise ValueError("token_types have no place in this cache: make it with new_cache(..., token_types=True)")
+            raise ValueError("this cache holds no token_types: make it with new_cache(..., token_types=True)")
         if self.positions is not None and not jnp.can_cast(chunk.positions.dtype, self.positions.dtype, "same_kind"):
             raise ValueError(
                 f"{chunk.positions.dtype} positions lose their fractions in a cache of {self.positions.dtype}: "
@@ -159,7 +159,7 @@ def next_tokens(
     example_ids: Array | None,
     token_types: Array | None = None,
 ) -> tuple[Sequence, Sequence, Cache, dict[str, Any]]:
-    """What a decoder needs to go on with ``tokens [B, S]``: queries, keys, the cache with the tokens, places of both.
+    """Arguments for decoding ``tokens [B, S]`` next: queries, keys, the cache with the tokens, places of both.
 
     Positions default to the number of tokens already there, the length to the capacity. Where the cache has no room for
     all tokens, which only the running program knows, they are -1, an id that no vocabulary has.

@@ -1,4 +1,4 @@
-"""What cannot be built, told without building: nothing here needs Flax or a device, so configs ask it first."""
+"""Checks of models that need no model: nothing here needs Flax or a device, so configs call them first."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def check_slots(kind: str, config: Transformer, slots: Slots, dims: Dims) -> Non
                 )
             if element.causal_only and stack != "decoder":
                 raise ValueError(
-                    f"{element!r} needs a causal mask, and {_PLACE[stack]} has none: choose another encoding there"
+                    f"{element!r} needs a causal mask, and {_ATTENTION[stack]} has none: choose another encoding there"
                 )
             _check_embedding(element, slot, stack)
 
 
-_PLACE = {"encoder": "the encoder's self-attention", "cross": "cross-attention"}
+_ATTENTION = {"encoder": "the encoder's self-attention", "cross": "cross-attention"}
 
 
 def _check_embedding(element: PositionalEncoding, slot: Slot, stack: str) -> None:

@@ -1,4 +1,4 @@
-"""What a Transformer is made of (`Transformer`) and where its positional encodings stand (`Slots`)."""
+"""Settings of a Transformer (`Transformer`) and the positional encodings of its stacks (`Slots`)."""
 
 from __future__ import annotations
 
@@ -193,12 +193,12 @@ class Transformer(Value):
 
     @property
     def split_sizes(self) -> dict[str, int]:
-        """What `Execution.model` devices divide among them, by the fields that say it."""
+        """The sizes that `Execution.model` devices divide among them, by the names of their fields."""
         return {"num_heads": self.num_heads, "num_kv_heads": self.kv_heads, "mlp_dim": self.hidden_width}
 
     @property
     def has_final_norm(self) -> bool:
-        """Whether a norm follows each stack."""
+        """True if a norm follows each stack."""
         return self.norm == "pre" if self.final_norm is None else self.final_norm
 
     @property
@@ -208,7 +208,7 @@ class Transformer(Value):
 
     @property
     def product_precision(self) -> Literal["default", "high", "highest"]:
-        """What ``matmul_precision`` stands for."""
+        """The precision of matrix products that ``matmul_precision`` stands for."""
         if self.matmul_precision != "auto":
             return self.matmul_precision
         return "highest" if self.dtype == "float32" else "default"

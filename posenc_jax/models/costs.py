@@ -1,4 +1,4 @@
-"""What layers cost, in numbers to be multiplied by tokens: each layer's file says it of its own layer."""
+"""Costs of layers, in numbers to be multiplied by tokens: each layer's file states those of its own layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Token:
 
     @classmethod
     def of(cls, *layers: nnx.Linear, kept: int = 0, held: int = 0) -> Token:
-        """That of a token that these layers are applied to."""
+        """The costs of a token that these layers are applied to."""
         weights = sum(layer.in_features * layer.out_features for layer in layers)
         return cls(weights, sum(layer.out_features for layer in layers), kept, held)
 
@@ -60,7 +60,7 @@ class Layer:
         return queries * self.queries.held + keys * self.keys.held + pairs * self.logits
 
     def in_block(self, width: int, *, dropout: bool) -> Layer:
-        """With its norm, its residual connection and its dropout, of the width of the model."""
+        """The layer with its norm, its residual connection and its dropout, of the width of the model."""
         kept = self.queries.kept + (5 if dropout else 3) * width
         more = dataclasses.replace(self.queries, kept=kept, held=self.queries.held + width)
         return dataclasses.replace(self, queries=more)
@@ -90,6 +90,6 @@ class ModelCosts:
 
 
 def count(tree: Any) -> int:
-    """How many numbers a tree of arrays or of their shapes holds, or a module."""
+    """The number of elements of a module, or of a tree of arrays or shapes."""
     leaves = jax.tree.leaves(nnx.state(tree) if isinstance(tree, nnx.Module) else tree)
     return sum(math.prod(leaf.shape) for leaf in leaves)

@@ -1,4 +1,4 @@
-"""How outputs are found: greedily, by beam search or by sampling, as settings of `posenc_jax.models.decode`."""
+"""Settings of `posenc_jax.models.decode`: greedy decoding, beam search or sampling."""
 
 from __future__ import annotations
 

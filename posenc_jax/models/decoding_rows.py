@@ -43,22 +43,22 @@ class DecodingRows:
 
     def next_logits(self, cache: Cache, tokens: Array, index: Array) -> tuple[Array, Cache]:
         """Logits ``[R, V]`` after ``tokens [R]``: `last` for index 0, then the new token number ``index``."""
-        places: dict[str, Array] = {}
+        tokens_info: dict[str, Array] = {}
         if self.count is not None:
             positions = (self.count - 1 + index)[:, None]
-            places = {"positions": positions, "segment_ids": jnp.ones_like(positions)}
+            tokens_info = {"positions": positions, "segment_ids": jnp.ones_like(positions)}
         if self.token_types is not None:
-            places["token_types"] = self.token_types[:, None]
-        logits, cache = self.extend(tokens[:, None], cache, **places)
+            tokens_info["token_types"] = self.token_types[:, None]
+        logits, cache = self.extend(tokens[:, None], cache, **tokens_info)
         return logits[:, 0], cache
 
-    def extend(self, tokens: Array, cache: Cache, **places: Any) -> tuple[Array, Cache]:
-        """The model's ``extend``; ``places`` are positions, segment ids and token types."""
+    def extend(self, tokens: Array, cache: Cache, **tokens_info: Any) -> tuple[Array, Cache]:
+        """The model's ``extend``; ``tokens_info`` are positions, segment ids and token types."""
         past: Any = (cache,) if self.memory is None else (cache, self.memory)
         return self.model.extend(
             tokens,
             *past,
-            **places,
+            **tokens_info,
             length=self.length,
             example_ids=self.example_ids,
             streams=self.streams,
@@ -101,7 +101,7 @@ def prefill(
     ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
     room = {} if token_types is None else {"token_types": True}
     cache = model.new_cache(batch, width - 1 + max_new_tokens, **room)
-    places: dict[str, Array] = {}
+    tokens_info: dict[str, Array] = {}
     types = None if token_types is None else jnp.broadcast_to(token_types, (batch, width)).astype(jnp.int32)
     if segment_ids is None:
         count, cache = None, cache.unpadded()
@@ -117,14 +117,14 @@ def prefill(
         count = jnp.sum(real, axis=1, dtype=jnp.int32)
         length = count + max_new_tokens if length is None else length
         positions = jnp.maximum(jnp.cumsum(real, axis=1, dtype=jnp.int32) - 1, 0)
-        places = {"positions": positions[:, :-1], "segment_ids": real[:, :-1]}
+        tokens_info = {"positions": positions[:, :-1], "segment_ids": real[:, :-1]}
     last_type = None
     if types is not None:
         last_type = types[:, -1]
-        places["token_types"] = types[:, :-1]
+        tokens_info["token_types"] = types[:, :-1]
     rows = DecodingRows(model, prompt[:, -1], count, last_type, length, ids, memory, streams)
     if width > 1:
-        _, cache = rows.extend(prompt[:, :-1], cache, **places)
+        _, cache = rows.extend(prompt[:, :-1], cache, **tokens_info)
     return rows, cache
 
 

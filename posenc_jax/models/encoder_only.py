@@ -41,9 +41,9 @@ class EncoderOnly(Model):
     ) -> Any:
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
 
-        ``outline [#B, S, 4]`` says where each token stands in a document (`encodings.structure.Place`), for the mask of
-        the config; ValueError where that needs it, and it is not there. ``right_padded`` promises segment ids as in
-        `Sequence`, which lets more fused ways to attend serve.
+        ``outline [#B, S, 4]`` has the coordinates of each token in a document (`encodings.structure.Coordinates`), for
+        the mask of the config; ValueError if the mask needs it and it is None. ``right_padded`` promises segment ids as
+        in `Sequence`, for which more fused paths work.
 
         Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns

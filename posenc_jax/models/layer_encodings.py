@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.attention.choice import Call, Path, choose, facts
+from posenc_jax.attention.choice import AttentionPath, Call, choose, facts
 from posenc_jax.encodings import slots
 from posenc_jax.encodings.arrays import check_ids
 from posenc_jax.encodings.attention import position_bias
@@ -75,7 +75,7 @@ class LayerEncodings:
     encodings: tuple[PositionalEncoding, ...]
     params: tuple[Params, ...]
     geometry: Geometry | tuple[Geometry, ...]
-    path: Path = "dense"
+    path: AttentionPath = "dense"
     shared_bias: Array | None = None
 
 

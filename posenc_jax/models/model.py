@@ -108,7 +108,7 @@ class Model(nnx.Module):
         return self.embedding_of("decoder").logits(x) if self.output is None else self.output(x)
 
     def costs(self) -> tuple[Token, Token]:
-        """Of a token outside the layers (its embedding, the final norm), and of the logits of a target."""
+        """Costs of a token outside the layers (its embedding, the final norm), and of the logits of a target."""
         kernel = self.embedding_of("decoder").table if self.output is None else self.output.kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
         return Token(kept=(4 if self.config.dropout else 2) * width), Token(

@@ -59,7 +59,7 @@ class Dropout:
         return cls(rate, stack_key(streams.dropout, stack), example_ids)
 
     def __call__(self, x: jax.Array, site: int) -> jax.Array:
-        """``x [B, ...]`` with dropout; ``site`` numbers the places of the stack."""
+        """``x [B, ...]`` with dropout; ``site`` numbers the dropouts of the stack."""
         if self.key is None:
             return x
         ids = jnp.arange(x.shape[0]) if self.example_ids is None else self.example_ids

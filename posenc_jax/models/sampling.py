@@ -77,14 +77,14 @@ def drawn(sampling: Sampling, key: Array, example_ids: Array) -> Callable[[Array
 
     def choose(logits: Array, index: Array) -> Array:
         tokens, logits = candidates(sampling, logits)
-        places = jax.vmap(jax.random.categorical)(fold(of_rows, index), logits)
-        return places if tokens is None else jnp.take_along_axis(tokens, places[:, None], axis=1)[:, 0]
+        indices = jax.vmap(jax.random.categorical)(fold(of_rows, index), logits)
+        return indices if tokens is None else jnp.take_along_axis(tokens, indices[:, None], axis=1)[:, 0]
 
     return choose
 
 
 def candidates(sampling: Sampling, logits: Array) -> tuple[Array | None, Array]:
-    """What is drawn from: tokens ``[R, C]``, None for all, and logits ``[R, C]``, minus infinity for what is out."""
+    """The candidates of a draw: tokens ``[R, C]``, None for all, and logits ``[R, C]``, minus infinity if excluded."""
     tokens = None
     logits = (logits - jnp.max(logits, axis=1, keepdims=True)) / sampling.temperature
     if sampling.top_k is not None:

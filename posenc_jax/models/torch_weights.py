@@ -50,7 +50,7 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.blocks import Block
 from posenc_jax.models.config import Transformer
 
-Path = tuple[str | int, ...]
+LeafPath = tuple[str | int, ...]
 
 # Our stacks and the names of torch's.
 _STACKS: dict[str, dict[str, str]] = {
@@ -71,7 +71,7 @@ class _Tensor(NamedTuple):
     """A tensor of torch: which of ours it stacks (none: it is zero), and its shape (None: any size)."""
 
     name: str
-    parts: tuple[Path, ...]
+    parts: tuple[LeafPath, ...]
     shape: tuple[int | None, ...]
     transposed: bool = False
     optional: bool = False
@@ -87,11 +87,11 @@ def to_torch(params: Mapping[str, Any], config: Transformer) -> dict[str, np.nda
     ``custom_decoder``. Dropout differs in training: torch also drops attention weights and hidden units.
 
     Raises:
-      ValueError: the config or a parameter has no place in torch's modules.
+      ValueError: the config or a parameter has no counterpart in torch's modules.
     """
     ours = dict(_leaves(params))
     tensors = {}
-    taken: set[Path] = set()
+    taken: set[LeafPath] = set()
     for tensor in _tensors(config, _kind_of(params)):
         missing = [path for path in tensor.parts if path not in ours]
         if missing and tensor.optional:
@@ -109,7 +109,7 @@ def to_torch(params: Mapping[str, Any], config: Transformer) -> dict[str, np.nda
     homeless = [_dotted(path) for path in ours if path not in taken]
     if homeless:
         raise ValueError(
-            f"{listed(homeless)} have no place in torch.nn.Transformer: leave them out of params and give them to "
+            f"{listed(homeless)} do not fit torch.nn.Transformer: leave them out of params and give them to "
             "torch by hand, or keep the model in posenc_jax's own format"
         )
     return tensors
@@ -123,7 +123,7 @@ def from_torch(state_dict: Mapping[str, Any], config: Transformer, kind: ModelKi
     has not, which must be zero otherwise.
 
     Raises:
-      ValueError: the config has no place in torch's modules, or does not belong to these tensors: their names or
+      ValueError: the config has no counterpart in torch's modules, or does not belong to these tensors: their names or
         shapes are others.
     """
     left = {name: np.asarray(value) for name, value in state_dict.items()}
@@ -168,13 +168,13 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
     width = config.d_model
     for stack, theirs in _STACKS[kind].items():
         for layer in range(config.depth(stack)):
-            ours: Path = (stack, "blocks", layer)
+            ours: LeafPath = (stack, "blocks", layer)
             prefix = f"{theirs}.layers.{layer}"
             yield from _block(config, ours, prefix, cross=kind == "encoder_decoder" and stack == "decoder")
         if config.has_final_norm:
             yield from _norm((stack, "final_norm"), f"{theirs}.norm", width)
     yield _Tensor("embedding.weight", (("embedding", "table"),), (None, width), optional=True)
-    target: Path = ("embedding" if config.tie_embeddings else "target_embedding", "table")
+    target: LeafPath = ("embedding" if config.tie_embeddings else "target_embedding", "table")
     if not config.tie_embeddings:
         yield _Tensor("target_embedding.weight", (target,), (None, width), optional=True)
     if config.tie_output:
@@ -184,7 +184,7 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
         yield _Tensor("generator.bias", (("output", "bias"),), (None,), optional=True)
 
 
-def _block(config: Transformer, ours: Path, theirs: str, *, cross: bool) -> Iterator[_Tensor]:
+def _block(config: Transformer, ours: LeafPath, theirs: str, *, cross: bool) -> Iterator[_Tensor]:
     norms = ["self_attention_norm", *(["cross_attention_norm"] if cross else []), "mlp_norm"]
     for number, norm in enumerate(norms, 1):
         yield from _norm((*ours, norm), f"{theirs}.norm{number}", config.d_model)
@@ -193,7 +193,7 @@ def _block(config: Transformer, ours: Path, theirs: str, *, cross: bool) -> Iter
         homeless = there.keys() - {matrix for stacked in tensors.values() for matrix in stacked}
         if homeless:
             raise ValueError(
-                f"{name}.{min(homeless)} has no place in torch.nn.Transformer, whose layers have no such matrix: keep "
+                f"{name}.{min(homeless)} does not fit torch.nn.Transformer, whose layers have no such matrix: keep "
                 "the model in posenc_jax's own format, or train one without"
             )
         for tensor, stacked in tensors.items() if there else ():
@@ -203,7 +203,7 @@ def _block(config: Transformer, ours: Path, theirs: str, *, cross: bool) -> Iter
 
 @functools.lru_cache
 def _matrices(config: Transformer, cross: bool) -> dict[str, dict[str, nnx.Linear]]:
-    """Those of each layer of a block, of which only the shapes are made."""
+    """The matrices of each layer of a block, as shapes."""
     block = nnx.eval_shape(lambda: Block(config, cross=cross, rngs=nnx.Rngs(0)))
     layers = {name: getattr(block, name) for name in Block.split}
     return {
@@ -213,12 +213,12 @@ def _matrices(config: Transformer, cross: bool) -> dict[str, dict[str, nnx.Linea
     }
 
 
-def _norm(ours: Path, theirs: str, width: int) -> Iterator[_Tensor]:
+def _norm(ours: LeafPath, theirs: str, width: int) -> Iterator[_Tensor]:
     yield _Tensor(f"{theirs}.weight", ((*ours, "scale"),), (width,))
     yield _Tensor(f"{theirs}.bias", ((*ours, "bias"),), (width,))
 
 
-def _linear(ours: list[Path], theirs: str, matrices: list[nnx.Linear]) -> Iterator[_Tensor]:
+def _linear(ours: list[LeafPath], theirs: str, matrices: list[nnx.Linear]) -> Iterator[_Tensor]:
     size, inputs = sum(matrix.out_features for matrix in matrices), matrices[0].in_features
     biases = tuple((*path, "bias") for path in ours) if matrices[0].use_bias else ()
     yield _Tensor(f"{theirs}weight", tuple((*path, "kernel") for path in ours), (size, inputs), transposed=True)
@@ -241,7 +241,7 @@ def _check(config: Transformer) -> None:
     for setting, (wrong, rule) in refused.items():
         if wrong:
             raise ValueError(
-                f"{setting} has no place in torch.nn.Transformer, {rule}: keep the model in posenc_jax's own format, "
+                f"{setting} does not fit torch.nn.Transformer, {rule}: keep the model in posenc_jax's own format, "
                 "or train one without"
             )
 
@@ -256,7 +256,7 @@ def _kind_of(params: Mapping[str, Any]) -> ModelKind:
 def _mismatch(missing: list[str], extra: list[str], config: Transformer, kind: str) -> str:
     norms = {f"{stack}.norm.{leaf}" for stack in ("encoder", "decoder") for leaf in ("weight", "bias")}
     parts = [f"lacks {listed(missing)}"] if missing else []
-    parts += [f"has {listed(extra)}, which have no place"] if extra else []
+    parts += [f"has {listed(extra)}, which do not fit"] if extra else []
     if {*missing, *extra} <= norms:
         way_out = f"set final_norm to {not config.has_final_norm}"
     elif all(name in norms or name.startswith(("encoder.layers.", "decoder.layers.")) for name in (*missing, *extra)):
@@ -269,7 +269,7 @@ def _mismatch(missing: list[str], extra: list[str], config: Transformer, kind: s
     return f"the state dict {' and '.join(parts)} in a model of kind {kind!r} with this config: {way_out}"
 
 
-def _leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _leaves(tree: Any, path: LeafPath = ()) -> Iterator[tuple[LeafPath, Any]]:
     """Path and value of every array of nested mappings and tuples."""
     if isinstance(tree, Mapping | tuple | list):
         for key, value in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
@@ -278,7 +278,7 @@ def _leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, tree
 
 
-def _insert(tree: dict, path: Path, value: np.ndarray) -> np.ndarray | None:
+def _insert(tree: dict, path: LeafPath, value: np.ndarray) -> np.ndarray | None:
     """Puts a value into nested dicts and gives what was there."""
     for key in path[:-1]:
         tree = tree.setdefault(key, {})
@@ -286,7 +286,7 @@ def _insert(tree: dict, path: Path, value: np.ndarray) -> np.ndarray | None:
     return before
 
 
-def _dotted(path: Path) -> str:
+def _dotted(path: LeafPath) -> str:
     return ".".join(map(str, path))
 
 

@@ -63,7 +63,7 @@ def build(directory: Path | str) -> list[Path]:
 
 
 def up_to_date(directory: Path | str) -> bool:
-    """Whether the last report that was written there is of the results that are there now, and all of it as written."""
+    """True if the report in the directory was made from the present results, and its files are unchanged."""
     marker = Path(directory) / _MARKER
     if not marker.is_file():
         return False
@@ -75,8 +75,8 @@ def up_to_date(directory: Path | str) -> bool:
 
 
 def _fingerprint(directory: Path) -> str:
-    """Of the files that a report is made from, as far as they are there, of the code that makes it, and of what it
-    would leave out.
+    """Digest of the files that a report is made from, of the code that makes it, and of the outputs that it would leave
+    out.
     """
     names = ("results.jsonl", "ablation.json", "timing.jsonl")
     files = [path for name in names if (path := directory / name).is_file()]
@@ -97,7 +97,7 @@ def text_report(directory: Path | str, width: int | None = None) -> str:
 
 
 def missing() -> str | None:
-    """What `build` leaves out because a package is not installed, and the way out; or None."""
+    """The outputs that `build` leaves out because a package is not installed, and how to install it; or None."""
     listed = ", ".join(f"{output} (needs {package})" for package, output in _absent())
     return f"Left out: {listed}. To have all: pip install 'posenc-jax[report]'" if listed else None
 

@@ -28,8 +28,8 @@ class Axis:
             return self.low * (self.high / self.low) ** fraction
         return self.low + fraction * (self.high - self.low)
 
-    def place(self, value: float) -> float:
-        """Where a value is in plotly's ranges and annotations."""
+    def coordinate(self, value: float) -> float:
+        """The coordinate of a value in plotly's ranges and annotations."""
         return math.log10(value) if self.logarithmic else value
 
 

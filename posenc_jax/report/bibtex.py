@@ -40,7 +40,7 @@ _URL = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b[\w-]+(?:\.[\w-]+)*\.[a-
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """What a citation tells of one work; of one that cannot be read, ``note`` is its text and there are no authors."""
+    """Fields of a citation; if it cannot be parsed, ``note`` is its text and there are no authors."""
 
     authors: tuple[str, ...] = ()
     year: str = ""
@@ -109,7 +109,7 @@ def _read(text: str) -> _Work:
 
 
 def _title(rest: str) -> tuple[str, str, str, str]:
-    """What stands before the addresses, the arXiv number, the first other address, and what else there is to say."""
+    """The text before the addresses, the arXiv number, the first other address, and the remaining text."""
     arxiv = _ARXIV.search(rest)
     urls = [url[0] if "://" in url[0] else f"https://{url[0]}" for url in _URL.finditer(_ARXIV.sub("", rest))]
     before, *after = (part.strip(" .,;") for part in _URL.sub("\n", _ARXIV.sub("\n", rest)).split("\n"))
@@ -149,7 +149,7 @@ def _stem(work: _Work) -> str:
 
 
 def _ascii(text: str) -> str:
-    """In small letters without accents."""
+    """The text in lower case without accents."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
 
 

@@ -1,4 +1,4 @@
-"""What stands in an entry of a report's tables, and how scores are called."""
+"""Entries of a report's tables, and names of scores."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def p_text(p: float) -> str:
 
 
 def seeds_text(cell: CellSummary, noun: str = "") -> str:
-    """How many of the seeds that were asked for stand behind the means, ``3 of 4 (1 diverged)``."""
+    """The number of seeds behind the means, of those in the config: ``3 of 4 (1 diverged)``."""
     not_finite = [seed for seed in cell.not_finite if seed not in cell.scores]
     n = len(cell.asked) - len(cell.diverged) - len(cell.unfinished) - len(not_finite)
     missing = [f"{len(cell.diverged)} diverged"] if cell.diverged else []
@@ -103,7 +103,7 @@ def published_text(task: TaskSummary, published: PublishedResult) -> str:
 
 
 def comparable(task: TaskSummary, published: PublishedResult) -> bool:
-    """Whether a published value is one of our metric, so that both may share an axis."""
+    """True if a published value is of our metric, so that both may share an axis."""
     return published.value is not None and _same_metric(task, published)
 
 

@@ -46,7 +46,7 @@ def curves(task: TaskSummary, styles: dict[str, Style]) -> Figure:
         first, last = task.train_lengths
         start = max(first, along.low) if along else first
         layout["shapes"].append(_shade(start, min(last, along.high) if along else last))
-        at = along.place(start) if along else start
+        at = along.coordinate(start) if along else start
         layout["annotations"].append(note(f"trained on {first}..{last}", at, 1, "x", "left", "top"))
     if task.chance:
         layout["shapes"].append(level(task.chance))
@@ -64,12 +64,12 @@ def scores(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     cells = [cell for cell in task.cells if cell.scores or any(comparable(task, p) for p in cell.published)]
     traces = []
     published: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
-    for place, cell in enumerate(cells):
-        traces += _score_traces(task.kind, cell, styles[cell.label], -place)
+    for index, cell in enumerate(cells):
+        traces += _score_traces(task.kind, cell, styles[cell.label], -index)
         for value in cell.published:
             if comparable(task, value):
                 published["x"].append(value.value)
-                published["y"].append(-place - 0.28)
+                published["y"].append(-index - 0.28)
                 published["text"].append(f"{_label(cell)}, published: {in_figure(published_text(task, value))}")
     traces.append(
         {"type": "scatter", "mode": "markers", **published, "hoverinfo": "text"}
@@ -96,14 +96,14 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     """Perplexity by position: per encoding the mean over seeds with its interval; the training length is shaded."""
     kind = kind_of("perplexity")
     ranges = sorted({(p.first, p.last): p.name for cell in task.cells for p in cell.positions}.items())
-    place = {where: i for i, (where, _) in enumerate(ranges)}
+    index_of = {where: i for i, (where, _) in enumerate(ranges)}
     traces = []
     for cell in task.cells:
         if not cell.positions:
             continue
         style = styles[cell.label]
         mean = _mean_trace(style, _rounded([p.interval.mean for p in cell.positions]))
-        mean["x"] = [place[p.first, p.last] for p in cell.positions]
+        mean["x"] = [index_of[p.first, p.last] for p in cell.positions]
         mean["error_y"] = _errors(style, [p.interval for p in cell.positions]) | {"thickness": 1.2, "width": 3}
         text = "{}, positions {}: {} {}"
         mean["text"] = [
@@ -121,12 +121,12 @@ def positions(task: TaskSummary, styles: dict[str, Style]) -> Figure:
     ]
     layout = base_layout(400)
     layout["xaxis"] |= {"title": title_of("position in the window, from"), "range": [-0.4, len(ranges) - 0.6]}
-    ticks = [i for i in place.values() if len(ranges) <= 8 or (len(ranges) - 1 - i) % 2 == 0]
+    ticks = [i for i in index_of.values() if len(ranges) <= 8 or (len(ranges) - 1 - i) % 2 == 0]
     layout["xaxis"] |= {"tickvals": ticks, "ticktext": [str(ranges[i][0][0]) for i in ticks], "tickangle": 0}
     layout["yaxis"] |= {"title": title_of(axis_title(kind)), **_axis(score_axis(kind, values, 0.1))}
     layout["legend"] = dict(LEGEND)
     layout["shapes"], layout["annotations"] = [], []
-    within = [i for (_, last), i in place.items() if task.train_lengths and last < task.train_lengths[1]]
+    within = [i for (_, last), i in index_of.items() if task.train_lengths and last < task.train_lengths[1]]
     if task.train_lengths and within:
         layout["shapes"].append(_shade(-0.4, max(within) + 0.5))
         layout["annotations"].append(note(f"trained on {task.train_lengths[1]} tokens", -0.4, 1, "x", "left", "top"))
@@ -249,21 +249,21 @@ def _errors(style: Style, intervals: list[Interval]) -> dict[str, Any]:
     }
 
 
-def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> list[dict[str, Any]]:
+def _score_traces(kind: Kind, cell: CellSummary, style: Style, y: float) -> list[dict[str, Any]]:
     if cell.score.mean is None:
         return []
     common = {"type": "scatter", "mode": "markers", "showlegend": False, "cliponaxis": False, "hoverinfo": "text"}
     seeds = {
         **common,
         "x": _rounded(list(cell.scores.values())),
-        "y": [place + 0.22] * len(cell.scores),
+        "y": [y + 0.22] * len(cell.scores),
         "text": [f"{_label(cell)}, seed {seed}: {number(score, kind)}" for seed, score in cell.scores.items()],
         "marker": {"color": style.color, "size": 7, "opacity": 0.5, "symbol": "circle"},
     }
     mean = {
         **common,
         "x": _rounded([cell.score.mean]),
-        "y": [place],
+        "y": [y],
         "text": [f"{_label(cell)}: {number(cell.score.mean, kind)} {_interval(cell.score, kind)}"],
         "marker": {"color": style.color, "size": 11, "symbol": style.marker},
     }
@@ -275,7 +275,10 @@ def _score_traces(kind: Kind, cell: CellSummary, style: Style, place: int) -> li
 def _axis(axis: Axis) -> dict[str, Any]:
     """Range and ticks for plotly."""
     names = [in_figure(name).replace("\n", "<br>") for name in axis.names]
-    shown: dict[str, Any] = {"range": [axis.place(axis.low), axis.place(axis.high)], "tickvals": list(axis.ticks)}
+    shown: dict[str, Any] = {
+        "range": [axis.coordinate(axis.low), axis.coordinate(axis.high)],
+        "tickvals": list(axis.ticks),
+    }
     return shown | ({"type": "log", "ticktext": names, "automargin": True} if axis.logarithmic else {})
 
 

@@ -73,7 +73,7 @@ def _bounded(task: TaskSummary) -> bool:
 
 
 def _scores(task: TaskSummary, label: str) -> list[float]:
-    """Those of all seeds of an encoding, between chance and the best score."""
+    """Scores of all seeds of an encoding, scaled from 0 at chance to 1 at the best score."""
     found = next((cell.scores for cell in task.cells if cell.label == label), {})
     best = task.kind.highest
     assert best is not None

@@ -266,7 +266,7 @@ def settings(config: dict[str, Any]) -> str:
 
 
 def _in_common(values: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What several objects have in common, at any depth, and the rest of each."""
+    """The common part of several objects, at any depth, and the rest of each."""
     common: dict[str, Any] = {}
     own: list[dict[str, Any]] = [{} for _ in values]
     for name in dict.fromkeys(name for value in values for name in value):
@@ -283,7 +283,7 @@ def _in_common(values: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[d
 
 
 def cited(summary: Summary) -> dict[str, list[str]]:
-    """What the cells build on, their encodings and tasks: each citation with the labels of its cells."""
+    """Citations of the cells' encodings and tasks, each with the labels of its cells."""
     used: dict[str, list[str]] = {}
     for task in summary.tasks:
         for cell in task.cells:

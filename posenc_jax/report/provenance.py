@@ -1,4 +1,4 @@
-"""What the results stand on, in words: which code computed them, and whether they repeat to the bit."""
+"""Provenance of the results, in words: the code that computed them, and whether they are bit-exact."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def alarms(provenance: Provenance) -> list[str]:
 
 
 def code_table(provenance: Provenance) -> TextTable:
-    """Which code computed which cells, a line for each; empty where all is alike."""
+    """Table of codes and the cells that each computed; empty if one code computed all."""
     entries = [(words, "; ".join(who)) for words, who in provenance.codes.items() if len(provenance.codes) > 1]
     for name, digests in provenance.own.items():
         entries += [(f"{name} {digest[:12]}", "; ".join(who)) for digest, who in digests.items() if len(digests) > 1]

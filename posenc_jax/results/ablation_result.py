@@ -1,4 +1,4 @@
-"""What an ablation found, as flat rows: for tables of one's own, with pandas or without."""
+"""Results of an ablation as flat rows: for tables of your own, with pandas or without."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def read_result(directory: Path | str) -> AblationResult:
 
 def _means(task: TaskSummary, cell: CellSummary) -> Iterator[Row]:
     found = cell.every_score
-    places: list[tuple[Range, int | None, dict[str, Interval]]] = []
-    places += [("within", None, found.training)] * bool(task.in_range_lengths)
-    places += [("beyond", None, found.unseen)] * bool(task.unseen_lengths)
-    places += [(task.ranges[length], length, scores) for length, scores in found.at_length.items()]
-    for where, length, scores in places:
+    ranges: list[tuple[Range, int | None, dict[str, Interval]]] = []
+    ranges += [("within", None, found.training)] * bool(task.in_range_lengths)
+    ranges += [("beyond", None, found.unseen)] * bool(task.unseen_lengths)
+    ranges += [(task.ranges[length], length, scores) for length, scores in found.at_length.items()]
+    for where, length, scores in ranges:
         for score, interval in scores.items():
             yield _row(task, cell, where, length, score, interval)
 
@@ -76,7 +76,7 @@ def _differences(task: TaskSummary) -> Iterator[Row]:
 
 
 def _seed_scores(task: TaskSummary, cell: CellSummary) -> Iterator[tuple[tuple[Range, int | None], dict[int, float]]]:
-    """By place, seed -> headline score."""
+    """Headline scores by seed, for each range and length."""
     if task.in_range_lengths:
         yield ("within", None), cell.in_range_scores
     if task.unseen_lengths:

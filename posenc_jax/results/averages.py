@@ -26,7 +26,7 @@ def seed_means(by_length: Mapping[int, Mapping[int, float]], lengths: Iterable[i
 
 
 def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
-    """As `posenc_jax.statistics.mean_interval` within the bounds of the kind."""
+    """The interval by `posenc_jax.statistics.mean_interval` within the bounds of the kind."""
     inner = [None if value is None else kind.inner(value) for value in values]
     lower, upper = _bounds(kind, inner)
     return _outer(mean_interval(inner, lower=lower, upper=upper), kind)
@@ -35,7 +35,7 @@ def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
 def difference_of(
     scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: Kind
 ) -> PairedDifference:
-    """As `posenc_jax.statistics.paired_difference`; of a logarithmic kind the ratio to the baseline."""
+    """The difference by `posenc_jax.statistics.paired_difference`; for a logarithmic kind the ratio to the baseline."""
     ours, theirs = (
         {seed: None if value is None else kind.inner(value) for seed, value in side.items()}
         for side in (scores, baseline)
@@ -48,7 +48,7 @@ def difference_of(
 def comparison_of(
     scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: Kind, chance: float | None
 ) -> Comparison:
-    """As `posenc_jax.statistics.paired_comparison`, paired by seed; of logarithms where the kind is logarithmic.
+    """The comparison by `posenc_jax.statistics.paired_comparison`, by seed; of logarithms for a logarithmic kind.
 
     chance: the score of guessing, at which there is no room for a difference; None: the worst score that there is.
     """
@@ -68,7 +68,7 @@ def comparison_of(
 
 
 def hint(pairs: Iterable[int]) -> str:
-    """What is said beside differences of so many pairs each where the fewest are too few for a claim; "" else."""
+    """A note for differences from so many pairs each, if the fewest are too few for a claim; else ""."""
     fewest = min((n for n in pairs if n), default=CLAIM_SEEDS)
     if fewest >= CLAIM_SEEDS:
         return ""
@@ -87,9 +87,9 @@ def alike(
 def best_and_tied(
     scores: Mapping[str, Mapping[int, float]], kind: Kind, draws: Mapping[str, Mapping[int, int]] | None = None
 ) -> frozenset[str]:
-    """Of several arms (label -> seed -> score) the one with the best mean, and all of which no difference to it is
-    seen: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied where
-    its mean is the same. None of a single arm.
+    """Labels of the arm (label -> seed -> score) with the best mean, and of all arms without a significant difference
+    to it: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied if its
+    mean is the same. Empty for a single arm.
 
     draws: label -> seed -> which random numbers it drew; without, all drew the same.
     """
@@ -111,7 +111,7 @@ def _minus(value: float | None) -> float | None:
 
 
 def _bounds(kind: Kind, values: list[float | None]) -> tuple[float, float]:
-    """Those of the kind; none for a metric of one's own that turns out to be no fraction."""
+    """The bounds of the kind; none if values of an own metric turn out to lie outside."""
     lower, upper = kind.bounds
     there = [value for value in values if value is not None and math.isfinite(value)]
     inside = all(lower - 1e-6 <= value <= upper + 1e-6 for value in there)

@@ -30,7 +30,7 @@ class PositionRange:
 def read_position_ranges(
     cell: dict[str, Any], learning_rate: float | None, length: int | None, asked: tuple[int, ...], finished: set[int]
 ) -> tuple[PositionRange, ...]:
-    """Those of a cell of ``ablation.json`` in windows of ``length``, at the chosen learning rate."""
+    """Perplexities of a cell of ``ablation.json`` by position, in windows of ``length``, at the chosen rate."""
     if length is None:
         return ()
     found: dict[tuple[int, int], dict[int, float]] = {}

@@ -15,7 +15,7 @@ Values = Mapping[str, Mapping[int, float]]  # name -> length -> value
 
 @dataclasses.dataclass(frozen=True)
 class EveryScore:
-    """Of one cell.
+    """All scores of one cell.
 
     Attributes:
       training, unseen: score -> the mean over seeds of its means over those lengths.

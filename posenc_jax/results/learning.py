@@ -1,4 +1,4 @@
-"""What the cells of an ablation lost while they trained: read from the ``metrics.jsonl`` of their groups.
+"""Training losses of the cells of an ablation, read from the ``metrics.jsonl`` of their groups.
 
 No table depends on it.
 """
@@ -19,8 +19,8 @@ Losses = Mapping[tuple[int, float], Mapping[int, float]]
 
 
 def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[Losses, list[str]]:
-    """What the groups of a cell say, empty where there is nothing; and a line for each that is damaged or not its own,
-    which is left out.
+    """Losses of the groups of a cell, empty without any; and a line for each group that is left out because its file is
+    damaged or belongs to another cell.
     """
     found: dict[tuple[int, float], dict[int, float]] = {}
     groups, problems = own_groups(cell_directory, config_hash)

@@ -1,4 +1,4 @@
-"""What a reader must know beside a table: in sentences."""
+"""Notes for readers of a table, as sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from posenc_jax.results.summary import CellSummary
 
 
 def cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
-    """What a reader must know of a cell: missing seeds and scores, a rate that lost by the rule, the config's note."""
+    """Notes on a cell: missing seeds and scores, a rate that lost by the rule, the config's note."""
     notes = []
     n, asked = len(cell.asked) - len(cell.diverged) - len(cell.unfinished), len(cell.asked)
     if n < asked:
@@ -46,7 +46,7 @@ def cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
 
 
 def setting_notes(settings: dict[tuple[str, ...], dict[str, set[int]]]) -> list[str]:
-    """Which cells were computed how, where that differs; a cell with seeds in several settings names them."""
+    """Settings by cell, if they differ; a cell with seeds in several settings names the seeds."""
     if len(settings) < 2:
         return []
     listed = []

@@ -1,4 +1,4 @@
-"""What the results of an ablation stand on: which code computed which cells, and whether they repeat to the bit.
+"""Provenance of an ablation's results: the code that computed each cell, and whether it is bit-exact.
 
 A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a list of ``{"version", "commit", "dirty",
 "source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. The
@@ -16,7 +16,7 @@ from posenc_jax.results.record import Record
 
 @dataclasses.dataclass(frozen=True)
 class Provenance:
-    """Of a whole ablation; a member of a cell is named ``task / label``, with its seeds where they are not all.
+    """Provenance of a whole ablation; cells are named ``task / label``, with seeds if only some of them are meant.
 
     Attributes:
       codes: a code in words -> what it computed. own: an own file or class -> digest -> what it computed.
@@ -36,12 +36,12 @@ class Provenance:
 
     @property
     def differing(self) -> bool:
-        """Whether some results were computed by other code than the rest."""
+        """True if some results were computed by other code than the rest."""
         return len(self.codes) > 1 or any(len(digests) > 1 for digests in self.own.values())
 
 
 def read_provenance(record: Record) -> Provenance:
-    """That of an ablation as read; cells without results have no part in it."""
+    """The provenance in the record of an ablation; cells without results have no part in it."""
     info = record.info
     codes: dict[str, list[str]] = {}
     own: dict[str, dict[str, list[str]]] = {}

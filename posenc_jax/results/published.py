@@ -19,7 +19,7 @@ class PublishedResult:
 
 
 def read_published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:
-    """Those of ``ablation.json`` for one encoding on one task."""
+    """Published results in ``ablation.json`` for one encoding on one task."""
     return tuple(
         PublishedResult(
             row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source"))
@@ -31,7 +31,7 @@ def read_published(info: Json, task_label: str, label: str) -> tuple[PublishedRe
 
 
 def published_notes(info: Json, task_label: str, labels: list[str]) -> list[str]:
-    """Where the published column comes from, each source once."""
+    """Sources of the published column, each once."""
     notes = []
     sources: dict[str, list[str]] = {}
     for label in labels:

@@ -33,7 +33,7 @@ stands for several) some here and some there; means over trained and over unseen
 
 @dataclasses.dataclass(frozen=True)
 class ReplicaScores:
-    """What the rows of one replica say.
+    """Scores in the rows of one replica.
 
     Attributes:
       validation: the in-range validation score from which the learning rate is chosen, or None. It does not depend on
@@ -225,7 +225,7 @@ def _why_not(row: Json, cell: Json | None, seeds: set[int], rates: set[float]) -
 
 
 def of_task(info: Json, name: str, task_label: str, default: Any) -> Any:
-    """What ``ablation.json`` has under ``name`` for a task; older files lack some names."""
+    """The value of ``name`` for a task in ``ablation.json``; older files lack some names."""
     return (info.get(name) or {}).get(task_label, default)
 
 

@@ -1,4 +1,4 @@
-"""What a report says, in numbers: per task and cell scores, intervals, paired differences and what is missing.
+"""The numbers of a report: scores, intervals and paired differences by task and cell, and what is missing.
 
 The score of a seed is the mean of the headline metric over the unseen lengths (over those of training, if none is
 unseen), each length counting once; lengths with both trained and unseen examples have no part in it.
@@ -91,7 +91,7 @@ class CellSummary:
     def difference_to(
         self, other: CellSummary, ours: Mapping[int, float], theirs: Mapping[int, float], kind: Kind
     ) -> PairedDifference:
-        """Of scores of ours to such of another cell, over the seeds that drew the same random numbers in both."""
+        """The difference of our scores to another cell's, over the seeds that drew the same random numbers in both."""
         pairs = alike({seed: ours.get(seed) for seed in self.asked}, self.draws, other.draws)
         return difference_of(pairs, {seed: theirs.get(seed) for seed in other.asked}, kind)
 
@@ -136,7 +136,7 @@ class TaskSummary:
 
     @property
     def score_name(self) -> str:
-        """What scores are means over."""
+        """The lengths over which scores are means, in words."""
         if self.unseen_lengths or not self.in_range_lengths:
             return "unseen lengths"
         return "training lengths" if self.mixed_lengths else "all lengths"

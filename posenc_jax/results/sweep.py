@@ -45,29 +45,25 @@ def sweep_of(summary: Summary) -> Sweep | None:
     if len(kinds) != 1 or not cells.keys() <= leaves.keys():
         return None
     groups: dict[Any, list[tuple[str, str]]] = {}
-    for place, cell in cells.items():
-        words = tuple(sorted((name, repr(leaf)) for name, leaf in leaves[place].items() if not _is_number(leaf)))
-        groups.setdefault((cell.posenc, words), []).append(place)
-    several = [places for places in groups.values() if len(places) > 1]
-    numbers = {place: {n: leaf for n, leaf in leaves[place].items() if _is_number(leaf)} for place in cells}
-    varying = {
-        name for places in several for name in numbers[places[0]] if len({numbers[p].get(name) for p in places}) > 1
-    }
+    for key, cell in cells.items():
+        words = tuple(sorted((name, repr(leaf)) for name, leaf in leaves[key].items() if not _is_number(leaf)))
+        groups.setdefault((cell.posenc, words), []).append(key)
+    several = [keys for keys in groups.values() if len(keys) > 1]
+    numbers = {key: {n: leaf for n, leaf in leaves[key].items() if _is_number(leaf)} for key in cells}
+    varying = {name for keys in several for name in numbers[keys[0]] if len({numbers[p].get(name) for p in keys}) > 1}
     one_to_one = [
-        name
-        for name in varying
-        if all(len({numbers[p].get(name) for p in places}) == len(places) for places in several)
+        name for name in varying if all(len({numbers[p].get(name) for p in keys}) == len(keys) for keys in several)
     ]
     if not one_to_one:
         return None
     field = min(one_to_one, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     named: dict[str, dict[float, CellSummary]] = {}
-    for places in several:
-        labels = [cells[place].label for place in places]
-        name = labels[0] if len(set(labels)) == 1 else cells[places[0]].posenc or "nope"
+    for keys in several:
+        labels = [cells[key].label for key in keys]
+        name = labels[0] if len(set(labels)) == 1 else cells[keys[0]].posenc or "nope"
         if name in named:
             return None  # two lines of one name, told apart by words of the config
-        named[name] = {float(numbers[place][field]): cells[place] for place in places}
+        named[name] = {float(numbers[key][field]): cells[key] for key in keys}
     found = Sweep(field, tuple(sorted(varying - {field})), kinds.pop(), named)
     return found if len(found.values) >= LEAST else None
 

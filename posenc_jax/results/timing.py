@@ -1,5 +1,5 @@
-"""What the cells of an ablation took, beside what was planned, when, and by which commands: read from the
-``timing.jsonl`` of their groups and of the ablation.
+"""Measured and planned times of the cells of an ablation, their dates and commands: read from the ``timing.jsonl`` of
+their groups and of the ablation.
 
 No result depends on it.
 """
@@ -52,7 +52,7 @@ class PhaseTiming:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Of one cell: phase -> what was measured, and -> seconds planned for it; operations of a planned step of one
+    """Timing of one cell: phase -> measurement, and phase -> planned seconds; operations of a planned step of one
     replica, and bytes of memory. times: of the first and the last row, in seconds since 1970. compiling: seconds that
     its groups compiled for.
     """
@@ -68,8 +68,8 @@ class Timing:
 def read_timing(
     cell_directory: Path, config_hash: str | None = None, groups: Collection[str] | None = None
 ) -> tuple[Timing | None, list[str]]:
-    """What the groups of a cell say, all or those of these names; None where they say nothing, or where a file of
-    theirs is damaged, missing or another cell's: then with a line for each, since the sum of the others would be no
+    """The timing of a cell from its groups, all or those of these names. None if they have none, or if a file of theirs
+    is damaged, missing or another cell's (with a line for each), since the sum of the other groups would not be the
     cell's.
     """
     own, problems = own_groups(cell_directory, config_hash, groups)
@@ -113,7 +113,7 @@ def read_commands(directory: Path) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _odd(row: Json, config_hash: str | None) -> str:
-    """What is wrong with a row of a group, or ""."""
+    """The fault of a row of a group in words, or ""."""
     if None not in (row.get("config_hash"), config_hash) and row["config_hash"] != config_hash:
         return f"it is of config {row['config_hash']}, not {config_hash}"
     kinds = (("time", _TIMED), ("compile_seconds", _COMPILED), ("plan", _PLAN))

@@ -16,7 +16,6 @@ from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.environments import between, history
 from posenc_jax.files import refuse_links, write_changed
 from posenc_jax.own_exits import exits_as_errors
-from posenc_jax.places import full
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
@@ -33,6 +32,7 @@ from posenc_jax.runs.starts import refuse_other_start
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
+from posenc_jax.user_paths import full
 
 
 def ablate(

@@ -24,7 +24,6 @@ from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.places import full
 from posenc_jax.runs.alike import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.beginnings import record_environment
 from posenc_jax.runs.calls import Calls
@@ -55,8 +54,9 @@ from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
-from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, place, stack
+from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
+from posenc_jax.user_paths import full
 
 
 def run(
@@ -204,7 +204,7 @@ class Engine:
         self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
         if step < training.steps and alive:
-            state, fed = place(state, mesh), self.supply.feed(seeds, step, mesh)
+            state, fed = put_state(state, mesh), self.supply.feed(seeds, step, mesh)
             self.programs.train(group, state, fed)
             self.reporter.advance(0)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
@@ -238,7 +238,7 @@ class Engine:
     def _measure(self, group: Group, state: Any) -> Json:
         config = self.config
         whole = measured(config.training, host(state))
-        state = place(whole, make_mesh(config.execution, group.size))
+        state = put_state(whole, make_mesh(config.execution, group.size))
         validation = self._validation(group, state)
         evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
         if decoded:

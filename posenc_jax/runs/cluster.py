@@ -34,7 +34,7 @@ _ASKED_TO_END = tuple(code for number in (signal.SIGTERM, signal.SIGINT) for cod
 
 @dataclasses.dataclass(frozen=True)
 class Allocation:
-    """What each task asks of SLURM.
+    """Resources of each SLURM task.
 
     Attributes:
       partition: its name; None: the default one. gpus, cpus: of one task; None: what SLURM gives.
@@ -75,7 +75,7 @@ class Task:
         return code
 
     def checkpoint(self) -> Any:
-        """What submitit asks for before the time limit: the task again, once it has saved."""
+        """The task to requeue before the time limit, once it has saved; submitit calls this."""
         import submitit
 
         if self._process is not None:
@@ -195,7 +195,7 @@ def _listed(jobs: dict[str, str]) -> str:
 
 
 def _asked(*words: str) -> str:
-    """What `scontrol` says of the job of this process; a controller that is busy is asked again."""
+    """Output of `scontrol` for the job of this process; a busy controller is asked again."""
     for _ in range(_TRIES):
         found = subprocess.run(["scontrol", *words, os.environ["SLURM_JOB_ID"]], capture_output=True, text=True)
         if found.returncode == 0:

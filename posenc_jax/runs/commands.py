@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def log_of(logs: Path, name: str) -> Path:
-    """Where the output of a task goes."""
+    """The file for the output of a task."""
     return logs / f"{name.replace('/', '-')}.log"
 
 

@@ -37,7 +37,7 @@ KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" fo
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """What XLA says of one program on one device.
+    """XLA's facts about one program on one device.
 
     Attributes:
       seconds: of compiling. arguments, temporaries, peak: bytes of one device. custom_calls: kernel -> how often it is
@@ -109,7 +109,7 @@ def lowered_for(run: Run, target: Target, name: str) -> Any:
 
 
 def compiled(program: Any) -> Compiled:
-    """What XLA says of a program that `lowered_for` gave."""
+    """Compiles a program of `lowered_for` and returns XLA's facts about it."""
     begun = time.perf_counter()
     executable = program.compile()
     memory = executable.memory_analysis()

@@ -1,4 +1,4 @@
-"""What a run stands on: code, versions, devices, threads, settings. `posenc_jax.environments` compares it."""
+"""The environment of a run: code, versions, devices, threads, settings. `posenc_jax.environments` compares it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
 
 
 def _xla_flags() -> str:
-    """What XLA is told: the variable, or the text of the file that it names."""
+    """Flags of XLA: the variable, or the text of the file that it names."""
     said = os.environ.get("XLA_FLAGS", "")
     if said.strip() and not said.strip().startswith("-"):
         with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -77,8 +77,8 @@ def _xla_flags() -> str:
 
 
 def code() -> dict[str, str | bool | None]:
-    """Which code of this package runs: its version, the SHA-256 of the Python files that results are computed by, and,
-    from a clone of its own repository, the commit and whether files of the package differ from it (else None).
+    """The code of this package: its version, the SHA-256 of the Python files that results are computed by, and, from a
+    clone of its own repository, the commit and whether files of the package differ from it (else None).
     """
     return {"version": posenc_jax.__version__, "source": _source(), **_commit()}
 
@@ -117,7 +117,7 @@ def check_settings() -> None:
 
 
 def code_of(record: Json) -> dict[str, Any]:
-    """Of an environment, which code of this package and of the user's there was."""
+    """The code of this package and of the user in the record of an environment."""
     return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}
 
 
@@ -150,9 +150,9 @@ def _device_software(device: jax.Device) -> dict[str, str] | None:
 def _source() -> str:
     total = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        place = path.relative_to(_PACKAGE)
-        if place.parts[0] not in _ELSEWHERE:
-            total.update(f"{place.as_posix()}\0".encode() + path.read_bytes() + b"\0")
+        relative = path.relative_to(_PACKAGE)
+        if relative.parts[0] not in _ELSEWHERE:
+            total.update(f"{relative.as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 
@@ -165,7 +165,7 @@ def _cpu_features() -> str | None:
 
 @functools.cache
 def _cpuinfo(name: str) -> str:
-    """What Linux says of the first processor under a name, or ""."""
+    """The field of the first processor in Linux's cpuinfo, or ""."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:
@@ -175,7 +175,7 @@ def _cpuinfo(name: str) -> str:
 
 @functools.cache
 def _commit() -> dict[str, str | bool | None]:
-    """Of the repository that this package is the source of, never of one that happens to enclose an installation."""
+    """The commit of this package's own repository, never of one that happens to enclose an installation."""
     unknown: dict[str, str | bool | None] = {"commit": None, "dirty": None}
     top = _git("rev-parse", "--show-toplevel")
     if top is None or Path(top.strip()).resolve() != _PACKAGE.parent or not _git("ls-files", "__init__.py"):

@@ -1,4 +1,4 @@
-"""What can stop a run, each kind with a message that says what to do."""
+"""Errors that stop a run, each with a message that says what to do."""
 
 from __future__ import annotations
 

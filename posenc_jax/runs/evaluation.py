@@ -23,7 +23,6 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.once import refuse_twice
-from posenc_jax.places import full
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
@@ -48,8 +47,9 @@ from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.shapes import Json
-from posenc_jax.training.replicas import make_mesh, place
+from posenc_jax.training.replicas import make_mesh, put_state
 from posenc_jax.training.step import init_encodings
+from posenc_jax.user_paths import full
 
 
 def evaluate(
@@ -163,7 +163,7 @@ def measure(
     decoded: list[Json] = []
     for step, group, state in states:
         params = {**state["params"], "posenc": _fit(config, engine.config, state["params"]["posenc"])}
-        placed = place({"params": params, "seed": state["seed"]}, make_mesh(engine.config.execution, group.size))
+        placed = put_state({"params": params, "seed": state["seed"]}, make_mesh(engine.config.execution, group.size))
         found, lines = engine.evaluate(group, placed, lengths, again=True)
         of_step = {} if step is None else {"step": step}
         decoded += [{**of_step, **line} for line in lines]

@@ -1,4 +1,4 @@
-"""What a cell still lacks, and the groups that it is trained in."""
+"""Replicas that a cell lacks, and the groups that it is trained in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine has for runs, what it lacks, and what makes it slow: facts and findings for `posenc doctor`."""
+"""Facts about a machine, and findings on what it lacks or what slows it down, for `posenc doctor`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What is looked at.
+    """The facts that findings depend on.
 
     variables: of the environment. devices: their kinds. cores: that this process may use. load: how many processes
     compute or wait, over the last minute (None: nobody says). room: bytes left on the disk of this folder.
@@ -52,7 +52,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """As it is now; jax has been prepared (`posenc_jax.cli.session.prepare_jax`)."""
+    """The present machine; jax has been prepared (`posenc_jax.cli.session.prepare_jax`)."""
     named = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     cache = Path(named) if named else None
     there = cache is not None and cache.is_dir()
@@ -73,7 +73,7 @@ def this_machine() -> Machine:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, this package, and what it stands on; "not installed" where a package is not there."""
+    """Versions of Python, this package and its dependencies; "not installed" for an absent one."""
     found = environment()
     commit = found["commit"]
     own = f"{found['version']}{f', commit {commit[:12]}' if commit else ''}{', changed' if found['dirty'] else ''}"
@@ -82,7 +82,7 @@ def versions() -> dict[str, str]:
 
 
 def optional() -> dict[str, list[str]]:
-    """Of each extra, the packages that are not installed."""
+    """Packages of each extra that are not installed."""
     return {
         extra: [name for module, name in modules.items() if not extras.is_there(module)]
         for extra, modules in extras.EXTRAS.items()
@@ -90,7 +90,7 @@ def optional() -> dict[str, list[str]]:
 
 
 def findings(machine: Machine) -> list[Finding]:
-    """What slows this machine down, or makes its bits others, worst first."""
+    """Findings on what slows this machine down or changes its bits, worst first."""
     flags, variables = machine.variables.get("XLA_FLAGS", ""), machine.variables
     found = []
     if machine.gpus and machine.platform == "cpu":
@@ -108,10 +108,10 @@ def findings(machine: Machine) -> list[Finding]:
             )
         )
     if machine.cache is None or not machine.cache_is_writable:
-        place = "there is no cache" if machine.cache is None else f"{machine.cache} cannot be written"
+        why = "there is no cache" if machine.cache is None else f"{machine.cache} cannot be written"
         found.append(
             Finding(
-                f"{place}: every command compiles its programs anew, a minute or more",
+                f"{why}: every command compiles its programs anew, a minute or more",
                 "set JAX_COMPILATION_CACHE_DIR to a folder of yours",
             )
         )

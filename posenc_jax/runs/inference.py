@@ -31,7 +31,6 @@ from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
-from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
@@ -42,6 +41,7 @@ from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.replicas import over_rows
 from posenc_jax.training.step import forward
 from posenc_jax.training.streams import stream
+from posenc_jax.user_paths import full
 
 Task = TypeVar("Task", bound=TextTask)
 
@@ -65,7 +65,7 @@ class Loaded:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What a model wrote for one text.
+    """The output of a model for one text.
 
     Attributes:
       text: the output. log_prob: its log-probability given the text, end included (of windows the sum).
@@ -265,7 +265,7 @@ def _pieces(
 
 
 def _name(kind: str, number: int, text: str) -> str:
-    """What messages call a text: its number and how it begins."""
+    """The name of a text in messages: its number and its beginning."""
     return f"{kind} {number} ({text if len(text) <= 24 else f'{text[:21]}...'!r})"
 
 
@@ -324,7 +324,7 @@ def batches(
 
 
 def _lengths(config: Run) -> tuple[int, ...]:
-    """Those that inputs are padded to: the evaluated ones, and the longest of training where that is longer."""
+    """Lengths that inputs are padded to: the evaluated ones, and the longest of training if that is longer."""
     lengths, longest = config.evaluation.lengths, config.task.train_lengths[-1]
     return (*lengths, longest) if longest > max(lengths, default=0) else lengths
 

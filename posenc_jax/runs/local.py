@@ -97,7 +97,7 @@ def run_here(
 
 @contextlib.contextmanager
 def _ending(running: dict[int, tuple[str, subprocess.Popen[bytes]]]) -> Iterator[None]:
-    """On the way out, by whatever error, asks what still runs to save and waits for it."""
+    """Asks running processes to save, and waits for them, when the block ends, also with an error."""
     try:
         yield
     finally:

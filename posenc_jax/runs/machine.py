@@ -1,4 +1,4 @@
-"""How much memory there is where a run is computed."""
+"""The memory of the machine that computes a run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
 from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_atomically
-from posenc_jax.places import full
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import write_results
 from posenc_jax.runs.beginnings import other_beginnings, read_environments
@@ -34,6 +33,7 @@ from posenc_jax.runs.starts import FILE as START
 from posenc_jax.runs.starts import joined_starts
 from posenc_jax.runs.supply import refuse_other_corpora
 from posenc_jax.shapes import Json
+from posenc_jax.user_paths import full
 
 Member = TypeVar("Member")
 _SAID_ONCE = ("title", "description", "size_note")

@@ -1,6 +1,4 @@
-"""What a run will take, told before anything is rented, compiled or written: a pure function of its config and of the
-devices.
-"""
+"""The costs of a run, before anything is rented, compiled or written: a pure function of its config and devices."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ PHASES = ("train", "validate", "evaluate", "decode")
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a run takes on a target.
+    """The costs of a run on a target.
 
     Attributes:
       layout: its groups. parameters, encoding_parameters: of one replica.
@@ -64,11 +62,11 @@ class Plan:
 
     @property
     def operations(self) -> int:
-        """Of all replicas that are wanted."""
+        """Operations of all replicas that are wanted."""
         return sum(work.operations for work in self.work.values()) * self.layout.replicas
 
     def seconds(self, phase: str) -> float | None:
-        """How long a phase of all groups takes: a row of devices does one replica after the other."""
+        """Seconds of a phase of all groups: a row of devices does one replica after the other."""
         if self.peak is None:
             return None
         execution = self.run.execution
@@ -77,7 +75,7 @@ class Plan:
 
     @property
     def hours(self) -> float | None:
-        """Of all phases."""
+        """Hours of all phases."""
         found = [self.seconds(phase) for phase in PHASES]
         return None if None in found else sum(s for s in found if s is not None) / 3600
 
@@ -153,7 +151,7 @@ def in_record(plan: Plan) -> dict[str, Any]:
         "utilisation": plan.utilisation,
         "peak_per_device": plan.peak,
         "operations_per_step": plan.step.operations,
-        "places_per_step": plan.step.places,
+        "places_per_step": plan.step.tokens,
         "operations": plan.operations,
         "attention": list(plan.attention),
         "memory_bytes": plan.memory.peak,

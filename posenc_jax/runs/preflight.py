@@ -1,4 +1,4 @@
-"""What a config alone cannot tell: whether this machine, these directories and its task can serve it.
+"""Checks that a config alone does not allow: this machine, these directories and the corpus.
 
 Asked before anything is written and before the training program is compiled.
 """
@@ -98,7 +98,7 @@ def shortage(
     trained: bool = False,
     correction: float = 1.0,
 ) -> str | None:
-    """What a run lacks on these devices and which field to lower, in a line; None where all fits.
+    """The memory that a run lacks on these devices and the field to lower, in a line; None if all fits.
 
     Args:
       host, device: bytes of the machine's memory, and of an accelerator's; None where nobody tells, or there is none.

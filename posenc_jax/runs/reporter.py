@@ -1,4 +1,4 @@
-"""Who hears what happens in a run."""
+"""Receivers of the events of a run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 from posenc_jax.config import Ablation, Run
 from posenc_jax.files import refuse_links
-from posenc_jax.places import full
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures, write_results
 from posenc_jax.runs.cell import Engine
@@ -26,6 +25,7 @@ from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.starts import keep_start
 from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
+from posenc_jax.user_paths import full
 
 Launch = Callable[[Sequence[str], Callable[[str], None]], dict[str, str]]
 """Runs tasks, each called ``CELL/group-000``, and tells the second argument of each that has ended. Returns, for those

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from posenc_jax.config import CELL, Run
 from posenc_jax.environments import of_process
-from posenc_jax.places import full
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, read_group, replicas_of, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.shapes import Json
+from posenc_jax.user_paths import full
 
 FILE = "start.json"
 

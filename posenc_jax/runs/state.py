@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run
-from posenc_jax.places import full
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
@@ -21,6 +20,7 @@ from posenc_jax.training.averaging import measured
 from posenc_jax.training.moments import optimized, rearranged
 from posenc_jax.training.optimizer import transformation
 from posenc_jax.training.step import init_params, init_state
+from posenc_jax.user_paths import full
 
 
 def abstract_state(config: Run, group_size: int) -> Any:

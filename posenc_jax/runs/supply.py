@@ -1,4 +1,4 @@
-"""What a run takes from its corpus: loaded with the run's own tokenizer, laid on devices, and fed call by call."""
+"""The data of a run: loaded with the run's own tokenizer, put on devices, and fed call by call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _READING_THREADS = 4
 
 
 def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> TextData | None:
-    """What the task reads from files, with the tokenizer of the run, which is stored in its directory at first.
+    """The corpus of the task, with the tokenizer of the run, which is stored in its directory at first.
 
     A run that starts from another on text reads its corpus with that one's tokenizer: else its embeddings would be
     those of other pieces.
@@ -139,12 +139,12 @@ def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()
     """
     now: dict[str, Json] = {}
     seen: dict[tuple[str, str], tuple[str, Json]] = {}
-    for cell, place in sorted(cells.items(), key=lambda own: not (own[1] / "data.json").exists()):
+    for cell, home in sorted(cells.items(), key=lambda own: not (own[1] / "data.json").exists()):
         if not isinstance(cell.task, TextTask):
             continue
-        name, kept = cell.task.data.name, place / "data.json"
+        name, kept = cell.task.data.name, home / "data.json"
         if kept.exists():
-            where, record = str(place), read_json(kept)
+            where, record = str(home), read_json(kept)
         elif cell in to_run:
             if name not in now:
                 now[name] = identity_of(name)
@@ -248,7 +248,7 @@ def _on_all(arrays: Any, mesh: Mesh) -> Any:
 
 
 class Supply:
-    """What programs are given besides their replicas: nothing for generated tasks."""
+    """The inputs of programs besides their replicas: nothing for generated tasks."""
 
     def __init__(self, config: Run, data: TextData | None) -> None:
         self.config = config
@@ -272,8 +272,8 @@ class Supply:
         return self.config.task.plan(self.data.sizes, seed, training.batch_size, training.microbatches)
 
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
-        """What the host decides of the batches of the call that begins at ``step``: a pytree with a leading axis of
-        one entry for each of ``seeds``, on its way to the devices of the mesh.
+        """The part of the batches that the host decides, for the call that begins at ``step``: a pytree with a leading
+        axis of one entry for each of ``seeds``, on its way to the devices of the mesh.
         """
         if self.data is None:
             return None

@@ -55,13 +55,13 @@ class Target:
 
     @property
     def name(self) -> str:
-        """As it is asked for."""
+        """The name by which it is requested."""
         asked = self.shape or (str(self.count) if self.count > 1 else "")
         return f"{self.chip.name}:{asked}" if asked and self.chip.name != "here" else self.chip.name
 
     @property
     def devices(self) -> Devices:
-        """As replicas are laid on them."""
+        """The devices for the placement of replicas."""
         return Devices(self.count, {"cuda": "gpu"}.get(self.chip.platform, self.chip.platform), self.chip.memory)
 
 

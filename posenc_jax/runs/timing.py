@@ -1,6 +1,4 @@
-"""What the phases of a group took, and how that compares with its plan: rows of ``timing.jsonl``, which no result
-depends on.
-"""
+"""Times of the phases of a group beside its plan: rows of ``timing.jsonl``, on which no result depends."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ class Meter:
         self.waited += time.perf_counter() - begun - (time.thread_time() - computed)
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
-        """What is written of it.
+        """The row of a phase.
 
         peak: operations a second of one device. ``mfu``: the part of the peak of all ``devices`` that was reached in
         products of the model (Chowdhery et al. 2022), None where nobody knows the peak. ``host_share`` (of training):
@@ -59,10 +57,10 @@ class Meter:
             "steps": self.steps,
             "replicas": replicas,
             "devices": devices,
-            "tokens": self.work.places,
+            "tokens": self.work.tokens,
             "operations": self.work.operations,
             "steps_per_second": _rounded(self.steps / self.seconds) if self.steps else None,
-            "tokens_per_second": _rounded(self.work.places / self.seconds),
+            "tokens_per_second": _rounded(self.work.tokens / self.seconds),
             "flops_per_second": _rounded(operations),
             "peak_flops_per_second": limit,
             "mfu": None if limit is None else _rounded(operations / limit),

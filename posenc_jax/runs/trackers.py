@@ -17,10 +17,10 @@ from posenc_jax import extras
 from posenc_jax.file_names import file_name
 from posenc_jax.files import append, make_directory
 from posenc_jax.own_exits import exits_as_errors
-from posenc_jax.places import full
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
+from posenc_jax.user_paths import full
 
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 FOLDER = "tracking"
@@ -68,19 +68,19 @@ class Tracked(Reporter):
             self._guarded(name, self._open[name].close)
 
     def note(self, text: str) -> None:
-        """As the other reporter."""
+        """Passes the note to the other reporter."""
         self._reporter.note(text)
 
     def cell(self, text: str, number: int, total: int) -> None:
-        """As the other reporter."""
+        """Passes the cell to the other reporter."""
         self._reporter.cell(text, number, total)
 
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
-        """As the other reporter."""
+        """Passes the phase to the other reporter."""
         self._reporter.phase(text, total, done, unit)
 
     def advance(self, amount: int, text: str = "") -> None:
-        """As the other reporter."""
+        """Passes the progress to the other reporter."""
         self._reporter.advance(amount, text)
 
     def rows(self, cell: str, rows: list[Json]) -> None:

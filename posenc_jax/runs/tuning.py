@@ -1,4 +1,4 @@
-"""How fast a run trains here when its batches are cut up otherwise: settings timed side by side.
+"""Training speed of a run with its batches split in other ways: settings timed side by side.
 
 Nothing is written, and nothing is chosen: the settings are part of a result's identity.
 """
@@ -26,7 +26,7 @@ from posenc_jax.runs.preflight import check_memory, check_run, refuse_several_pr
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import Supply, batches_of, load_filling
 from posenc_jax.training.layout import layout_of
-from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.step import init_params, init_state, train_call
 
 GAIN = 0.03
@@ -50,8 +50,8 @@ class Timed:
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """What was found: the config's own setting, the others in the order of trial, and the fastest of all, timed beside
-    the own one in the end.
+    """The timed settings: the config's own, the others in the order of trial, and the fastest of all, timed beside the
+    own one in the end.
     """
 
     own: Timed
@@ -153,7 +153,7 @@ class _Trial:
         self.seeds = [seed for seed, _ in group]
         self.mesh = make_mesh(run.execution, size)
         states = [init_state(run, init_params(run, seed), seed, rate) for seed, rate in group]
-        self.state = place(stack(states), self.mesh)
+        self.state = put_state(stack(states), self.mesh)
         self.supply = Supply(run, data)
         self.programs: dict[Any, Program] = {}
         self.step, self.compile_seconds, self.speed = 0, 0.0, 1.0
@@ -185,11 +185,11 @@ class _Trial:
 
     @property
     def milliseconds(self) -> float:
-        """Of a step of one replica: the median."""
+        """Milliseconds of a step of one replica: the median."""
         return statistics.median(self.times)
 
     def timed(self, speed: float) -> Timed:
-        """What was found."""
+        """The timed setting."""
         self.speed = speed
         return Timed(self.training, self.compile_seconds, self.milliseconds, speed)
 

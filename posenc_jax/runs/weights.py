@@ -34,7 +34,6 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model, build
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
-from posenc_jax.places import full
 from posenc_jax.refusals import or_else
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config
@@ -43,6 +42,7 @@ from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
 from posenc_jax.training.paths import flat, names
 from posenc_jax.training.step import init_encodings, init_model
+from posenc_jax.user_paths import full
 
 Metadata = dict[str, Any]
 _ENTRY = "posenc_jax"

@@ -58,7 +58,7 @@ function fromFragment(fragment) {
   return {state: result.state, notes: [...notes, ...result.notes]};
 }
 
-// Sliders: places 0, 1, 2, ... that stand for values.
+// Sliders: indices 0, 1, 2, ... that stand for values.
 const SCALES = {
   d: [...Array(32).keys()].map((i) => 2 * i + 2).concat([...Array(8).keys()].map((i) => 72 + 8 * i), [...Array(12).keys()].map((i) => 160 + 32 * i)),
   base: [...Array(161).keys()].map((i) => Number(Math.pow(10, 2 + i / 40).toPrecision(3))),

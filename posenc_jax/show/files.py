@@ -28,9 +28,9 @@ def check_output(output: Path) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        raise ValueError(f"{output}: {there} is no directory: name another place")
+        raise ValueError(f"{output}: {there} is no directory: name another directory")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(f"{output}: no permission to write in {there}: name another place")
+        raise ValueError(f"{output}: no permission to write in {there}: name another directory")
 
 
 def check_fits(output: Path, plots: Sequence[Plot]) -> None:
@@ -58,7 +58,7 @@ def make(
 
 
 def write(files: dict[Path, bytes]) -> None:
-    """Writes all files beside their places, then renames them; where that fails (ValueError) nothing is left but
+    """Writes all files under other names, then renames them; if that fails (ValueError) nothing is left but
     what was there."""
     for path in files:
         if path.is_dir():
@@ -66,7 +66,7 @@ def write(files: dict[Path, bytes]) -> None:
     made: list[Path] = []
     named: Path | None = None
     try:
-        with contextlib.ExitStack() as stack:  # every file takes its place when all are written
+        with contextlib.ExitStack() as stack:  # files are renamed when all are written
             for path, data in files.items():
                 named = path
                 missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -78,6 +78,6 @@ def write(files: dict[Path, bytes]) -> None:
         for folder in reversed(made):
             if not any(folder.iterdir()):
                 folder.rmdir()
-        way_out = or_else(error, "name another place")
+        way_out = or_else(error, "name another directory")
         name = error.filename or named
         raise ValueError(f"cannot write {name} ({error.strerror}); nothing was written: {way_out}") from None

@@ -127,7 +127,7 @@ def bias_plots(encodings: Encodings, style: Styles, positions: Positions) -> lis
             "bias",
             "bias",
             title,
-            f"What is added to a logit, by the place of the key relative to the query.{about}{banded}",
+            f"What is added to a logit, by the position of the key relative to the query.{about}{banded}",
             "key position − query position",
             "bias of the logit",
             _drawn_apart(drawn),

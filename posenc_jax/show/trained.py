@@ -18,7 +18,6 @@ from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.models import Streams
-from posenc_jax.places import full
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import load_run, translate
@@ -28,6 +27,7 @@ from posenc_jax.show.measure import MOST, measure
 from posenc_jax.show.measured import Attention, MeasuredEncoding
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
+from posenc_jax.user_paths import full
 
 Names = tuple[str, ...]
 NAMED = 32  # tokens whose names fit beside a map

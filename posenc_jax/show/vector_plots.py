@@ -147,7 +147,7 @@ def shift_plots(encodings: Encodings, style: Styles, positions: Positions) -> li
     with_maps = [one for one in encodings if one.shifts is not None]
     if not with_maps:
         return []
-    floor = 1e-16  # an exact 0 has no place on a logarithmic axis
+    floor = 1e-16  # a logarithmic axis has no 0
     drawn = []
     for one in with_maps:
         assert one.shifts is not None

@@ -183,7 +183,7 @@ def judge(family: Sequence[tuple[Comparison, Literal["higher", "lower"]]]) -> tu
 
 
 def _in_family(comparison: Comparison, tests: int) -> Comparison:
-    """With what is detectable at ``0.05 / tests``, the level that Holm's method asks of the smallest p."""
+    """The comparison with the difference detectable at ``0.05 / tests``, Holm's level for the smallest p."""
     if comparison.detectable is None or tests < 2:
         return comparison
     alone, together = (detectable(1.0, comparison.pairs, confidence=1 - 0.05 / m) for m in (1, tests))
@@ -203,8 +203,8 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     Statistics 6(2), 65-70.
     """
     largest, adjusted = 0.0, {}
-    for place, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[name]))
+    for rank, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
         adjusted[name] = largest
     return {name: adjusted[name] for name in p_values}
 

@@ -1,4 +1,4 @@
-"""How the attention of a run is computed in training, told from its config and the kind of device."""
+"""The way in which a run computes attention in training, from its config and the kind of device."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from posenc_jax.encodings.base import Array, Params
 
 
 def averages(training: Training) -> bool:
-    """Whether a state has an average at all."""
+    """True if the state has an average of parameters."""
     return training.averaged_checkpoints > 1
 
 

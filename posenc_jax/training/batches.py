@@ -1,4 +1,4 @@
-"""What is computed together, in numbers of rows and places, told from a run's config alone."""
+"""Sizes of the batches that are computed together, in rows and tokens, from a run's config alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posenc_jax.models.costs import ModelCosts
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """Rows that are computed together: ``width`` places each, and ``decoder_width`` for an encoder-decoder (else 0);
+    """Rows that are computed together: ``width`` tokens each, and ``decoder_width`` for an encoder-decoder (else 0);
     ``pooled`` have one target each.
     """
 
@@ -23,16 +23,16 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Places, those of padding included."""
+        """Tokens, padding included."""
         return self.rows * (self.width + self.decoder_width)
 
     @property
     def targets(self) -> int:
-        """Places that the output layer is computed at."""
+        """Tokens that the output layer is computed for."""
         return self.rows * (1 if self.pooled else self.decoder_width or self.width)
 
     def sides(self, stack: str) -> tuple[int, int, int]:
-        """Places that ask in a stack, places that are attended to, and pairs of them."""
+        """Queries of a stack, its keys, and pairs of them."""
         decoder = self.decoder_width or self.width
         queries = 1 if stack == "pooling" else self.width if stack == "encoder" else decoder
         keys = decoder if stack == "decoder" else self.width
@@ -61,12 +61,12 @@ def batch_of_length(run: Run, rows: int, length: int) -> Batch:
 
 
 def decoder_width(run: Run, length: int) -> int:
-    """Places of the decoder of an encoder-decoder at a length; 0 of other models."""
+    """Width of the decoder's rows of an encoder-decoder at a length; 0 for other models."""
     return run.task.decoder_width(length) if run.task.model_kind == "encoder_decoder" else 0
 
 
 def costs_of(run: Run) -> ModelCosts:
-    """What the layers of a run's model cost."""
+    """The costs of the layers of a run's model."""
     task = run.task
     return costs(task.model_kind, run.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
 

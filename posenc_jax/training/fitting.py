@@ -1,4 +1,4 @@
-"""Which setting is too large for a memory, and the largest value of it that is not."""
+"""The search for the setting that is too large for a memory, and for the largest value of it that fits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_MEMORY = {"steps", "warmup_steps", "steps_per_call", "log_every", "checkpoin
 # Lowered first: no result changes with them.
 _FREE = {"execution.group_size", "evaluation.memory_budget_mb"}
 
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ def too_large(run: Run, fits: Callable[[Run], bool]) -> TooLarge | None:
     return max(found, key=lambda one: (one.field in _FREE, one.largest / one.value), default=None)
 
 
-def _counts(value: Any, path: Path = ()) -> Iterator[tuple[Path, int]]:
+def _counts(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, int]]:
     """Every whole number above 1 that memory may depend on; of lengths the largest, for all of them."""
     if path == ("evaluation", "lengths"):
         if value:
@@ -58,9 +58,9 @@ def _counts(value: Any, path: Path = ()) -> Iterator[tuple[Path, int]]:
         yield path, value
 
 
-def _unit(run: Run, path: Path) -> int:
-    """What a count must be a multiple of."""
-    units: dict[Path, int] = {
+def _unit(run: Run, path: FieldPath) -> int:
+    """The number that a count must be a multiple of."""
+    units: dict[FieldPath, int] = {
         ("model", "d_model"): run.model.num_heads if run.model.head_dim is None else 1,
         ("model", "mlp_dim"): run.execution.model,
         ("training", "batch_size"): run.training.microbatches * run.execution.data,
@@ -87,8 +87,8 @@ def _rounded(number: int) -> int:
     return number >> shift << shift
 
 
-def _may_fit(run: Run, path: Path, unit: int, fits: Callable[[Run], bool]) -> bool:
-    """Whether any number of a count may fit: the smallest one does, or is none that can be."""
+def _may_fit(run: Run, path: FieldPath, unit: int, fits: Callable[[Run], bool]) -> bool:
+    """True if any value of a count may fit: the smallest one fits, or is not valid."""
     try:
         smallest: Run = _changed(run, path, unit)
     except ValueError:
@@ -96,8 +96,8 @@ def _may_fit(run: Run, path: Path, unit: int, fits: Callable[[Run], bool]) -> bo
     return fits(smallest)
 
 
-def _fits(run: Run, path: Path, unit: int, fits: Callable[[Run], bool], number: int) -> bool:
-    """Whether the run with ``number`` units of a count is one that can be, and fits."""
+def _fits(run: Run, path: FieldPath, unit: int, fits: Callable[[Run], bool], number: int) -> bool:
+    """True if the run with ``number`` units of a count is valid and fits."""
     try:
         changed: Run = _changed(run, path, unit * number)
     except ValueError:
@@ -105,7 +105,7 @@ def _fits(run: Run, path: Path, unit: int, fits: Callable[[Run], bool], number: 
     return fits(changed)
 
 
-def _changed(value: Any, path: Path, count: int) -> Any:
+def _changed(value: Any, path: FieldPath, count: int) -> Any:
     if not path:
         return tuple(sorted({min(length, count) for length in value})) if isinstance(value, tuple) else count
     first, *rest = path
@@ -114,7 +114,7 @@ def _changed(value: Any, path: Path, count: int) -> Any:
     return dataclasses.replace(value, **{str(first): _changed(getattr(value, str(first)), tuple(rest), count)})
 
 
-def _named(run: Run, path: Path) -> str:
+def _named(run: Run, path: FieldPath) -> str:
     """``training.batch_size``; of an encoding ``learned.max_len``, wherever it stands."""
     value: Any = run
     for step in path[:-1]:

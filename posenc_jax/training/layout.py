@@ -1,6 +1,4 @@
-"""How replicas lie on devices, told without asking for any: the same for devices that are there and for those that are
-only described.
-"""
+"""Placement of replicas on devices, planned from a description of the devices; works for absent hardware."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from posenc_jax.training.memory import Memory, memory_of
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """What a run is computed on.
+    """The devices that compute a run.
 
     Attributes:
       count: devices of one kind. backend: "cpu" (cores of one machine, which share its memory), "gpu" or "tpu".
@@ -28,7 +26,7 @@ class Devices:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether they share the memory of the host."""
+        """True if the devices share the memory of the host."""
         return self.backend == "cpu"
 
 
@@ -120,13 +118,13 @@ def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each
 
 
 def rows_of(execution: Execution, size: int, devices: Devices) -> int:
-    """As many rows of ``data x model`` devices as divide a group."""
+    """The largest number of rows of ``data x model`` devices that divides a group."""
     return max(n for n in range(1, most_rows_on(execution, devices) + 1) if size % n == 0)
 
 
 def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[int, int]:
-    """How many replicas of a group one memory holds, and how many of them are computed at once: the host's memory,
-    which all cores share, or that of an accelerator.
+    """The number of replicas of a group that one memory holds, and of those that are computed at once: the host's
+    memory, which all cores share, or that of an accelerator.
     """
     rows = rows_of(execution, size, devices)
     held = size // rows
@@ -135,7 +133,7 @@ def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[in
 
 
 def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
-    """What a group of ``size`` replicas takes of one memory."""
+    """The memory that a group of ``size`` replicas takes on one device, or on the host for CPUs."""
     held, at_once = in_one_memory(run.execution, size, devices)
     split: dict[str, Any] = {}
     if not devices.on_cpu:
@@ -144,8 +142,8 @@ def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
 
 
 def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:
-    """As `laid_out`; in "vmap" on accelerators, where the run leaves the size of a group open, with as many on each as
-    its memory holds by `memory_of` (one where it does not hold one).
+    """The layout by `laid_out`; in "vmap" on accelerators, if the run leaves the size of a group open, each device gets
+    as many replicas as its memory holds by `memory_of`, and at least one.
     """
     execution = run.execution
     mode = mode_on(execution, on_cpu=devices.on_cpu)

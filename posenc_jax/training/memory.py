@@ -1,7 +1,7 @@
-"""How much memory a run takes, told from its config alone: nothing is made, compiled or loaded.
+"""The memory that a run takes, estimated from its config alone: nothing is made, compiled or loaded.
 
 A step of one replica keeps, of each layer, what its gradient needs. For N tokens of a microbatch, with M the width of
-the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K places, in
+the model, F that of the feed-forward layer, C classes, P parameters and H heads that attend from Q to K tokens, in
 numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
 
     held          3 P of each replica: parameters, and both moments of the optimizer (of bfloat16 two bytes each); one P
@@ -88,18 +88,18 @@ class Memory:
 
     @property
     def state(self) -> int:
-        """What is held all the time."""
+        """Bytes that are held all the time."""
         return self.parameters + self.optimizer
 
     @property
     def step(self) -> int:
-        """What a training step takes besides."""
+        """Bytes that a training step takes besides the state."""
         forward = self.activations + self.attention + self.logits
         return self.gradients + self.batch + max(forward, self.positions)
 
     @property
     def measuring(self) -> int:
-        """What evaluation takes besides."""
+        """Bytes that evaluation takes besides the state."""
         return max(self.evaluation + self.scores, self.decoding)
 
     @property
@@ -114,7 +114,7 @@ class Memory:
 
 
 def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 1, backend: str = "cpu") -> Memory:
-    """What a run takes of one memory.
+    """The estimated use of one memory by a run.
 
     Args:
       held: replicas of a group in it. at_once: those of them that are computed at the same time.
@@ -166,7 +166,7 @@ def parameters_of(run: Run) -> int:
 
 
 def encoding_parameters_of(run: Run) -> int:
-    """Of them, those of the encodings."""
+    """The number of parameters of the encodings."""
     total = 0
     for stack in STACKS[run.task.model_kind]:
         dims = stack_dims(run.model, run.dims, stack)
@@ -182,7 +182,7 @@ def _own_parameters(element: PositionalEncoding, dims: Dims) -> int:
 
 
 def _activations(run: Run, batch: Batch, remat: str) -> int:
-    """What the gradient needs of all tokens: of each block what it keeps, and of one what is computed once more."""
+    """Numbers kept for the gradient of all tokens: those that each block keeps, and one block's recomputed ones."""
     found = costs_of(run)
     total, again = batch.tokens * found.embedding.kept, dict.fromkeys(("encoder", "decoder", "pooling"), 0)
     for name, stack in found.stacks.items():
@@ -208,7 +208,7 @@ def _attention(run: Run, batch: Batch, backend: str, remat: str) -> int:
 
 
 def _more_arrays(run: Run, stack: str) -> list[int]:
-    """In each layer, the arrays of the size of the logits that its encodings need."""
+    """The number of arrays of the size of the logits that the encodings of each layer need."""
     slot, heads = getattr(run.slots, stack), run.model.num_heads
     layers = (for_layer(slot, layer) for layer in range(run.model.depth(stack)))
     return [sum(len(e.acts_on & UNFUSABLE) + e.more_logit_arrays(heads) for e in layer) for layer in layers]
@@ -233,8 +233,8 @@ def _evaluation(run: Run, at_once: int) -> int:
 
 
 def _beside(found: ModelCosts, batch: Batch, name: str) -> int:
-    """What the other side of an encoder-decoder holds meanwhile: the first attention of the decoder, which XLA computes
-    beside the encoder; what all layers of the decoder attend to in its output.
+    """Numbers that the other side of an encoder-decoder holds meanwhile: the first attention of the decoder, which XLA
+    computes beside the encoder; the keys and values of all cross-attention layers.
     """
     if name == "encoder" and "decoder" in found.stacks:
         return found.stacks["decoder"].layers[0].held(*batch.sides("decoder"))
@@ -244,7 +244,7 @@ def _beside(found: ModelCosts, batch: Batch, name: str) -> int:
 
 
 def _scores(run: Run, at_once: int) -> int:
-    """What is added up of every chunk, besides the scores of every task, and kept until the last one."""
+    """Numbers that are summed over each chunk, besides the scores of every task, and kept until the last chunk."""
     most = 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
@@ -285,5 +285,5 @@ def _decoding(run: Run) -> int:
     found, longest = costs_of(run), max(run.evaluation.lengths, default=1)
     cached = found.stacks["decoder"].depth * found.stacks["decoder"].layers[0].keys.outputs
     followed = CHUNK * run.evaluation.decoding.num_outputs
-    places = run.task.width(longest) + new_tokens(run, longest)
-    return followed * (cached * places + 3 * run.task.num_classes)
+    capacity = run.task.width(longest) + new_tokens(run, longest)
+    return followed * (cached * capacity + 3 * run.task.num_classes)

@@ -1,13 +1,13 @@
-"""How many floating-point operations a run takes, told from its config alone.
+"""The number of floating-point operations of a run, from its config alone.
 
-Counted are the matrix products of the model, two operations for a product and its sum. For N places (padding
-included), targets T, pairs of places A that attend, matrices of W weights in a layer, heads of width H D in all, model
+Counted are the matrix products of the model, two operations for a product and its sum. For N tokens (padding
+included), targets T, pairs of tokens A that attend, matrices of W weights in a layer, heads of width H D in all, model
 width M and C classes::
 
     forward    2 N W + 4 H D A in each layer, and 2 T M C for the output
     training   3 times that: the gradients of a product are two products of its size
     decoding   a forward pass of what is given; then, for each new token of each output that is followed, its own
-               products and the pairs with every place of the cache
+               products and the pairs with every entry of the cache
 
 All pairs count, those of a causal mask that are thrown away too, since the reference path computes them. Not counted
 are norms, activations, softmax, the optimizer, what `jax.checkpoint` computes again, and what encodings do themselves;
@@ -25,16 +25,16 @@ from posenc_jax.training.generation import CHUNK, new_tokens
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """Operations, and the places (tokens with their padding) at which a model is computed."""
+    """Operations, and the tokens, padding included, that a model is computed for."""
 
     operations: int = 0
-    places: int = 0
+    tokens: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.operations + other.operations, self.places + other.places)
+        return Work(self.operations + other.operations, self.tokens + other.tokens)
 
     def __mul__(self, count: int) -> Work:
-        return Work(self.operations * count, self.places * count)
+        return Work(self.operations * count, self.tokens * count)
 
 
 def of_step(run: Run) -> Work:

@@ -1,4 +1,4 @@
-"""What a leaf of a tree of parameters or of a state is called."""
+"""Names of the leaves of a tree of parameters or of a state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which precision a run multiplies and adds."""
+"""The precision of a run's matrix products and sums."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class ElsewhereError(Exception):
-    """What went wrong in the first process, where that cannot be raised as it is; the message is its own."""
+    """An error of the first process that cannot be pickled; the message is the original one."""
 
 
 # What the transports and the coordinator of `jax.distributed` say when a process has gone.
@@ -30,17 +30,17 @@ _LOST = re.compile(r"gloo|connection|socket|coordination|heartbeat|barrier|unava
 
 
 def lost(error: BaseException) -> bool:
-    """Whether an error says that a process with which this one computes is no longer there."""
+    """True if an error says that a process with which this one computes is gone."""
     return count() > 1 and not isinstance(error, OSError) and bool(_LOST.search(str(error)))
 
 
 def count() -> int:
-    """How many processes compute together; devices are not touched where it is this one alone."""
+    """The number of processes that compute together; no backend starts if it is this one alone."""
     return jax.process_count() if jax.distributed.is_initialized() else 1
 
 
 def first() -> bool:
-    """Whether this process is the one that writes."""
+    """True in the process that writes."""
     return count() == 1 or jax.process_index() == 0
 
 
@@ -59,13 +59,13 @@ def put(tree: Any, shardings: Any) -> Any:
 
 
 def rows_here(sharding: NamedSharding, rows: int) -> list[int]:
-    """Which of so many rows, the first axis of an array, lie on devices of this process."""
-    places = sharding.addressable_devices_indices_map((rows,)).values()
-    return sorted({row for place in places for row in _rows_at(place, rows)})
+    """Indices of the rows, along the first axis of an array, that lie on devices of this process."""
+    indices = sharding.addressable_devices_indices_map((rows,)).values()
+    return sorted({row for index in indices for row in _rows_at(index, rows)})
 
 
-def _rows_at(place: tuple[slice, ...] | None, rows: int) -> range:
-    return range(*place[0].indices(rows)) if place else range(0)
+def _rows_at(index: tuple[slice, ...] | None, rows: int) -> range:
+    return range(*index[0].indices(rows)) if index else range(0)
 
 
 def stacked(trees: list[Any], sharding: NamedSharding) -> Any:
@@ -80,7 +80,7 @@ def stacked(trees: list[Any], sharding: NamedSharding) -> Any:
         of_row = dict(zip(own, leaves, strict=True))
         shape = (len(trees), *leaves[0].shape)
         return jax.make_array_from_callback(
-            shape, sharding, lambda place: np.stack([of_row[row] for row in _rows_at(place, len(trees))])
+            shape, sharding, lambda index: np.stack([of_row[row] for row in _rows_at(index, len(trees))])
         )
 
     return jax.tree.map(on_devices, *own.values())
@@ -94,7 +94,7 @@ def host(tree: Any) -> Any:
 
 
 def agreed(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives in the first process, in all; it is called there only, and what it gives is pickled.
+    """Calls ``work`` in the first process alone and returns its result, pickled, in all processes.
 
     Raises:
       Exception: what ``work`` raises in the first process, in all.
@@ -117,7 +117,7 @@ def agreed(work: Callable[[], Result]) -> Result:
 
 
 def first_alone(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives in this process, called in the others when it is done in the first."""
+    """Calls ``work`` in every process, in the others after the first has finished; returns this process's result."""
     found: list[Result] = []
     agreed(lambda: found.append(work()))
     return found[0] if found else work()

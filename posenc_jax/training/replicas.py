@@ -132,17 +132,17 @@ def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Seque
     """The distinct float arrays among constants, and a function from their values to those of all constants."""
     distinct: dict[Any, int] = {}
     arrays: list[np.ndarray] = []
-    place: list[int | None] = []
+    index_of: list[int | None] = []
     for constant in constants:
         array = np.asarray(constant)
         if not jnp.issubdtype(array.dtype, jnp.floating):
-            place.append(None)
+            index_of.append(None)
             continue
         index = distinct.setdefault((array.dtype, array.shape, array.tobytes()), len(arrays))
         if index == len(arrays):
             arrays.append(array)
-        place.append(index)
-    return arrays, lambda values: [c if i is None else values[i] for c, i in zip(constants, place)]
+        index_of.append(index)
+    return arrays, lambda values: [c if i is None else values[i] for c, i in zip(constants, index_of)]
 
 
 class Program:
@@ -175,7 +175,7 @@ class Program:
         return self._compiled(self._tables, replicas, *put((fed, shared), self._shardings))
 
 
-def place(state: Any, mesh: Mesh) -> Any:
+def put_state(state: Any, mesh: Mesh) -> Any:
     """A host group state on its devices."""
     return put(state, state_shardings(state, mesh))
 

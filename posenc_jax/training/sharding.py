@@ -1,4 +1,4 @@
-"""Where arrays live on the (replica, data, model) mesh: matrices as their layers say, everything else is replicated."""
+"""Sharding of arrays on the (replica, data, model) mesh: matrices as their layers say, all else is replicated."""
 
 from __future__ import annotations
 

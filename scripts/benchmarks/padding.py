@@ -37,7 +37,7 @@ TASKS: dict[str, tuple[TextTask, Training]] = {  # the settings of experiments/*
 def padding(
     tasks: Mapping[str, tuple[TextTask, Training]] = TASKS, calls: tuple[int, ...] = (1, 25)
 ) -> Iterator[Table]:
-    """The share of the places of an epoch that hold no token, for each ``task.batching``, in the plans of runs.
+    """The share of padding in an epoch, for each ``task.batching``, in the plans of runs.
 
     SystemExit: a corpus is not prepared.
     """
@@ -51,7 +51,7 @@ def padding(
             rows[f"{name}, {count} steps a call"] = tuple(empty(task, way, training, count, sizes) for way in _WAYS)
     yield Table(
         title="Padding of real text",
-        about="Share of the places of training batches that hold no token, all sides of the model together",
+        about="Share of padding in training batches, all sides of the model together",
         first="task and corpus",
         columns=dict.fromkeys(_WAYS, "{:.1%}"),
         rows=rows,

@@ -17,7 +17,7 @@ _ALL, _TRAIN = ("train", "evaluate", "decode"), ("train",)
 
 
 def _decoder(encoding: str, **changes: object) -> Run:
-    """63 symbols are copied, in 128 places."""
+    """63 symbols are copied, in rows of 128 tokens."""
     return Run(
         task=Copying(kind="cmc", max_length=63, num_symbols=12),
         model=_MODEL,

@@ -13,7 +13,7 @@ evaluation, of all devices. Written by `scripts/compile_check`, which fails wher
 calls no such kernel. What a TPU keeps in its memory on the chip is in no column. Cases that are not
 listed have not been compiled yet (the same command goes on with them); one that fails says why in the last column.
 
-d_model 128, one layer of two heads, 8 sequences of 128 places, unless the name says otherwise.
+d_model 128, one layer of two heads, 8 sequences of 128 tokens, unless the name says otherwise.
 """
 
 

@@ -88,7 +88,7 @@ def _sentence(text: str) -> str:
 
 
 def _facts(row: Row) -> str:
-    from posenc_jax.cli.list import places, ways
+    from posenc_jax.cli.list import hook_words, ways
     from posenc_jax.encodings import elements, parse
 
     slot = parse(row.method.spec)
@@ -99,7 +99,7 @@ def _facts(row: Row) -> str:
     cells = {
         "Paper": paper,
         "Family": FAMILIES[row.method.family][0].lower(),
-        "Acts on": ", ".join(places(encodings)) or "nothing",
+        "Acts on": ", ".join(hook_words(encodings)) or "nothing",
         "Parameters": f"{learned:,} learned" + (f", {frozen:,} frozen" if frozen else "") + f" ({_model(row)})",
         "Memory": _memory(slot, ways(slot)),
         "Beyond the trained length": "goes on" if row.audit["extrapolates"] else "ends with its table",

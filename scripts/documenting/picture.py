@@ -132,12 +132,12 @@ def _of_contents(name: str, slot: Slot, dims: Dims) -> Plot:
     params = jax.tree.map(lambda a: a + 0.3 * rng.normal(size=a.shape).astype(a.dtype), params)
     length = LENGTH // 2
 
-    def everywhere(*shape: int, places: int) -> np.ndarray:
-        return np.repeat(rng.normal(size=shape).astype(np.float32), length, axis=places)
+    def everywhere(*shape: int, axis: int) -> np.ndarray:
+        return np.repeat(rng.normal(size=shape).astype(np.float32), length, axis=axis)
 
-    x = everywhere(1, 1, dims.d_model, places=1)
+    x = everywhere(1, 1, dims.d_model, axis=1)
     heads = (dims.num_heads, dims.num_kv_heads, dims.num_kv_heads)
-    q, k, v = (everywhere(1, h, 1, dims.head_dim, places=2) for h in heads)
+    q, k, v = (everywhere(1, h, 1, dims.head_dim, axis=2) for h in heads)
     tokens = Sequence.of_length(length, tokens=np.ones((1, length), np.int32))
 
     def weights(own: Any, params: Any) -> np.ndarray:

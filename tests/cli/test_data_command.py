@@ -78,7 +78,7 @@ def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, da
         (["fetch"], "invalid choice: 'fetch'"),
         (["prepare", "help/modules", "help/en-d"], "there is no corpus 'help/en-d'; did you mean 'help/en-de'?"),
         (["prepare", "help/en-de", "--from-dir", "nowhere"], "nowhere is no folder: from_dir names one"),
-        (["prepare", "help/en-de", "--directory", "/dev/null/x"], "choose another place (directory, or the variable"),
+        (["prepare", "help/en-de", "--directory", "/dev/null/x"], "choose another folder (directory, or the variable"),
     ],
 )
 def test_refused_in_one_line(arguments, message, capsys, data):

@@ -30,7 +30,7 @@ def _here(tmp_path, monkeypatch):
     [
         (["audit", "rope", "--json", "a.txt", "--markdown", "a.txt"], "--json and --markdown are both a.txt"),
         (["verdict", "alibi", "--directory", "~nosuchuser/x"], "there is no home directory of '~nosuchuser'"),
-        (["verdict", "alibi", "--directory", ""], "'' names no place"),
+        (["verdict", "alibi", "--directory", ""], "'' is no path"),
         (["new", "encoding", "nope"], "nope"),
         (["aliases", "own.py:Nope"], "name = 'nope', which is an encoding of posenc_jax"),
         (["list", "rope", "alibi"], "no encoding or task 'alibi'; one word at a time"),

@@ -59,7 +59,7 @@ def test_names_of_classes():
     [
         (["encoding", "there"], "there.py is there already, and nothing is overwritten: choose another name"),
         (["encoding", "tested"], "test_tested.py is there already"),
-        (["encoding", "json"], "json is the name of an installed module, in whose place it would stand"),
+        (["encoding", "json"], "json is the name of an installed module, which it would hide"),
         (["metric", "numpy"], "numpy is the name of an installed module"),
         (["task", "my-task"], "'my-task' is no name of a Python module: letters, digits and _, as in my_window"),
         (["task", "../up"], "'../up' is no name of a Python module"),

@@ -195,7 +195,7 @@ def test_directories_of_others():
     closed, others = done.stderr.splitlines()
     assert closed == (
         f"posenc: {folder}/closed/run/config.json cannot be read or written (Permission denied): change its "
-        "permissions, or name another place"
+        "permissions, or name another directory"
     )
     assert f"cannot write in {folder}/others/evaluations (no permission in {folder}/others)" in others
 

@@ -21,7 +21,7 @@ from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_ta
 from posenc_jax.cli.scores import score_table
 from posenc_jax.data.metric import Metric, with_metrics
 from posenc_jax.encodings import Dims, PositionalEncoding, Randomized, RoPE, parse, spec
-from posenc_jax.encodings.structure import Place, StructureMask, seen_by_structure
+from posenc_jax.encodings.structure import Coordinates, StructureMask, seen_by_structure
 from posenc_jax.encodings.value import WrongReturnError
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.preflight import check_run
@@ -236,7 +236,7 @@ def test_a_mask_of_numbers_is_refused_in_one_line(capsys):
             return (query.types == key.types) * 1.0
 
     types = np.array([[1, 2, 3]])
-    place = Place(types, None)
+    place = Coordinates(types, None)
     assert guarded(lambda: seen_by_structure(Floaty(), place, place)) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "posenc: Floaty.sees returns float32, and a mask is True or False: compare, as with =="

@@ -87,8 +87,8 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["rope", "--seed", "1"], "show: --text and --seed are about a finished run: add --run DIR"),
         (["--run", "."], "is no run: it has no config.json"),
         (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
-        (["rope", "--output", "file/x"], "/file is no directory: name another place"),
-        (["rope", "--output", "/proc/1/x"], "no permission to write in /proc/1: name another place"),
+        (["rope", "--output", "file/x"], "/file is no directory: name another directory"),
+        (["rope", "--output", "/proc/1/x"], "no permission to write in /proc/1: name another directory"),
         (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 4 (frequencies, wave"),
     ],
 )

@@ -88,9 +88,7 @@ def test_a_config_called_like_an_installed_module_is_refused(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(CONFIG)
     assert main(["train", name]) == 2
-    assert f"{name} is called like an installed module, in whose place it would stand: rename it" in (
-        capsys.readouterr().err
-    )
+    assert f"{name} is called like an installed module, which it would hide: rename it" in (capsys.readouterr().err)
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def own(sees):
     [
         (StructureMask.sees, "Own.sees is no method of its own"),
         (3, "Own.sees is no method of its own"),
-        (lambda self, query: query.types == 1, r"does not take two places \(too many positional arguments\)"),
+        (lambda self, query: query.types == 1, r"does not take two arguments \(too many positional arguments\)"),
         (lambda self, query, key: None, "Own.sees returns NoneType"),
         (lambda self, query, key: 1.0 * (query.types == key.types), "Own.sees returns float32"),
         # Of the first document alone: it would be taken for that of all.

@@ -97,7 +97,7 @@ def test_cache_keeps_positions_segments_and_padding():
 def test_a_cache_refuses_what_it_would_lose():
     model = decoder("decoder_only", ())
     tokens = random_tokens(1, 2)
-    with pytest.raises(ValueError, match=r"token_types have no place in this cache.*token_types=True"):
+    with pytest.raises(ValueError, match=r"this cache holds no token_types.*token_types=True"):
         model.extend(tokens, model.new_cache(1, 2), token_types=np.ones((1, 2), np.int32))
     with pytest.raises(ValueError, match=r"length has 2 values a row, and the cache 4 places: give one for each place"):
         model.extend(tokens, model.new_cache(1, 4), length=np.array([[2, 2]], np.int32))

@@ -100,10 +100,10 @@ def test_the_stacks_alone():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"norm_type": "rms"}, "norm_type = 'rms' has no place in torch.nn.Transformer, which has LayerNorm only"),
-        ({"divide_logits": False}, r"divide_logits = False has no place .* which divides logits by sqrt\(D\)"),
-        ({"num_kv_heads": 2}, "num_kv_heads = 2 has no place .* num_heads = 4 query heads have as many key heads"),
-        ({"head_dim": 8}, "head_dim = 8 has no place .* d_model / num_heads = 16 / 4 wide"),
+        ({"norm_type": "rms"}, "norm_type = 'rms' does not fit torch.nn.Transformer, which has LayerNorm only"),
+        ({"divide_logits": False}, r"divide_logits = False does not fit .* which divides logits by sqrt\(D\)"),
+        ({"num_kv_heads": 2}, "num_kv_heads = 2 does not fit .* num_heads = 4 query heads have as many key heads"),
+        ({"head_dim": 8}, "head_dim = 8 does not fit .* d_model / num_heads = 16 / 4 wide"),
     ],
 )
 def test_what_torch_cannot_be(changes, message):
@@ -117,7 +117,7 @@ def test_what_torch_cannot_be(changes, message):
 @pytest.mark.parametrize("activation", ["swiglu", "geglu"])
 def test_a_gate_is_refused_both_ways_by_its_name(activation):
     config = Transformer(**SMALL, activation=activation)
-    message = r"^mlp.gate has no place in torch.nn.Transformer, whose layers have no such matrix: keep the model in pos"
+    message = r"^mlp.gate does not fit torch.nn.Transformer, whose layers have no such matrix: keep the model in pos"
     with pytest.raises(ValueError, match=message):
         to_torch(params_of("encoder_decoder", config), config)
     with pytest.raises(ValueError, match=message):
@@ -128,7 +128,7 @@ def test_what_has_no_place():
     config = Transformer(**SMALL)
     params = params_of("encoder_only", config)
     encodings = {"encoder": ({"table": np.ones((3, 16))}, {})}
-    with pytest.raises(ValueError, match=r"^posenc.encoder.0.table have no place in .*: leave them out of params"):
+    with pytest.raises(ValueError, match=r"^posenc.encoder.0.table do not fit .*: leave them out of params"):
         to_torch(params | {"posenc": encodings}, config)
     same(to_torch(params | {"posenc": {"encoder": ((), {})}}, config), to_torch(params, config))
     with pytest.raises(ValueError, match=r"params lacks encoder.blocks.2.\S+: pass the parameters of a model of this"):
@@ -153,7 +153,9 @@ def test_another_state_dict():
         {"generator.weight": tensors["generator.weight"]}, d_model=8
     )
     extra = refused(final_norm=False)
-    assert "has encoder.norm.weight, encoder.norm.bias, decoder.norm.weight, decoder.norm.bias, which have no" in extra
+    assert (
+        "has encoder.norm.weight, encoder.norm.bias, decoder.norm.weight, decoder.norm.bias, which do not fit" in extra
+    )
     assert extra.endswith("set final_norm to True")
     lacking = refused({name: tensor for name, tensor in tensors.items() if not name.startswith("encoder.norm.")})
     assert lacking.startswith("the state dict lacks encoder.norm.weight, encoder.norm.bias in a model")

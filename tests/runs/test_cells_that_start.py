@@ -34,8 +34,8 @@ BOTH = Ablation(name="both", runs=(FIRST, LATER))
 def finished(tmp_path_factory):
     """The directory of the ablation, and the states that its cells began with."""
     folder, states = tmp_path_factory.mktemp("both"), []
-    patch, original = pytest.MonkeyPatch(), cell_module.place
-    patch.setattr(cell_module, "place", lambda state, mesh: states.append(state) or original(state, mesh))
+    patch, original = pytest.MonkeyPatch(), cell_module.put_state
+    patch.setattr(cell_module, "put_state", lambda state, mesh: states.append(state) or original(state, mesh))
     ablate(BOTH, folder / "run", reporter=Notes())
     patch.undo()
     return folder / "run", [state for state in states if not np.any(state["step"])]

@@ -35,10 +35,10 @@ def test_a_run_says_what_each_phase_took(tmp_path):
     }
     for row in phases:
         done = work[row["phase"]]
-        assert (row["operations"], row["tokens"], row["replicas"]) == (done.operations, done.places, 2)
+        assert (row["operations"], row["tokens"], row["replicas"]) == (done.operations, done.tokens, 2)
         assert row["steps"] == (training.steps if row["phase"] == "train" else 0)
         assert row["flops_per_second"] == pytest.approx(done.operations / row["seconds"], rel=0.01)
-        assert row["tokens_per_second"] == pytest.approx(done.places / row["seconds"], rel=0.01)
+        assert row["tokens_per_second"] == pytest.approx(done.tokens / row["seconds"], rel=0.01)
         assert row["mfu"] == pytest.approx(row["flops_per_second"] / row["peak_flops_per_second"], rel=1e-3)
         assert (row["steps_per_second"] is None) == (row["phase"] != "train")
 

@@ -49,8 +49,8 @@ def started(tmp_path_factory):
     folder, states, reporter = tmp_path_factory.mktemp("started"), [], Notes()
     config = dataclasses.replace(CONFIG, init_from=str(copy_of_the_run(folder / "source")))
     patch = pytest.MonkeyPatch()
-    original = cell_module.place
-    patch.setattr(cell_module, "place", lambda state, mesh: states.append(state) or original(state, mesh))
+    original = cell_module.put_state
+    patch.setattr(cell_module, "put_state", lambda state, mesh: states.append(state) or original(state, mesh))
     run(config, folder / "run", reporter=reporter)
     patch.undo()
     return config, folder / "run", states, reporter.notes

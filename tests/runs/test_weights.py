@@ -253,7 +253,7 @@ def test_torch_names_are_read_back(tmp_path):
     assert isinstance(model, DecoderOnly)
     assert model.slots == slots
     learned = model_metadata("decoder_only", MODEL, Slots(decoder=(Learned(),)), vocab_size=5, num_classes=4, max_len=6)
-    with pytest.raises(ValueError, match=r"posenc.decoder.0.table have no place in torch.nn.Transformer"):
+    with pytest.raises(ValueError, match=r"posenc.decoder.0.table do not fit torch.nn.Transformer"):
         save_weights(path, random_params(learned), learned | {"layout": "torch"})
     tensors = read_tensors(path)[0]
     tensors.pop("encoder.norm.weight")

@@ -77,12 +77,12 @@ def test_pooling_has_these_products(types):
     assert forward(run, Batch(3, 10, 0, pooled=True)) == products(found.jaxpr)
 
 
-def test_places_are_those_of_the_padded_batch():
-    assert of_step(BASE).places == 16 * BASE.task.width(31)
+def test_tokens_are_those_of_the_padded_batch():
+    assert of_step(BASE).tokens == 16 * BASE.task.width(31)
     narrower = [BASE.task.width(n) for n in BASE.task.strata(4)]
-    assert of_step(RUNS["strata"]).places == 4 * sum(narrower) < of_step(RUNS["microbatches"]).places
+    assert of_step(RUNS["strata"]).tokens == 4 * sum(narrower) < of_step(RUNS["microbatches"]).tokens
     packed = Run(task=Translation(row=112), training=Training(batch_size=5))
-    assert of_step(packed).places == 5 * 2 * 112
+    assert of_step(packed).tokens == 5 * 2 * 112
 
 
 def test_decoding_grows_with_what_is_written():
@@ -92,11 +92,11 @@ def test_decoding_grows_with_what_is_written():
     assert of_decoding(run(Translation(), 0), 16) == of_chunk(run(Translation(), 0), 16) == Work()
     assert of_decoding(run(Translation(), 33), 16) == of_chunk(run(Translation(), 33), 16) * 2
     one, four = (of_chunk(run(Translation(), 1, decoding=Beam(size=size)), 16) for size in (1, 4))
-    assert four.places - one.places == 3 * 32 * Translation().decoder_width(16)
+    assert four.tokens - one.tokens == 3 * 32 * Translation().decoder_width(16)
     assert 3 < four.operations / one.operations < 4
     summary = run(Summarization(), 1)
     given, new = summary.task.width(16), summary.task.max_summary + 1
-    assert of_chunk(summary, 16).places == 32 * (given + new)
+    assert of_chunk(summary, 16).tokens == 32 * (given + new)
 
 
 def test_copying_alone_is_no_formula_of_its_own():

@@ -11,7 +11,7 @@ from trained_runs import CONFIG
 from posenc_jax import parse
 from posenc_jax.config import Execution
 from posenc_jax.runs.state import abstract_state
-from posenc_jax.training.replicas import Program, lowered, make_mesh, place
+from posenc_jax.training.replicas import Program, lowered, make_mesh, put_state
 from posenc_jax.training.step import train_call
 
 
@@ -49,7 +49,7 @@ def test_a_program_computes_with_its_own_values(mode):
     assert [len(tables) for _, _, tables in given] == [1, 1]
     assert given[0][0].as_text() == given[1][0].as_text()
     for table in (first, second):
-        product, total = Program("scaled", scaled(table), execution, mesh, state, 2.0)(place(state, mesh), 2.0)
+        product, total = Program("scaled", scaled(table), execution, mesh, state, 2.0)(put_state(state, mesh), 2.0)
         np.testing.assert_array_equal(product, state * table + 2 * whole)
         np.testing.assert_array_equal(total, state + table)
 

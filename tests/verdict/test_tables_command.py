@@ -133,7 +133,7 @@ def test_stopped_and_resumed(table, capsys, monkeypatch):
     [
         (["smal"], "there is no table 'smal' in experiments/tables: did you mean 'small'?"),
         (["--directory", "runs"], "--directory is where the runs of one table are kept: name the table too"),
-        (["small", "--directory", ""], "'' names no place"),
+        (["small", "--directory", ""], "'' is no path"),
     ],
 )
 def test_refused_in_one_line(table, capsys, arguments, message):

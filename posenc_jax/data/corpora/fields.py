@@ -13,7 +13,7 @@ from posenc_jax.data.corpora.corpus import DataError, Kind, Row
 class Fields:
     """The fields of a row that are read, by their names in the file.
 
-    text: the text itself, of a class where ``label`` is given too. sections: in its place the sections of a document
+    text: the text itself, of a class where ``label`` is given too. sections: instead the sections of a document
     with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
     their names as columns. document: what says which rows belong together, so that no document is in two splits.
     """
@@ -85,7 +85,7 @@ class Fields:
             return "\n".join(row[name] for name in self.sections)
         return row[self.columns[1] if self.kind == "classification" else self.columns[0]]
 
-    def row(self, record: Mapping[str, str], place: str) -> Row:
+    def row(self, record: Mapping[str, str], location: str) -> Row:
         """A row of the corpus."""
         if self.source and self.target:
             row = {name: record[name] for name in (self.source, self.target)}

@@ -14,18 +14,18 @@ def nested(
 ) -> dict[str, Iterator[Record]]:
     """The records by split; malformed too is one whose ``field`` does not nest as a document of that structure.
 
-    of_many_lines: as for `posenc_jax.data.corpora.own.take`; the place is then that of the line within the file.
+    of_many_lines: as for `posenc_jax.data.corpora.own.take`; the location is then that of the line within the file.
     """
 
-    def checked(place: str, record: dict[str, str] | Malformed) -> Record:
+    def checked(location: str, record: dict[str, str] | Malformed) -> Record:
         if isinstance(record, Malformed):
-            return place, record
+            return location, record
         try:
-            document_parts(record[field], structure, place)
+            document_parts(record[field], structure, location)
         except NotNested as error:
-            place, why = error.at(place, of_many_lines=of_many_lines)
-            return place, Malformed(why, record[field].count("\n") + 1 if of_many_lines else 1)
-        return place, record
+            location, why = error.at(location, of_many_lines=of_many_lines)
+            return location, Malformed(why, record[field].count("\n") + 1 if of_many_lines else 1)
+        return location, record
 
     return {split: (checked(*one) for one in part) for split, part in found.items()}
 

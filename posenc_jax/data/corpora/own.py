@@ -34,9 +34,9 @@ class Taken:
 
     Attributes:
       rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
-        because a held-out row has their text. malformed: (place, why), one for each record. unused: splits of other
+        because a held-out row has their text. malformed: (location, why), one for each record. unused: splits of other
         names. lost: in words, how many records the malformed ``are``, of plain texts with their lines. origins: text ->
-        place, of texts with a class.
+        location, of texts with a class.
     """
 
     rows: Rows
@@ -88,7 +88,7 @@ def take(
         own = rows.setdefault(_split_name(name), [])
         if _split_name(name) not in SPLITS:  # which is not used, whatever stands there
             continue
-        for place, record in part:
+        for location, record in part:
             if isinstance(record, Malformed):
                 lines, why = record.lines, record.why
             else:
@@ -96,9 +96,9 @@ def take(
             total += lines if of_many_lines else 1
             if why:
                 lost.append(lines if of_many_lines else 1)
-                malformed.append((place, why))
+                malformed.append((location, why))
             elif isinstance(record, dict):
-                own.append((place, fields.row(record, place)))
+                own.append((location, fields.row(record, location)))
     if sum(lost) > most_malformed * total:
         unit = "lines" if of_many_lines else "records"
         raise DataError(
@@ -177,11 +177,11 @@ def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[st
     for split, part in rows.items():
         seen: set[tuple[str, ...]] = set()
         kept[split] = []
-        for place, row in part:
+        for location, row in part:
             key = tuple(text for column, text in row.items() if column != "doc")
             if key not in seen:
                 seen.add(key)
-                kept[split].append((place, row))
+                kept[split].append((location, row))
     return kept, sum(map(len, rows.values())) - sum(map(len, kept.values()))
 
 
@@ -193,13 +193,13 @@ def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) ->
 
 
 def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: Callable[[Row], str]) -> None:
-    places: dict[str, tuple[str, str]] = {}
+    locations: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:
-        for place, row in kept.get(split, ()):
-            before = places.setdefault(key_of(row), (split, place))
+        for location, row in kept.get(split, ()):
+            before = locations.setdefault(key_of(row), (split, location))
             if before[0] != split:
-                shared.append((place, before[1]))
+                shared.append((location, before[1]))
     if shared:
         raise DataError(
             f"{len(shared):,} rows of one split have the {what} of another one ({shared[0][0]} that of "
@@ -225,8 +225,8 @@ def _held_out(
     for number, split in enumerate(missing):
         split_of |= dict.fromkeys(documents[number * count : (number + 1) * count], split)
     found: dict[str, list[tuple[str, Row]]] = {split: given.get(split, []) for split in SPLITS}
-    for place, row in rows:
-        found[split_of.get(row["doc"], "train")].append((place, row))
+    for location, row in rows:
+        found[split_of.get(row["doc"], "train")].append((location, row))
     return _without_leaks(found, fields)
 
 
@@ -237,7 +237,7 @@ def _without_leaks(
     seen: set[str] = set()
     kept: dict[str, list[tuple[str, Row]]] = {}
     for split in reversed(SPLITS):
-        kept[split] = [(place, row) for place, row in found[split] if words_of(fields.input_of(row)) not in seen]
+        kept[split] = [(location, row) for location, row in found[split] if words_of(fields.input_of(row)) not in seen]
         seen |= {words_of(fields.input_of(row)) for _, row in found[split]}
         if not kept[split]:
             raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
@@ -253,12 +253,12 @@ def _origins(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> dict[
     """The origin of each document that is one text with a class."""
     if not (fields.text and fields.label):
         return {}
-    return {fields.input_of(row): place for part in kept.values() for place, row in part}
+    return {fields.input_of(row): location for part in kept.values() for location, row in part}
 
 
 def listed(malformed: Iterable[tuple[str, str]], named: int = _NAMED) -> str:
     """The first few, each as ``FILE:LINE (why)``, and how many more."""
-    each = [f"{place} ({why})" for place, why in malformed]
+    each = [f"{location} ({why})" for location, why in malformed]
     return ", ".join(each[:named]) + (f" and {len(each) - named:,} more" if len(each) > named else "")
 
 

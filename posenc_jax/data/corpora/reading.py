@@ -1,8 +1,8 @@
 """Rows from files of the user's: plain text, folders of it, JSON lines and CSV; `arrow` has the others.
 
-Every reader yields ``(place, fields)`` for what can be used, and ``(place, Malformed(why))`` for what cannot; a place
-is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed. A field is a text; those
-that are ``names``, of classes and documents, may be whole numbers too.
+Every reader yields ``(location, fields)`` for a valid record and ``(location, Malformed(why))`` for another one. A
+location is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are read, never changed. A field is a text;
+those that are ``names``, of classes and documents, may be whole numbers too.
 """
 
 from __future__ import annotations
@@ -113,19 +113,22 @@ def classes(folder: Path) -> Iterator[Record]:
 def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[Record]:
     """A JSON object a line, each of its keys once; blank lines are skipped."""
     for number, line in lines(path):
-        place = f"{path}:{number}"
+        location = f"{path}:{number}"
         if isinstance(line, Malformed):
-            yield place, line
+            yield location, line
         elif line.strip():
             try:
                 value = json.loads(line, object_pairs_hook=_object)
             except _TwiceError as error:
-                yield place, Malformed(f"the key {error} stands there more than once")
+                yield location, Malformed(f"the key {error} stands there more than once")
                 continue
             except (ValueError, RecursionError) as error:
-                yield place, Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})")
+                yield (
+                    location,
+                    Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})"),
+                )
                 continue
-            yield place, chosen(value, fields, names) if isinstance(value, dict) else Malformed("no JSON object")
+            yield location, chosen(value, fields, names) if isinstance(value, dict) else Malformed("no JSON object")
 
 
 class _TwiceError(ValueError):

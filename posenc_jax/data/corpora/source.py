@@ -116,8 +116,8 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
             return dataclasses.replace(_of_builder(name, split, builder), held_out=missing)
         source = _of_builder(name, "train", builder)
     numbers = np.arange(len(source))
-    place = numbers % HELD_OUT
-    chosen = place == missing.index(split) if split in missing else place >= len(missing)
+    held = numbers % HELD_OUT
+    chosen = held == missing.index(split) if split in missing else held >= len(missing)
     return dataclasses.replace(source, split=split, data=_Chosen(source.data, numbers[chosen]), held_out=missing)
 
 

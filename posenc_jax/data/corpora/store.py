@@ -24,15 +24,15 @@ from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held
-from posenc_jax.places import cache_directory, from_environment
 from posenc_jax.refusals import or_else
 from posenc_jax.shapes import loads, problem
+from posenc_jax.user_paths import cache_directory, from_environment
 
 FORMAT = 1
 """Of manifests and of the files beside them."""
 MANIFEST = "manifest.json"
 ORIGINS = "origins.json"
-"""Beside it, of documents: SHA-256 of the text -> the place that it came from."""
+"""Beside it, of documents: SHA-256 of the text -> its location."""
 LEFT_OUT = "left_out.jsonl"
 """Beside it, of texts of the user's: where each line that could not be used stands, and why, an object a line."""
 OWN = "own/"
@@ -198,7 +198,7 @@ def add(
 
     ``facts`` are kept in its manifest: kind, licence, where the rows come from. ``rebuild`` replaces one that is there,
     which is refused otherwise. ``origins`` says where texts came from, for `origin_of`; ``left_out`` what could not be
-    used, as (place, why). Errors: DataError.
+    used, as (location, why). Errors: DataError.
     """
     check_own(name)
 
@@ -216,8 +216,8 @@ def add(
 
 
 def origin_of(name: str, text: str, directory: Path | None = None) -> tuple[str, bool] | None:
-    """The place (``FILE:LINE``) that a document of a corpus of the user's came from, and whether its lines are those of
-    that file; None where that was not kept.
+    """The location (``FILE:LINE``) of a document of a user's corpus, and whether its lines are those of that file; None
+    if the location was not kept.
     """
     if not is_own(name):
         return None
@@ -225,8 +225,8 @@ def origin_of(name: str, text: str, directory: Path | None = None) -> tuple[str,
     if ORIGINS not in found["files"]:
         return None
     home = home_of(name, directory)
-    place = json.loads(content_of(home / ORIGINS, home)).get(_sha256(text))
-    return None if place is None else (place, found.get("read_as") == "folder")
+    location = json.loads(content_of(home / ORIGINS, home)).get(_sha256(text))
+    return None if location is None else (location, found.get("read_as") == "folder")
 
 
 def _sha256(text: str) -> str:
@@ -267,7 +267,7 @@ def _put(
             note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
             return home
     except (OSError, LockingError) as error:
-        why, way_out = str(error), "choose another place (directory, or the variable POSENC_DATA)"
+        why, way_out = str(error), "choose another folder (directory, or the variable POSENC_DATA)"
         if isinstance(error, OSError):
             way_out = or_else(error, way_out)
             why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
@@ -327,10 +327,10 @@ def _write(
     working.mkdir(parents=True)
     builders.write(rows, columns, working)
     if origins:
-        places = {_sha256(text): place for text, place in origins.items()}
-        (working / ORIGINS).write_text(json.dumps(places, indent=0) + "\n")
+        locations = {_sha256(text): location for text, location in origins.items()}
+        (working / ORIGINS).write_text(json.dumps(locations, indent=0) + "\n")
     if left_out:
-        lines = (json.dumps({"place": place, "why": why}) + "\n" for place, why in left_out)
+        lines = (json.dumps({"place": location, "why": why}) + "\n" for location, why in left_out)
         (working / LEFT_OUT).write_text("".join(lines))
     found: dict[str, Any] = {
         "format": FORMAT,

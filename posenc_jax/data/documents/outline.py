@@ -20,16 +20,16 @@ class NotNested(DataError):
         super().__init__(f"{what}{'' if line is None else f', line {line}'}{joint}{why}")
         self.why, self.line = why, line
 
-    def at(self, place: str, *, of_many_lines: bool) -> tuple[str, str]:
-        """The location and the fault, for a text that begins at ``place`` (``FILE:LINE``).
+    def at(self, where: str, *, of_many_lines: bool) -> tuple[str, str]:
+        """The location and the fault, for a text that begins at ``where`` (``FILE:LINE``).
 
         of_many_lines: whether the lines of the text are those of the file, and not within one line or row of it.
         """
         if self.line is None:
-            return place, self.why
+            return where, self.why
         if not of_many_lines:
-            return place, f"line {self.line} of its text: {self.why}"
-        path, _, first = place.rpartition(":")
+            return where, f"line {self.line} of its text: {self.why}"
+        path, _, first = where.rpartition(":")
         return f"{path}:{int(first) + self.line - 1}", self.why
 
 
@@ -50,13 +50,14 @@ class Part(NamedTuple):
 
     Attributes:
       section: the name of its section, its outermost heading as `name_of` writes it; "" before the first.
-      place: (section, subsection, paragraph, sentence), each counted from 1 within the one around it; 0 for what stands
-        above it: text between a section's heading and its first subsection has subsection 0, a heading paragraph 0.
+      coordinates: (section, subsection, paragraph, sentence), each counted from 1 within the one around it; 0 for what
+        stands above it: text between a section's heading and its first subsection has subsection 0, a heading
+        paragraph 0.
     """
 
     text: str
     section: str
-    place: tuple[int, int, int, int]
+    coordinates: tuple[int, int, int, int]
 
 
 def name_of(heading: str) -> str:
@@ -77,7 +78,7 @@ def numbered(blocks: list[Block], what: str) -> list[Part]:
     """
     parts: list[Part] = []
     top, before, section = 0, 0, ""
-    place = [0, 0, 0]
+    coordinates = [0, 0, 0]
     for block in blocks:
         if block.level:
             top = top or block.level
@@ -85,13 +86,13 @@ def numbered(blocks: list[Block], what: str) -> list[Part]:
             _check(block, level, before, top, what)
             before = level
             if level <= LEVELS:
-                place = [*place[: level - 1], place[level - 1] + 1, *[0] * (LEVELS - level), 0]
+                coordinates = [*coordinates[: level - 1], coordinates[level - 1] + 1, *[0] * (LEVELS - level), 0]
                 section = name_of(block.text) if level == 1 else section
-                parts.append(Part(block.text, section, (place[0], place[1], 0, 1)))
+                parts.append(Part(block.text, section, (coordinates[0], coordinates[1], 0, 1)))
                 continue
-        place[LEVELS] += 1
+        coordinates[LEVELS] += 1
         for number, sentence in enumerate(sentences(block.text), 1):
-            parts.append(Part(sentence, section, (place[0], place[1], place[2], number)))
+            parts.append(Part(sentence, section, (coordinates[0], coordinates[1], coordinates[2], number)))
     return parts
 
 

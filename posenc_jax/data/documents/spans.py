@@ -59,16 +59,16 @@ def spans_parts(text: str, what: str) -> list[Part]:
         piece, at = whole[at:until].strip(), max(at, until)
         kinds = {span.kind: span for span, _ in open_spans}
         section = kinds["section"].name if "section" in kinds else ""
-        places: Any
+        coordinates: Any
         if "heading" in kinds:
-            pieces, places = [piece] * bool(piece), [next_in((*path(2), 0))]
+            pieces, coordinates = [piece] * bool(piece), [next_in((*path(2), 0))]
         elif "sentence" in kinds:
-            pieces, places = [piece] * bool(piece), [path(4)]
+            pieces, coordinates = [piece] * bool(piece), [path(4)]
         else:
             pieces = sentences(piece)
             around = path(3) if "paragraph" in kinds or not pieces else next_in(path(2))
-            places = [next_in(around) for _ in pieces]
-        parts.extend(Part(text, section, place) for text, place in zip(pieces, places, strict=False))
+            coordinates = [next_in(around) for _ in pieces]
+        parts.extend(Part(text, section, numbers) for text, numbers in zip(pieces, coordinates, strict=False))
 
     for span in spans:
         while open_spans and open_spans[-1][0].end <= span.start:

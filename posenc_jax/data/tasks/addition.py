@@ -101,14 +101,14 @@ class Addition(RangedTask):
         digits = self._digits(key, length, max_length)
         count, total = self.num_summands, self.sum_length(max_length)
         sums = carried(jnp.pad(jnp.sum(digits, axis=0), (0, total - max_length)), 10)
-        place = jnp.arange(count * (max_length + 1) - 1)
-        number, within = place // (length + 1), place % (length + 1)
+        index = jnp.arange(count * (max_length + 1) - 1)
+        number, within = index // (length + 1), index % (length + 1)
         if self.summands == "most_significant_first":
             within = jnp.where(within == length, length, length - 1 - within)
         summand = digits[jnp.minimum(number, count - 1), jnp.clip(within, 0, max_length - 1)]
         prompt = jnp.where(within == length, PLUS, FIRST_DIGIT + summand)
         prompt_length = count * (length + 1) - 1
-        prompt = jnp.where(place < prompt_length, prompt, PAD)
+        prompt = jnp.where(index < prompt_length, prompt, PAD)
         return prompted(prompt, prompt_length, FIRST_DIGIT + sums, self.sum_length(length))
 
     def _digits(self, key: Array, length: Array, max_length: int) -> Array:
@@ -117,9 +117,9 @@ class Addition(RangedTask):
         digit_key, first_key, own_key, longest_key = jax.random.split(key, 4)
         own = 1 + integers(own_key, (count,), length)
         own = jnp.where(jnp.arange(count) == integers(longest_key, (), count), length, own)[:, None]
-        # Drawn place by place, so that a longer padding draws the same.
+        # Drawn digit by digit, so that a longer padding draws the same.
         digits = integers(digit_key, (max_length * count,), 10).reshape(max_length, count).T
         first = 1 + integers(first_key, (count,), 9)[:, None]
-        place = jnp.arange(max_length)[None]
-        digits = jnp.where((place == own - 1) & (own > 1), first, digits)
-        return jnp.where(place < own, digits, 0)
+        index = jnp.arange(max_length)[None]
+        digits = jnp.where((index == own - 1) & (own > 1), first, digits)
+        return jnp.where(index < own, digits, 0)

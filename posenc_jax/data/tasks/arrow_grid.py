@@ -1,4 +1,4 @@
-"""Arrows on a grid: a task in which a place is a row and a column."""
+"""Arrows on a grid: a task in which a position is a row and a column."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 @dataclasses.dataclass(frozen=True)
 class ArrowGrid(Task):
-    """Where does the arrow point that stands at the base of the Y? A grid of n x n cells, row by row.
+    """The direction of the arrow at the base of the Y, on a grid of n x n cells, read row by row.
 
     ``num_arrows`` arrows and ``num_letters`` letters, one of them the Y, stand in cells of their own. The Y is upright
     or turned by quarters, so its base is the cell below, beside or above it, and one of the arrows stands there. The
-    answer, up, right, down or left, is given at the Y. All places are drawn uniformly, and so are rotation and arrows.
+    answer, up, right, down or left, is given at the Y. All cells are drawn uniformly, and so are rotation and arrows.
 
     size: rows and columns n of a training grid, 9 in the source; larger ones are its length generalization. num_arrows,
     num_letters: 8 and 6 in the source; the letters, up to 26, but for the Y are never turned.

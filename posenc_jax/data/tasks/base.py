@@ -20,10 +20,10 @@ Split = Literal["train", "test"]
 Range = Literal["within", "mixed", "beyond"]
 
 SMALLEST = 32
-"""Places below which a narrower program saves nothing."""
+"""Tokens below which a narrower program saves nothing."""
 
 LONGEST = 2**20
-"""The largest length, and the largest number of symbols, tokens or places, that a task takes."""
+"""The largest length, and the largest number of symbols or tokens, that a task takes."""
 
 
 @functools.partial(
@@ -133,7 +133,7 @@ class Task(Value):
 
     @property
     def has_outline(self) -> bool:
-        """True if ``grid_positions`` of an example are coordinates of tokens in a document, see `structure.Place`."""
+        """True if ``grid_positions`` of an example are `structure.Coordinates` of tokens in a document."""
         return False
 
     @property
@@ -211,7 +211,7 @@ class Task(Value):
 
     def padded_length(self, length: int) -> int:
         """The length that test examples of this one are padded for: the next of those that are 1, 2, 4, ... times the
-        longest of training, or a half, a quarter, ... of it down to 32 places.
+        longest of training, or a half, a quarter, ... of it down to 32 tokens.
 
         It depends on nothing else that is asked for, so neither do the numbers of a length, to the bit; and lengths
         share few programs. A longer one is never padded to less.
@@ -382,7 +382,7 @@ class Task(Value):
     def describe(self, example: Example) -> str:
         """One example (no batch axis) as text: what the model is given, an arrow, what it has to predict.
 
-        Where a causal model is asked at places apart, as `describe_in_place`.
+        Where a causal model is asked at single tokens, as `describe_in_place`.
         """
         weighted = np.flatnonzero(example.weights)
         if self.model_kind == "decoder_only" and len(weighted) and weighted[-1] - weighted[0] >= len(weighted):
@@ -395,8 +395,8 @@ class Task(Value):
     def describe_in_place(self, example: Example) -> str:
         """One example as text: every token, and in brackets behind it what has to be predicted there."""
         words = [self.token_names[token] for token in np.asarray(example.inputs)[: int(example.length)]]
-        for place in np.flatnonzero(example.weights):
-            words[place] += f" [{self.class_names[int(example.targets[place])]}]"
+        for index in np.flatnonzero(example.weights):
+            words[index] += f" [{self.class_names[int(example.targets[index])]}]"
         return " ".join(words)
 
 

@@ -1,7 +1,7 @@
 """Confusion of positions by a model: sums over questions about a position, and curves by offset.
 
-A question is about place ``p`` of ``n``; ``given`` is the probability that the model gives to what stands at place
-``j`` (its symbol, or its name). Sums are ``[n, n]``: row ``p`` that was asked for, column ``j``. Offset: ``j - p``.
+A question is about position ``p`` of ``n``; ``given`` is the probability that the model gives to position ``j`` (to its
+symbol, or its name). Sums are ``[n, n]``: row ``p`` that was asked for, column ``j``. Offset: ``j - p``.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ SUMS = ("given", "said", "logit", "asked")
 
 
 def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> dict[str, Array]:
-    """`SUMS` ``[n, n]`` of questions whose answer is the symbol at a place.
+    """`SUMS` ``[n, n]`` of questions whose answer is the symbol at a position.
 
     Args:
-      logits: ``[B, Q, C]`` of Q questions an example. symbols: ``[B, n]``, what stands at each place.
-      asked: ``[B, Q]``, the place asked for. weights: ``[B, Q, n]``, 1 where a place is looked at.
+      logits: ``[B, Q, C]`` of Q questions an example. symbols: ``[B, n]``, what stands at each position.
+      asked: ``[B, Q]``, the position asked for. weights: ``[B, Q, n]``, 1 where a position is looked at.
 
-    A place ``j != p`` with the symbol of ``p`` is not counted: there a wrong place would give the right answer.
+    A position ``j != p`` with the symbol of ``p`` is not counted: there a wrong position would give the right answer.
     """
-    (batch, count), places = asked.shape, symbols.shape[1]
+    (batch, count), positions = asked.shape, symbols.shape[1]
     shown = jax.nn.one_hot(symbols, logits.shape[-1])
     given, logit = (
         jnp.einsum("bqc,bjc->bqj", values, shown, precision="highest") for values in _probability_and_logit(logits)
     )
     said = (jnp.argmax(logits, axis=-1)[:, :, None] == symbols[:, None]).astype(jnp.float32)
-    right = asked[:, :, None] == jnp.arange(places)[None, None]
+    right = asked[:, :, None] == jnp.arange(positions)[None, None]
     answer = jnp.sum(jnp.where(right, symbols[:, None], 0), axis=-1)
     counted = weights * (right | (symbols[:, None] != answer[:, :, None])).astype(weights.dtype)
-    rows = right.reshape(batch * count, places).astype(jnp.float32)
-    return _sums(rows, *(x.reshape(batch * count, places) for x in (given, said, logit, counted)))
+    rows = right.reshape(batch * count, positions).astype(jnp.float32)
+    return _sums(rows, *(x.reshape(batch * count, positions) for x in (given, said, logit, counted)))
 
 
-def place_sums(logits: Array, asked: Array, weights: Array) -> dict[str, Array]:
-    """`SUMS` ``[n, n]`` of questions whose answer is a place: ``logits [B, n]``, ``asked [B]``, ``weights [B]``."""
-    places = logits.shape[-1]
+def position_sums(logits: Array, asked: Array, weights: Array) -> dict[str, Array]:
+    """`SUMS` ``[n, n]`` of questions whose answer is a position: ``logits [B, n]``, ``asked [B]``, ``weights [B]``."""
+    positions = logits.shape[-1]
     given, logit = _probability_and_logit(logits)
-    said = jax.nn.one_hot(jnp.argmax(logits, axis=-1), places)
-    return _sums(jax.nn.one_hot(asked, places), given, said, logit, jnp.broadcast_to(weights[:, None], given.shape))
+    said = jax.nn.one_hot(jnp.argmax(logits, axis=-1), positions)
+    return _sums(jax.nn.one_hot(asked, positions), given, said, logit, jnp.broadcast_to(weights[:, None], given.shape))
 
 
 def _probability_and_logit(logits: Array) -> tuple[Array, Array]:
@@ -84,26 +84,26 @@ def by_offset(total: np.ndarray, asked: np.ndarray) -> np.ndarray:
 def contrast(total: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """``[2n-1]``: the mean at an offset minus the mean of those at the two offsets beside it.
 
-    All three are over the same places ``p``: those from which all three offsets stay within ``0 .. n-1``. So a model
+    All three are over the same positions ``p``: those from which all three offsets stay within ``0 .. n-1``. So a model
     whose confusion depends on ``p`` but not on the offset has a contrast of 0. NaN at -1, 0 and 1, where one of the
     three is the right answer, and where nothing was asked.
     """
-    places = len(total)
-    found = np.full(2 * places - 1, np.nan)
-    for offset in range(2 - places, places - 1):
-        p = np.arange(max(0, 1 - offset), min(places, places - 1 - offset))
+    positions = len(total)
+    found = np.full(2 * positions - 1, np.nan)
+    for offset in range(2 - positions, positions - 1):
+        p = np.arange(max(0, 1 - offset), min(positions, positions - 1 - offset))
         if abs(offset) > 1 and len(p):
             below, here, above = (
                 _ratio(total[p, p + offset + step].sum(), asked[p, p + offset + step].sum()) for step in (-1, 0, 1)
             )
-            found[offset + places - 1] = here - (below + above) / 2
+            found[offset + positions - 1] = here - (below + above) / 2
     return found
 
 
 def _diagonals(matrix: np.ndarray) -> np.ndarray:
     """Sums over all pairs of one offset."""
-    places = len(matrix)
-    return np.array([np.trace(matrix, offset) for offset in range(1 - places, places)])
+    positions = len(matrix)
+    return np.array([np.trace(matrix, offset) for offset in range(1 - positions, positions)])
 
 
 def _ratio(total: Any, asked: Any) -> Any:

@@ -243,7 +243,7 @@ class DuplicateString(StringTask):
 
 @dataclasses.dataclass(frozen=True)
 class MissingDuplicateString(StringTask):
-    """The symbol that is missing from a binary string written twice; token 2 stands in its place.
+    """The symbol that is missing from a binary string written twice; token 2 stands for it.
 
     The string has ``n // 2`` symbols; for odd ``n`` token 3 follows at the end. For ``n = 1``, where nothing can be
     missing, input and output are 1.
@@ -254,16 +254,16 @@ class MissingDuplicateString(StringTask):
     num_tokens = 4
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
-        """``tokens_i = x_(i mod h)`` with ``h = n // 2``, but 2 at a place ``m < 2h``; ``output = x_(m mod h)``."""
-        symbol_key, place_key = jax.random.split(key)
+        """``tokens_i = x_(i mod h)`` with ``h = n // 2``, but 2 at an index ``m < 2h``; ``output = x_(m mod h)``."""
+        symbol_key, index_key = jax.random.split(key)
         x = integers(symbol_key, (max(max_length // 2, 1),), 2)
         half = jnp.maximum(length // 2, 1)
-        place = integers(place_key, (), 2 * half)
+        index = integers(index_key, (), 2 * half)
         position = jnp.arange(max_length)
-        tokens = jnp.where(position == place, 2, x[position % half])
+        tokens = jnp.where(position == index, 2, x[position % half])
         tokens = jnp.where(position >= 2 * half, 3, tokens)
         single = length == 1
-        return jnp.where(single, 1, tokens), jnp.where(single, 1, x[place % half])[None]
+        return jnp.where(single, 1, tokens), jnp.where(single, 1, x[index % half])[None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,5 +308,5 @@ class BucketSort(StringTask):
 
 
 def _first(values: Array, length: Array) -> Array:
-    """``values [S, ...]`` with zeros from place ``length`` on."""
+    """``values [S, ...]`` with zeros from index ``length`` on."""
     return jnp.where(jnp.arange(values.shape[0]).reshape(-1, *(1,) * (values.ndim - 1)) < length, values, 0)

@@ -40,18 +40,18 @@ class BinaryOperation(StringTask):
         """Numbers as bits, and their result."""
         size_key, first_key, second_key, short_key = jax.random.split(key, 4)
         width = max(max_length, 2)
-        place = jnp.arange(width)
+        index = jnp.arange(width)
         first_size = 1 + integers(size_key, (), jnp.maximum(length - 2, 1))
         second_size = jnp.maximum(length - 1 - first_size, 1)
         first, second = number(first_key, first_size, width), number(second_key, second_size, width)
-        tokens = jnp.where(place < first_size, first, second[jnp.maximum(place - first_size - 1, 0)])
-        tokens = jnp.where(place == first_size, 2, tokens)
+        tokens = jnp.where(index < first_size, first, second[jnp.maximum(index - first_size - 1, 0)])
+        tokens = jnp.where(index == first_size, 2, tokens)
         result = self.combined(first, second)
-        size = jnp.max(jnp.where(result == 1, place + 1, 1))
+        size = jnp.max(jnp.where(result == 1, index + 1, 1))
         short = integers(short_key, (), 2 ** jnp.minimum(length, 2) - 1)
         short_bits, short_size = self.short_result(short, length)
         is_short = length <= 2
-        tokens = jnp.where(is_short, short >> jnp.minimum(place, 2) & 1, tokens)
+        tokens = jnp.where(is_short, short >> jnp.minimum(index, 2) & 1, tokens)
         result = jnp.where(is_short, jnp.pad(short_bits, (0, width - 2)), result)
         size = jnp.where(is_short, short_size, size)
         out = jnp.arange(max_length + 1)
@@ -136,8 +136,8 @@ class SquareRoot(StringTask):
         ``4 r + (the next two bits) >= 4 q + 1``.
         """
         bits = number(key, length, max_length)
-        place = jnp.arange(max_length)
-        tokens = bits[jnp.clip(length - 1 - place, 0, max_length - 1)]
+        index = jnp.arange(max_length)
+        tokens = bits[jnp.clip(length - 1 - index, 0, max_length - 1)]
         steps = self.output_length(max_length)
         at = 2 * jnp.arange(steps) - length % 2  # a number of odd length has a 0 before it
         high = jnp.where(at < 0, 0, tokens[jnp.clip(at, 0, max_length - 1)])
@@ -158,10 +158,10 @@ class SquareRoot(StringTask):
 def number(key: Array, size: Array, width: int) -> Array:
     """``[width]`` bits, units first, of a number from 1 to ``2^size - 1``, all alike (up to ``2^-31``)."""
     word_key, bit_key = jax.random.split(key)
-    place = jnp.arange(width)
+    index = jnp.arange(width)
     largest = jnp.left_shift(jnp.uint32(1), jnp.minimum(size, 31).astype(jnp.uint32)) - 1
     word = 1 + jax.random.bits(word_key, (), jnp.uint32) % largest
-    of_word = jnp.right_shift(word, jnp.minimum(place, 31).astype(jnp.uint32)) & 1
+    of_word = jnp.right_shift(word, jnp.minimum(index, 31).astype(jnp.uint32)) & 1
     bits = jnp.where(size <= 31, of_word.astype(jnp.int32), integers(bit_key, (width,), 2))
-    bits = jnp.where(place < size, bits, 0)
-    return jnp.where((place == 0) & ~jnp.any(bits), 1, bits)
+    bits = jnp.where(index < size, bits, 0)
+    return jnp.where((index == 0) & ~jnp.any(bits), 1, bits)

@@ -43,20 +43,20 @@ class StackManipulation(StringTask):
         """The instructions in turn, on a stack as an array and its size."""
         size_key, bit_key, action_key = jax.random.split(key, 3)
         size = jnp.where(length == 1, 1, 1 + integers(size_key, (), jnp.maximum(length - 1, 1)))
-        place = jnp.arange(max_length)
+        index = jnp.arange(max_length)
         bits, actions = integers(bit_key, (max_length,), 2), 2 + integers(action_key, (max_length,), 3)
-        tokens = jnp.where(place < size, bits, actions)
+        tokens = jnp.where(index < size, bits, actions)
 
-        def step(state: Any, place_and_token: Any) -> tuple[Any, None]:
+        def step(state: Any, index_and_token: Any) -> tuple[Any, None]:
             stack, height = state
-            now, token = place_and_token
+            now, token = index_and_token
             acts = (now >= size) & (now < length)
-            pushed = jnp.where(acts & (token > 2) & (place == height), token - 3, stack)
+            pushed = jnp.where(acts & (token > 2) & (index == height), token - 3, stack)
             change = jnp.where(acts, jnp.where(token > 2, 1, -1), 0)
             return (pushed, jnp.maximum(height + change, 0)), None
 
-        start = (jnp.where(place < size, bits, 0), size)
-        (stack, height), _ = jax.lax.scan(step, start, (place, tokens))
+        start = (jnp.where(index < size, bits, 0), size)
+        (stack, height), _ = jax.lax.scan(step, start, (index, tokens))
         out = jnp.arange(max_length + 1)
         from_top = stack[jnp.clip(height - 1 - out, 0, max_length - 1)]
         return tokens, jnp.where(out < height, from_top, jnp.where(out == height, 2, 0))
@@ -70,7 +70,7 @@ def expression(key: Array, length: Array, max_length: int, num_operators: int, b
     symbols, uniformly many. ``bracket`` is the token of the opening one; the closing one is the next.
 
     Symbol by symbol: what is still to be written stands on a stack (a positive number is an expression of so many
-    symbols, another one a symbol), and so do the values and operators of what is not yet closed. Before place
+    symbols, another one a symbol), and so do the values and operators of what is not yet closed. Before index
     ``length`` ends, the stack to write is empty.
     """
     close_operation, close, minus, an_operator = 0, -1, -2, -3
@@ -78,10 +78,10 @@ def expression(key: Array, length: Array, max_length: int, num_operators: int, b
     digits = integers(digit_key, (max_length,), MODULUS)
     operators = integers(operator_key, (max_length,), num_operators)
     shares = jax.random.bits(split_key, (max_length,), jnp.uint32)
-    places = jnp.arange(max_length + 4)
+    indices = jnp.arange(max_length + 4)
 
-    def put(stack: Array, place: Array, value: Array) -> Array:
-        return jnp.where(places == place, value, stack)
+    def put(stack: Array, index: Array, value: Array) -> Array:
+        return jnp.where(indices == index, value, stack)
 
     def write(state: Any, drawn: Any) -> tuple[Any, Any]:
         """(to write, its height, values, theirs, operators, theirs, sign of the next digit), and the next symbol."""
@@ -123,7 +123,7 @@ def expression(key: Array, length: Array, max_length: int, num_operators: int, b
         negative = (item == 2) | (item == minus)
         return (todo, grown, values, num_values, waiting, num_waiting, negative), symbol
 
-    zero, empty = jnp.int32(0), jnp.zeros_like(places)
+    zero, empty = jnp.int32(0), jnp.zeros_like(indices)
     start = (put(empty, zero, length), zero + 1, empty, zero, empty, zero, jnp.bool_(False))
     (_, _, values, *_), tokens = jax.lax.scan(write, start, (digits, operators, shares))
     return tokens, values[0]
@@ -168,7 +168,7 @@ class SolveEquation(StringTask):
     """The digit x that solves ``expression = value`` mod 5, where x stands for one digit of the expression.
 
     The expression of n - 2 symbols has brackets around every operation, which is ``+`` or ``-``, as `expression` draws
-    it. x replaces the first digit from a uniformly drawn place on, around the end. For n = 1 and 2, where there is no
+    it. x replaces the first digit from a uniformly drawn index on, around the end. For n = 1 and 2, where there is no
     equation, inputs and output are 0.
 
     Tokens: 0-4 are digits, then ``+``, ``-``, the brackets, x and ``=``.
@@ -190,15 +190,15 @@ class SolveEquation(StringTask):
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """An `expression`, its value, and the digit that was hidden."""
-        expression_key, place_key = jax.random.split(key)
+        expression_key, index_key = jax.random.split(key)
         size = jnp.maximum(length - 2, 1)
         tokens, value = expression(expression_key, size, max_length, 2, 7)
-        place = jnp.arange(max_length)
-        behind = (place - integers(place_key, (), size)) % size
-        hidden = jnp.argmin(jnp.where((tokens < MODULUS) & (place < size), behind, max_length))
+        index = jnp.arange(max_length)
+        behind = (index - integers(index_key, (), size)) % size
+        hidden = jnp.argmin(jnp.where((tokens < MODULUS) & (index < size), behind, max_length))
         answer = tokens[hidden]
         unknown, equals = MODULUS + 4, MODULUS + 5
-        tokens = jnp.where(place == hidden, unknown, tokens)
-        tokens = jnp.where(place == size, equals, jnp.where(place == size + 1, value, tokens))
+        tokens = jnp.where(index == hidden, unknown, tokens)
+        tokens = jnp.where(index == size, equals, jnp.where(index == size + 1, value, tokens))
         there = length >= 3
         return jnp.where(there, tokens, 0), jnp.where(there, answer, 0)[None]

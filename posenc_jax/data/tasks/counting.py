@@ -119,7 +119,7 @@ class Counting(RangedTask):
         def statement(state: Any, drawn: Any) -> tuple[Any, Any]:
             """(values, -1 before they are set; tokens so far), and the statement's number: set v, increment v, pass."""
             values, used = state
-            place, draw = drawn
+            position, draw = drawn
             is_set = values >= 0
             share = self.increment_weight / jnp.maximum(jnp.sum(is_set), 1)
             weights = jnp.concatenate(
@@ -131,11 +131,11 @@ class Counting(RangedTask):
             )
             below = jnp.cumsum(weights.astype(jnp.float32))
             chosen = jnp.sum(below[:-1] <= draw * below[-1])
-            chosen = jnp.where(place == first, jnp.int32(draw * self.num_variables), chosen)
-            chosen = jnp.where(place < first, 2 * self.num_variables, chosen)
+            chosen = jnp.where(position == first, jnp.int32(draw * self.num_variables), chosen)
+            chosen = jnp.where(position < first, 2 * self.num_variables, chosen)
             size = self._size(chosen)
-            fits = used + size + (length - 1 - place) <= self._room(length)
-            chosen = jnp.where(fits & (place < length), chosen, 2 * self.num_variables)
+            fits = used + size + (length - 1 - position) <= self._room(length)
+            chosen = jnp.where(fits & (position < length), chosen, 2 * self.num_variables)
             values = jnp.where(variables == chosen, 0, values)
             values = values + (variables + self.num_variables == chosen).astype(values.dtype)
             return (values, used + self._size(chosen)), chosen
@@ -144,18 +144,18 @@ class Counting(RangedTask):
         (values, _), chosen = jax.lax.scan(statement, start, (jnp.arange(max_length), draws))
         printed = self._any(print_key, values >= 0)
         program, size = self._tokens(chosen, length, self._room(max_length) + 2)
-        place = jnp.arange(len(program))
-        program = jnp.where(place == size, PRINT, program)
-        program = jnp.where(place == size + 1, self._first_variable + printed, program)
+        position = jnp.arange(len(program))
+        program = jnp.where(position == size, PRINT, program)
+        program = jnp.where(position == size + 1, self._first_variable + printed, program)
         return prompted(program, size + 2, (FIRST_NUMBER + values[printed])[None], 1)
 
     def _first_set(self, key: Array, length: Array) -> Array:
-        """The place of the first ``set``, given that there is one: before it only ``pass`` can stand."""
+        """The index of the first ``set``, given that there is one: before it only ``pass`` can stand."""
         kept = self.pass_weight / (self.pass_weight + self.set_weight)
         some = 1 - kept ** jnp.asarray(length, jnp.float32)  # that one of the statements is it
         draw = jax.random.uniform(key, (), jnp.float32)
-        place = jnp.floor(jnp.log1p(-draw * some) / jnp.log(jnp.float32(kept)))
-        return jnp.clip(place.astype(jnp.int32), 0, length - 1)
+        position = jnp.floor(jnp.log1p(-draw * some) / jnp.log(jnp.float32(kept)))
+        return jnp.clip(position.astype(jnp.int32), 0, length - 1)
 
     def _size(self, chosen: Array) -> Array:
         """Tokens of a statement."""
@@ -165,10 +165,10 @@ class Counting(RangedTask):
         """The program as ``[room]`` tokens, and how many there are."""
         sizes = jnp.where(jnp.arange(len(chosen)) < length, self._size(chosen), 0)
         ends = jnp.cumsum(sizes)
-        place = jnp.arange(room)
+        position = jnp.arange(room)
         ended = jnp.cumsum(jnp.zeros(room, jnp.int32).at[ends].add(1, mode="drop"))  # statements before each token
         of_token = jnp.minimum(ended, len(chosen) - 1)
-        statement, within = chosen[of_token], place - (ends - sizes)[of_token]
+        statement, within = chosen[of_token], position - (ends - sizes)[of_token]
         variable = self._first_variable + statement % self.num_variables
         number = jnp.full_like(variable, FIRST_NUMBER)
         words = jnp.stack([variable, jnp.full_like(variable, EQUALS), number, jnp.full_like(variable, SEMICOLON)])

@@ -139,12 +139,12 @@ class FlipFlop(Task):
     def _drawn(self, key: Array, ignore: Array, group: Array, length: Array, max_length: int) -> Example:
         bit_key, ignore_key, write_key = jax.random.split(key, 3)
         count = (max_length + 1) // 2
-        place = jnp.arange(count)
+        position = jnp.arange(count)
         ignored = jax.random.uniform(ignore_key, (count,), jnp.float32) < ignore
         instruction = jnp.where(ignored, IGNORE, WRITE + integers(write_key, (count,), 2))
-        instruction = jnp.where(place == 0, WRITE, jnp.where(place == length // 2 - 1, READ, instruction))
+        instruction = jnp.where(position == 0, WRITE, jnp.where(position == length // 2 - 1, READ, instruction))
         drawn = integers(bit_key, (count,), 2)
-        last = jax.lax.cummax(jnp.where(instruction == WRITE, place, 0))
+        last = jax.lax.cummax(jnp.where(instruction == WRITE, position, 0))
         bits = jnp.where(instruction == READ, drawn[last], drawn)
         width = self.width(max_length)
         tokens = jnp.stack([instruction, bits], axis=1).reshape(-1)[:width]

@@ -1,4 +1,4 @@
-"""Indirect indexing: first find a letter, then go a number of places from there."""
+"""Indirect indexing: first find a letter, then go a number of letters from there."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from posenc_jax.encodings.value import check_at_most
 
 @dataclasses.dataclass(frozen=True)
 class IndirectIndexing(RangedTask):
-    """Name the letter some places from another: ``BOS x_0 ... x_(n-1) x_s +d SEP -> x_(s+d) EOS``.
+    """Name the letter some steps from another: ``BOS x_0 ... x_(n-1) x_s +d SEP -> x_(s+d) EOS``.
 
     n different letters in random order, one of them again (the source), and a shift d from ``-max_shift`` to
-    ``max_shift``. To find the source is a question of what, to go d places one of where. d is drawn uniformly, then s
-    uniformly among the places from which ``s + d`` is one of the string.
+    ``max_shift``. To find the source is a question of what, to go d steps one of where. d is drawn uniformly, then s
+    uniformly among the indices from which ``s + d`` is one of the string.
 
     min_length, max_length: letters n of a training string, 20 to 40 in the source. max_shift: the largest shift, 15 in
       the source. num_letters: letters that there are, up to 1048576; the source calls them many.
@@ -66,7 +66,7 @@ class IndirectIndexing(RangedTask):
 
     @property
     def least_length(self) -> int:
-        """Every shift has a place to start from."""
+        """Every shift has an index to start from."""
         return max(self.shortest, self.max_shift + 1)
 
     def check_fields(self) -> None:
@@ -121,7 +121,7 @@ class IndirectIndexing(RangedTask):
         letters = self._first_letter + jnp.resize(letters, (room,))[:max_length]
         shift = integers(shift_key, (), 2 * self.max_shift + 1) - self.max_shift
         source = jnp.maximum(-shift, 0) + integers(source_key, (), length - jnp.abs(shift))
-        place = jnp.arange(max_length + 2)
-        prompt = jnp.where(place < length, letters[jnp.minimum(place, max_length - 1)], letters[source])
-        prompt = jnp.where(place == length + 1, NUM_SPECIAL + self.max_shift + shift, prompt)
+        index = jnp.arange(max_length + 2)
+        prompt = jnp.where(index < length, letters[jnp.minimum(index, max_length - 1)], letters[source])
+        prompt = jnp.where(index == length + 1, NUM_SPECIAL + self.max_shift + shift, prompt)
         return prompted(prompt, length + 2, letters[source + shift][None], 1)

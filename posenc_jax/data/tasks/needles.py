@@ -117,23 +117,23 @@ class Needles(RangedTask):
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Drawn afresh; train and test do not differ."""
-        name_key, order_key, place_key, digit_key, filler_key = jax.random.split(key, 5)
+        name_key, order_key, index_key, digit_key, filler_key = jax.random.split(key, 5)
         count, size = self._num_needles, 1 + self.value_digits
         names = AFTER_DIGITS + jax.random.permutation(name_key, self.num_key_names)[: self.num_keys]
         of_needle = jax.random.permutation(order_key, count) % self.num_keys  # of the first one, the second one, ...
         digits = FIRST_DIGIT + integers(digit_key, (count * self.value_digits,), 10).reshape(count, self.value_digits)
         needles = jnp.concatenate([names[of_needle][:, None], digits], axis=1)
-        starts = self._starts(place_key, length, max_length)
-        places = starts[:, None] + jnp.arange(size)[None]
-        prompt = jnp.pad(self._fillers(filler_key, max_length), (0, self.num_queries)).at[places].set(needles)
-        place = jnp.arange(max_length + self.num_queries)
-        asked = names[jnp.clip(place - length, 0, self.num_queries - 1)]
-        prompt = jnp.where(place >= length, asked, prompt)
+        starts = self._starts(index_key, length, max_length)
+        indices = starts[:, None] + jnp.arange(size)[None]
+        prompt = jnp.pad(self._fillers(filler_key, max_length), (0, self.num_queries)).at[indices].set(needles)
+        index = jnp.arange(max_length + self.num_queries)
+        asked = names[jnp.clip(index - length, 0, self.num_queries - 1)]
+        prompt = jnp.where(index >= length, asked, prompt)
         wanted = jnp.argsort(of_needle, stable=True)[: self.num_queries * self.num_values]
         return prompted(prompt, length + self.num_queries, digits[wanted].reshape(-1), self._num_answers)
 
     def _starts(self, key: Array, length: Array, max_length: int) -> Array:
-        """The first positions of needles; all ways to place them are equally likely. With one token for each needle, a
+        """The first positions of needles; all ways to put them are equally likely. With one token for each needle, a
         draw chooses which tokens are needles; then each needle gets its full length.
         """
         count, more = self._num_needles, self.value_digits
@@ -294,7 +294,7 @@ class PhoneBook(RangedTask):
         book = jnp.concatenate([first[:, None], last[:, None], digits], axis=1)
         asked = integers(asked_key, (), length)
         entries = jnp.pad(book.reshape(-1), (0, 2))
-        place = jnp.arange(len(entries))
-        prompt = jnp.where(place == length * size, first[asked], entries)
-        prompt = jnp.where(place == length * size + 1, last[asked], prompt)
+        index = jnp.arange(len(entries))
+        prompt = jnp.where(index == length * size, first[asked], entries)
+        prompt = jnp.where(index == length * size + 1, last[asked], prompt)
         return prompted(prompt, length * size + 2, digits[asked], self.number_digits)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
-from posenc_jax.data.tasks.by_offset import SUMS, curves, place_sums, symbol_sums
+from posenc_jax.data.tasks.by_offset import SUMS, curves, position_sums, symbol_sums
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import check_at_most
 from posenc_jax.model_kind import ModelKind
@@ -140,13 +140,13 @@ class TokenAt(PositionTask):
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols and positions drawn afresh; train and test do not differ."""
-        symbol_key, place_key = jax.random.split(key)
+        symbol_key, index_key = jax.random.split(key)
         symbols = self._symbols(symbol_key)
-        places = integers(place_key, (self.queries,), self.length)
+        positions = integers(index_key, (self.queries,), self.length)
         nothing = jnp.zeros(self.length, jnp.int32)
         return self._read(
-            jnp.concatenate([symbols, self.num_symbols + places]),
-            jnp.concatenate([nothing, symbols[places]]),
+            jnp.concatenate([symbols, self.num_symbols + positions]),
+            jnp.concatenate([nothing, symbols[positions]]),
             jnp.concatenate([nothing, jnp.ones(self.queries, jnp.int32)]),
         )
 
@@ -165,8 +165,8 @@ class PositionOf(PositionTask):
     """Name the position of the one marked token: ``x_0 ... * ... x_(n-1) -> p``, where ``*`` stands at p.
 
     An encoder reads n tokens, of which the one at a uniformly drawn p is the mark, and names p, one of n classes, at
-    the mark's place. That gives nothing away: the model is the same at every place, so only an encoding tells one from
-    another, and without one the best is 1/n. (A mean over all tokens, or a query that starts by attending to all
+    the mark's position. This gives nothing away: the model is the same at every position, so only an encoding tells
+    positions apart, and without one the best is 1/n. (A mean over all tokens, or a query that first attends to all
     alike, sees nearly the same sum of positions whatever p is: small models did not begin to learn from either.) An
     absolute encoding needs no attention here, only to be read; a relative one must compare the mark with the others.
 
@@ -200,16 +200,16 @@ class PositionOf(PositionTask):
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols and position drawn afresh; train and test do not differ."""
-        symbol_key, place_key = jax.random.split(key)
+        symbol_key, index_key = jax.random.split(key)
         symbols = integers(symbol_key, (self.length,), self.num_symbols)
-        place = integers(place_key, (), self.length)
-        marked = jnp.arange(self.length) == place
-        return self._read(jnp.where(marked, self.num_symbols, symbols), jnp.where(marked, place, 0), marked)
+        position = integers(index_key, (), self.length)
+        marked = jnp.arange(self.length) == position
+        return self._read(jnp.where(marked, self.num_symbols, symbols), jnp.where(marked, position, 0), marked)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
-        """`place_sums` at the mark."""
+        """`position_sums` at the mark."""
         at_mark = jnp.sum(logits * example.weights[:, :, None], axis=1)
-        return place_sums(at_mark, jnp.sum(example.targets, axis=1), jnp.max(example.weights, axis=1))
+        return position_sums(at_mark, jnp.sum(example.targets, axis=1), jnp.max(example.weights, axis=1))
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
         """Results with the curves by offset and the matrices behind them."""
@@ -256,14 +256,14 @@ class TokenBack(PositionTask):
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Symbols drawn afresh; train and test do not differ."""
         symbols = integers(key, (self.length,), self.num_symbols)
-        place = jnp.arange(self.length)
-        there = place >= self.back
-        return self._read(symbols, jnp.where(there, symbols[jnp.maximum(place - self.back, 0)], 0), there)
+        position = jnp.arange(self.length)
+        there = position >= self.back
+        return self._read(symbols, jnp.where(there, symbols[jnp.maximum(position - self.back, 0)], 0), there)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """`symbol_sums` at every position with a target, of what it sees."""
-        place = jnp.arange(self.length)
-        asked = jnp.broadcast_to(place[None, self.back :] - self.back, (logits.shape[0], self.length - self.back))
-        seen = place[self.back :, None] >= place[None, :]
+        position = jnp.arange(self.length)
+        asked = jnp.broadcast_to(position[None, self.back :] - self.back, (logits.shape[0], self.length - self.back))
+        seen = position[self.back :, None] >= position[None, :]
         weights = example.weights[:, self.back :, None] * seen[None].astype(example.weights.dtype)
         return symbol_sums(logits[:, self.back :], example.inputs, asked, weights)

@@ -71,7 +71,7 @@ class RangedTask(Task):
 def answered(tokens: Array, answers: Array, asked: Array, length: Array) -> Example:
     """An example whose answers stand inside the sequence: ``answers [S]`` are predicted where ``asked [S]``.
 
-    ``tokens [S]`` are read; from place ``length []`` on there is padding, token 0.
+    ``tokens [S]`` are read; from index ``length []`` on there is padding, token 0.
     """
     real = jnp.arange(tokens.shape[0]) < length
     asked = asked & real

@@ -82,12 +82,12 @@ class AssociativeRecall(RecallTask):
     """Multi-query associative recall (MQAR): ``k_1 v_1 ... k_m v_m`` and, later, each key again: ``k -> v``.
 
     A sequence of n tokens begins with m pairs of different keys and different values. The rest has room for
-    ``(n - 2 m) / 2`` questions, one at every second place. Each of the m keys is asked for once, at places drawn
-    without repetition, place j = 1, 2, ... with weight ``j ** (power - 1)``. All other tokens there are random ones.
+    ``(n - 2 m) / 2`` questions, one at every second index. Each of the m keys is asked for once, at indices drawn
+    without repetition, index j = 1, 2, ... with weight ``j ** (power - 1)``. All other tokens there are random ones.
 
     min_length, max_length: tokens n of a sequence, even, at least 4 ``num_pairs``; 64 to 512 in the source. vocabulary:
       number of tokens, 8192 in the source. num_pairs: m, 4 to 64 in the source. power: its power law, 0.01 in the
-      source, 1 for uniform places.
+      source, 1 for uniform indices.
 
     Published is the accuracy over questions. To name any value of the sequence has 1/m.
 
@@ -113,7 +113,7 @@ class AssociativeRecall(RecallTask):
 
     @property
     def least_length(self) -> int:
-        """Pairs, and a place for each question."""
+        """Pairs, and an index for each question."""
         return 4 * self.num_pairs
 
     def check_fields(self) -> None:
@@ -121,30 +121,30 @@ class AssociativeRecall(RecallTask):
         super().check_fields()
         if not 0 < self.power <= 1:
             raise ValueError(
-                f"AssociativeRecall: power = {self.power} must be above 0 and at most 1, where all places are alike"
+                f"AssociativeRecall: power = {self.power} must be above 0 and at most 1, the uniform distribution"
             )
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """Drawn afresh; train and test do not differ."""
-        key_key, value_key, place_key, filler_key = jax.random.split(key, 4)
+        key_key, value_key, index_key, filler_key = jax.random.split(key, 4)
         pairs, half = self.num_pairs, self.vocabulary // 2
         keys = self._keys(key_key)
         values = half + _different(value_key, pairs, half)
-        asked_at = 2 * (pairs + self._places(place_key, length, max_length))
+        asked_at = 2 * (pairs + self._indices(index_key, length, max_length))
         tokens = jnp.asarray(integers(filler_key, (max_length,), self.vocabulary))
         tokens = tokens.at[: 2 * pairs].set(jnp.stack([keys, values], axis=1).reshape(-1)).at[asked_at].set(keys)
         answers = jnp.zeros_like(tokens).at[asked_at].set(values)
         asked = jnp.zeros(max_length, bool).at[asked_at].set(True)
         return answered(tokens, answers, asked, length)
 
-    def _places(self, key: Array, length: Array, max_length: int) -> Array:
-        """``[num_pairs]`` different places of questions: the largest of log weights with Gumbel noise, in turn, are
+    def _indices(self, key: Array, length: Array, max_length: int) -> Array:
+        """``[num_pairs]`` different indices of questions: the largest of log weights with Gumbel noise, in turn, are
         draws without replacement.
         """
-        place = jnp.arange(max_length // 2 - self.num_pairs)
-        noise = jax.random.gumbel(key, place.shape, jnp.float32)
-        scores = noise + (self.power - 1) * jnp.log1p(place.astype(jnp.float32))
-        there = place < length // 2 - self.num_pairs
+        index = jnp.arange(max_length // 2 - self.num_pairs)
+        noise = jax.random.gumbel(key, index.shape, jnp.float32)
+        scores = noise + (self.power - 1) * jnp.log1p(index.astype(jnp.float32))
+        there = index < length // 2 - self.num_pairs
         return jax.lax.top_k(jnp.where(there, scores, -jnp.inf), self.num_pairs)[1]
 
 
@@ -207,7 +207,7 @@ class RepeatedRecall(RecallTask):
         half, count = self.vocabulary // 2, max_length // 2
         chosen = integers(turn_key, (count,), self.num_pairs)
         values = half + integers(value_key, (count,), half)
-        # Sorted by key, then by place, the pair N before stands N entries before.
+        # Sorted by key, then by index, the pair N before stands N entries before.
         order = jnp.argsort(chosen, stable=True)
         before = jnp.roll(order, self.back)
         there = (jnp.arange(count) >= self.back) & (chosen[order] == chosen[before])
@@ -232,9 +232,9 @@ def _different(key: Array, count: int, limit: int) -> Array:
     draws = integers(draw_key, (count,), last + 1)
 
     def choose(chosen: Any, drawn: Any) -> tuple[Any, None]:
-        place, draw, otherwise = drawn
+        index, draw, otherwise = drawn
         taken = jnp.any(chosen == draw)
-        return chosen.at[place].set(jnp.where(taken, otherwise, draw)), None
+        return chosen.at[index].set(jnp.where(taken, otherwise, draw)), None
 
     chosen, _ = jax.lax.scan(choose, jnp.full(count, -1), (jnp.arange(count), draws, last))
     return jax.random.permutation(order_key, chosen)

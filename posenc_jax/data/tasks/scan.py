@@ -233,8 +233,8 @@ class Scan(Task):
         """Command ``index`` of those of a length in ``part``; weights 0 beyond the last."""
         data = table()
         exists = index < jnp.asarray(part.counts)[length]
-        place = jnp.asarray(part.starts)[length] + jnp.where(exists, index, 0)
-        command = jnp.asarray(part.order)[jnp.minimum(place, len(part.order) - 1)]
+        at = jnp.asarray(part.starts)[length] + jnp.where(exists, index, 0)
+        command = jnp.asarray(part.order)[jnp.minimum(at, len(part.order) - 1)]
         words, num_words = jnp.asarray(data.words)[command], jnp.asarray(data.num_words)[command].astype(jnp.int32)
         actions = jnp.asarray(np.pad(data.actions, ((0, 0), (0, max(max_length - MAX_ACTIONS, 0))))[:, :max_length])
         assemble = prompted if self.model == "decoder_only" else translated

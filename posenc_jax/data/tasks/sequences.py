@@ -28,8 +28,8 @@ def prompted(prompt: Array, prompt_length: Array | int, target: Array, target_le
     separator = 1 + prompt_length
     end = separator + 1 + target_length
     sequence = jnp.where(position < separator, _take(prompt, position - 1), _take(target, position - separator - 1))
-    for token, place in ((BOS, 0), (SEP, separator), (EOS, end)):
-        sequence = jnp.where(position == place, token, sequence)
+    for token, index in ((BOS, 0), (SEP, separator), (EOS, end)):
+        sequence = jnp.where(position == index, token, sequence)
     sequence = jnp.where(position <= end, sequence, PAD).astype(jnp.int32)
     real = position[:-1] < end
     return Example(

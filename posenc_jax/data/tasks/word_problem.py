@@ -26,7 +26,7 @@ def elements(group: Group) -> tuple[tuple[int, ...], ...]:
     ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
     """
     if group == "z60":
-        return tuple(tuple((place + shift) % 60 for place in range(60)) for shift in range(60))
+        return tuple(tuple((index + shift) % 60 for index in range(60)) for shift in range(60))
     every = itertools.permutations(range(int(group[1])))
     if group.startswith("s"):
         return tuple(every)
@@ -116,9 +116,9 @@ class WordProblem(RangedTask):
         drawn = integers(key, (max_length,), self.num_classes)
         table = jnp.asarray(products(self.group))
         states = jax.lax.associative_scan(lambda first, second: table[first, second], drawn)
-        place = jnp.arange(max_length + 1)
-        tokens = jnp.where(place == 0, self.num_classes, jnp.roll(jnp.append(drawn, 0), 1))
-        return answered(tokens, jnp.roll(jnp.append(states, 0), 1), place > 0, length + 1)
+        index = jnp.arange(max_length + 1)
+        tokens = jnp.where(index == 0, self.num_classes, jnp.roll(jnp.append(drawn, 0), 1))
+        return answered(tokens, jnp.roll(jnp.append(states, 0), 1), index > 0, length + 1)
 
     def describe(self, example: Example) -> str:
         """Each product behind its element."""

@@ -18,7 +18,7 @@ from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import LEAST_PIECES, ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value, check_at_most
-from posenc_jax.places import full
+from posenc_jax.user_paths import full
 
 SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain
@@ -98,7 +98,7 @@ class TextData:
         validation batches, the lengths of the test examples.
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
-      sizes: ``[n]`` or ``[n, 2]`` places that the training examples take (none without the training split).
+      sizes: ``[n]`` or ``[n, 2]`` tokens that the training examples take (none without the training split).
       on_demand: the training examples where they are not in memory (and not in ``arrays``).
     """
 
@@ -114,11 +114,11 @@ class TextData:
 class TextTask(Task):
     """Base class of the tasks on text.
 
-    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: places of a
+    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: tokens of a
     row of a training batch. Both up to 1048576.
     batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
     example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
-    with up to ten widths that leave the fewest places of this corpus empty (each takes a program) and as many rows as
+    with up to ten widths that leave the least padding for this corpus (each takes a program) and as many rows as
     make equal microbatches, on one device a replica; "plain" has one example in each row.
 
     An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
@@ -146,7 +146,7 @@ class TextTask(Task):
         needed = max(self.train_widths)
         if self.row < needed:
             raise ValueError(
-                f"task.row = {self.row} places do not hold an example of task.max_length = {self.max_length} tokens, "
+                f"task.row = {self.row} tokens do not hold an example of task.max_length = {self.max_length} tokens, "
                 f"which takes {needed}: set task.row to {needed} or more"
             )
         if self.batching == "buckets" and self.row % 4:
@@ -179,7 +179,7 @@ class TextTask(Task):
         return self, ""
 
     def narrower(self) -> Iterator[TextTask]:
-        """The task, then with rows of a half, a quarter, ... of their places, down to what holds an example."""
+        """The task, then with rows of a half, a quarter, ... of their tokens, down to what holds an example."""
         least, row = _in_fours(max(self.train_widths)), self.row
         yield self
         while row > least:
@@ -242,7 +242,7 @@ class TextTask(Task):
         return (length // 2 + 1, length)
 
     def num_positions(self, lengths: tuple[int, ...]) -> int:
-        """Rows of training that hold one example each are ``row`` places wide."""
+        """Rows of training that hold one example each are ``row`` tokens wide."""
         needed = super().num_positions(lengths)
         return needed if self.batching == "packed" else max(needed, self.row)
 
@@ -311,12 +311,12 @@ class TextTask(Task):
 
 
 def length_of_most(lengths: Iterable[float]) -> float:
-    """What three quarters of the lengths do not exceed, so that of two measures half of the examples keep both."""
+    """The upper quartile of the lengths: with two such bounds, at least half of the examples keep both."""
     return float(np.quantile(list(lengths), 0.75, method="higher"))
 
 
-def _in_fours(places: int) -> int:
-    return -(-places // 4) * 4
+def _in_fours(tokens: int) -> int:
+    return -(-tokens // 4) * 4
 
 
 def is_packed(task: Task) -> bool:
@@ -356,8 +356,8 @@ def mixed(indices: Array, count: Array) -> Array:
     def bit(i: Array, product: Array) -> Array:  # a product of two 31-bit numbers would not fit into 32 bits
         return (2 * product + ((number >> (30 - i).astype(jnp.uint32)) & 1) * stride) % modulus
 
-    place = jax.lax.fori_loop(0, 31, bit, jnp.zeros_like(number)).astype(jnp.int32)
-    return jnp.where(number < count, place, -1)
+    at = jax.lax.fori_loop(0, 31, bit, jnp.zeros_like(number)).astype(jnp.int32)
+    return jnp.where(number < count, at, -1)
 
 
 test_ids.__test__ = False  # type: ignore[attr-defined]  # not a pytest test

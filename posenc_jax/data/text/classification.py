@@ -83,7 +83,7 @@ class Classification(TextTask):
         super().check_fields()
         if self.batching == "packed":
             raise ValueError(
-                "task.batching = 'packed' has no place for one class a row: take 'fitted', 'buckets' or 'plain'"
+                "task.batching = 'packed' does not fit one class per row: take 'fitted', 'buckets' or 'plain'"
             )
         if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
             raise ValueError(f"task.labels = {self.labels} must name at least two classes, each once")
@@ -198,7 +198,7 @@ class Classification(TextTask):
         )
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
-        """With the classes of the corpus where it has others."""
+        """The task with the classes of the corpus, if these differ."""
         found = sorted({row["label"] for rows in texts.values() for row in rows})
         if set(found) <= set(self.labels):
             return self, ""
@@ -240,7 +240,7 @@ class Classification(TextTask):
             found.tokens.extend(tokens)
             found.types.extend([types.get(part.section, types[""])] * len(tokens))
             assert found.outline is not None
-            found.outline.extend([part.place] * len(tokens))
+            found.outline.extend([part.coordinates] * len(tokens))
         return found
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
@@ -263,7 +263,7 @@ class Classification(TextTask):
 
 @dataclasses.dataclass(frozen=True)
 class Tokens:
-    """A document as a model reads it: ids, token types and, of a whole document, places (`structure.Place`)."""
+    """A document as a model reads it: ids, token types and, of a whole document, `structure.Coordinates`."""
 
     tokens: list[int]
     types: list[int]
@@ -310,8 +310,8 @@ def records_of(documents: list[Tokens]) -> Records:
     """Records without labels."""
     outline = None
     if documents and documents[0].outline is not None:
-        places = [place for document in documents for place in document.outline or ()]
-        outline = np.array(places, np.int32).reshape(-1, 4)
+        coordinates = [numbers for document in documents for numbers in document.outline or ()]
+        outline = np.array(coordinates, np.int32).reshape(-1, 4)
     return Records(
         Ragged.of([document.tokens for document in documents]),
         types=Ragged.of([document.types for document in documents]).tokens,

@@ -54,7 +54,7 @@ class LanguageModel(TextTask):
         """Refuses batching that windows have no use for."""
         super().check_fields()
         if self.data.shuffle_words != "never":
-            raise ValueError("data.shuffle_words has no place in language modelling, whose inputs are its targets")
+            raise ValueError("data.shuffle_words cannot be used in language modelling, whose inputs are its targets")
         if self.batching != "plain" or self.row != self.max_length:
             raise ValueError(
                 f"task.batching = {self.batching!r}, task.row = {self.row}: windows all have task.max_length = "
@@ -89,7 +89,7 @@ class LanguageModel(TextTask):
         return Encoded(records, np.arange(count), np.full(count, size - 1, np.int32))
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
-        """With windows that are shorter than the text of each split."""
+        """The task with windows that are shorter than the text of each split."""
         tokens = {
             name: sum(1 + len(tokens) for tokens in tokenizer.encode_all([row["text"] for row in texts[name]]))
             for name in lacking
@@ -116,9 +116,9 @@ class LanguageModel(TextTask):
         """Windows of ``length`` tokens and the next one, in a mixed order."""
         stream = data["test"].inputs.tokens
         window = mixed(indices, len(stream) // (length + 1))
-        place = jnp.arange(max_length, dtype=jnp.int32)
-        there = (place[None] < length) & (window >= 0)[:, None]
-        index = jnp.where(there, window[:, None] * (length + 1) + place[None], 0)
+        position = jnp.arange(max_length, dtype=jnp.int32)
+        there = (position[None] < length) & (window >= 0)[:, None]
+        index = jnp.where(there, window[:, None] * (length + 1) + position[None], 0)
         size = jnp.where(window >= 0, length, 0).astype(jnp.int32)
         return Example(
             inputs=jnp.where(there, stream[index], 0),

@@ -187,7 +187,7 @@ def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
 
 
 def vocabularies(task: TextTask, train: Iterable[Row]) -> list[tuple[Data, Iterable[str]]]:
-    """What says how each vocabulary of the task is made, that of targets last, and the lines that it is made of."""
+    """Settings of each vocabulary of the task, that of targets last, with the lines that it is made from."""
     if task.target_data is None:
         return [(task.data, (line for row in train for line in task.tokenizer_lines(row)))]
     rows, (source, target) = list(train), task.columns

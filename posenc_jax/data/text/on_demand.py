@@ -61,7 +61,7 @@ class Examples:
     """Training examples that are single rows of text, as ``task.encode`` makes them.
 
     Attributes:
-      kept: ``[n]`` rows that training uses; the others are left out. sizes: ``[n]`` or ``[n, 2]`` places that each
+      kept: ``[n]`` rows that training uses; the others are left out. sizes: ``[n]`` or ``[n, 2]`` tokens that each
         example takes. truncated: how many are cut.
     """
 
@@ -232,7 +232,7 @@ class Feed:
         self, examples: OnDemand, plan: Packing | Buckets | Plain, row: int, steps_per_call: int, num_threads: int = 2
     ) -> None:
         fields = examples.fields
-        # One value each beside tokens, which is "extra" and takes no place; so is the token that a target is ahead.
+        # One value each beside tokens, which is "extra" and is not counted; so is the token that a target is ahead.
         single = {"given", "labels"}
         ahead = {"targets", "given", "labels"} | ({"inputs"} if "given" in fields else set())
         self._extra = [int(field in ahead) for field in fields]

@@ -23,8 +23,8 @@ BY_WIDTH = ("buckets", "fitted")
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """What a run asks of its training examples: the fields of its `Training`, ``steps_per_call`` those that one call
-    has, the seeds that order them, and the devices that divide the rows of a microbatch.
+    """Batches of a run's training examples: fields of its `Training`, with ``steps_per_call`` the steps of one call,
+    the seeds that order the examples, and the devices that divide the rows of a microbatch.
     """
 
     batch_size: int
@@ -128,7 +128,7 @@ def _with_vocabularies(
 
 
 def _in_reach(data: Data, fewest: int, most: int | None) -> Data:
-    """With a vocabulary in hundreds that a text of ``fewest`` to ``most`` pieces gives, or of bytes."""
+    """The settings with a vocabulary in hundreds that a text of ``fewest`` to ``most`` pieces gives, or of bytes."""
     least = max(fewest, LEAST_PIECES)
     if most is None:
         return dataclasses.replace(data, vocab_size=-(-least // 100) * 100)

@@ -102,7 +102,7 @@ class Summarization(TextTask):
         )
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
-        """With room for the summaries of the splits without a pair."""
+        """The task with room for the summaries of the splits without a pair."""
         rows = [row for name in lacking for row in texts[name]]
         lengths = [len(summary) for summary in tokenizer.encode_all([row[self.target] for row in rows]) if summary]
         longest = max(self.max_summary, int(length_of_most(lengths)) if lengths else 0)

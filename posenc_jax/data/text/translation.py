@@ -140,7 +140,7 @@ class Translation(TextTask):
         return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
-        """With room for sources and targets of the splits without a pair."""
+        """The task with room for sources and targets of the splits without a pair."""
         longest, ratio = self.max_length, self.target_ratio
         for name in lacking:
             sources = tokenizer.encode_all([row[self.source] for row in texts[name]])

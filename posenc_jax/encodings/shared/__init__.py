@@ -1,1 +1,1 @@
-"""What several encodings are made of; none of it is an encoding, and none of it knows one."""
+"""Building blocks of several encodings; no module here is an encoding or imports one."""

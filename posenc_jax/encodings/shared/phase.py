@@ -144,7 +144,7 @@ def _split(xp: Any, positions: Array, integer: Any) -> tuple[Array, Array | None
 
 
 def _sincos_64(xp: Any, positions: Array, turns: Turns, compute: Any) -> tuple[Array, Array]:
-    """With 64-bit integers: NumPy on the host, or jax.numpy where they are enabled."""
+    """Sines and cosines by 64-bit integers: NumPy on the host, or jax.numpy where they are enabled."""
     words = (turns.high.astype(np.uint64) << 32) | turns.low.astype(np.uint64)
     whole, fraction = _split(xp, positions, np.int64)
     phase = _times(whole.astype(np.uint64), words).view(np.int64)  # half a turn either way
@@ -155,7 +155,7 @@ def _sincos_64(xp: Any, positions: Array, turns: Turns, compute: Any) -> tuple[A
 
 
 def _sincos_32(positions: Array, turns: Turns) -> tuple[Array, Array]:
-    """With 32-bit integers only: the high word of the 64-bit product, by halves of 16 bits."""
+    """Sines and cosines by 32-bit integers: the high word of the 64-bit product, by halves of 16 bits."""
     high, low = _beside(positions, turns.high), _beside(positions, turns.low)
     low_1, low_0 = low >> 16, low & 0xFFFF
 

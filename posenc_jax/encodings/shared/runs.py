@@ -21,20 +21,20 @@ def kinds(sequence: Sequence, *ids: tuple[int, ...]) -> tuple[Array, ...]:
     return segments, *(jnp.isin(tokens, np.array(some, np.int32)) & (segments != 0) for some in ids)
 
 
-def place_in_run(member: Array, segments: Array, *, from_end: bool = False) -> Array:
+def index_in_run(member: Array, segments: Array, *, from_end: bool = False) -> Array:
     """1, 2, 3, ... along each run of members, from its start or towards its end; 0 for tokens that are no members.
 
-    >>> place_in_run(jnp.array([[1, 1, 0, 1, 1]], bool), jnp.array([[1, 1, 1, 1, 2]])).tolist()
+    >>> index_in_run(jnp.array([[1, 1, 0, 1, 1]], bool), jnp.array([[1, 1, 1, 1, 2]])).tolist()
     [[1, 2, 0, 1, 1]]
     """
     if from_end:
-        return place_in_run(member[:, ::-1], segments[:, ::-1])[:, ::-1]
+        return index_in_run(member[:, ::-1], segments[:, ::-1])[:, ::-1]
     follows = _before(member, False) & (_before(segments, 0) == segments)
     return jnp.where(member, _since(member & ~follows) + 1, 0)
 
 
 def count_before(marks: Array, segments: Array) -> Array:
-    """How many marks there are before each token in its packed sequence.
+    """The number of marks before each token in its packed sequence.
 
     >>> count_before(jnp.array([[0, 1, 0, 1, 0]], bool), jnp.array([[1, 1, 1, 2, 2]])).tolist()
     [[0, 0, 1, 0, 1]]
@@ -44,10 +44,10 @@ def count_before(marks: Array, segments: Array) -> Array:
     return total - jax.lax.cummax(jnp.where(first, total, 0), axis=1)
 
 
-def place_after(marks: Array, segments: Array) -> Array:
+def index_after(marks: Array, segments: Array) -> Array:
     """0, 1, 2, ... along each packed sequence, starting anew behind every mark.
 
-    >>> place_after(jnp.array([[0, 1, 0, 0, 0]], bool), jnp.array([[1, 1, 1, 1, 2]])).tolist()
+    >>> index_after(jnp.array([[0, 1, 0, 0, 0]], bool), jnp.array([[1, 1, 1, 1, 2]])).tolist()
     [[0, 1, 0, 1, 0]]
     """
     return _since(_before(marks, False) | (_before(segments, 0) != segments))

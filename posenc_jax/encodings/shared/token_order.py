@@ -1,6 +1,6 @@
-"""What the tokens before a token make of it: sums and short convolutions along every sequence of a row.
+"""Sums and short convolutions over the tokens before each token, along every sequence of a row.
 
-By places and segments, never by the place in an array, so that padding, packing and chunks change nothing: keys are
+They go by places and segments, never by array indices, so that padding, packing and chunks change nothing: keys are
 brought into the order of their segments and places, in which every sequence is one run, and back.
 """
 
@@ -21,12 +21,12 @@ class TokenOrder:
 
     Attributes:
       indices: ``[#B, K]``: which key is the first, the second, ...; None when they stand in order, which is known on
-        the host for whole sequences without padding. places: ``[#B, K]``, its inverse: the place of each key, or None.
+        the host for whole sequences without padding. inverse: ``[#B, K]``, the index of each key in order, or None.
       segments: ``[#B, K]`` segment ids in order (0 is padding), or None: all one segment.
     """
 
     indices: Array | None
-    places: Array | None
+    inverse: Array | None
     segments: Array | None
 
     @classmethod
@@ -48,22 +48,22 @@ class TokenOrder:
 
     def restore(self, x: Array, axis: int = 1) -> Array:
         """``x [B, ..., K, ...]`` with its ``axis`` from order back to the keys as they stand."""
-        return x if self.places is None else take(x, self.places, axis)
+        return x if self.inverse is None else take(x, self.inverse, axis)
 
     def real(self, x: Array) -> Array:
         """``x [B, K, ...]``, in order, with zeros for padding."""
         return x if self.segments is None else jnp.where(_like(self.segments != 0, x), x, 0)
 
     def sums(self, x: Array) -> Array:
-        """Of ``x [B, K, ...]``, in order, the sums over the tokens of a segment up to and including each.
+        """Sums of ``x [B, K, ...]``, in order, over the tokens of a segment up to and including each.
 
         They run on from segment to segment of a row: only differences within a segment have a meaning. Padding adds 0.
         """
         return jnp.cumsum(self.real(x), axis=1)
 
     def sums_onwards(self, x: Array, *, itself: bool) -> Array:
-        """Of a value per pair ``x [B, H, Q, K]``, as the keys stand, the sums over the keys after each, and over it
-        too if ``itself``. ``x`` is 0 where a query may not attend, so the sums stay within its own segment.
+        """Sums of a value per pair ``x [B, H, Q, K]`` over the keys after each key, including it if ``itself``. ``x``
+        is 0 where a query may not attend, so the sums stay within its own segment.
         """
         x = self.arrange(x, axis=3)
         sums = jax.lax.cumsum(jnp.asarray(x), axis=3, reverse=True)
@@ -88,14 +88,14 @@ class TokenOrder:
         return total
 
     def of_queries(self, geometry: Geometry) -> Array:
-        """``[#B, Q]``: the places of the queries' own tokens among the keys in order."""
+        """``[#B, Q]``: indices of the queries' own tokens among the keys in order."""
         own = own_key(geometry)
         own = jnp.arange(geometry.q_places.shape[1])[None] if own is None else jnp.asarray(own)
-        if self.places is None:
+        if self.inverse is None:
             return own
-        rows = max(len(self.places), len(own))
-        places, own = (jnp.broadcast_to(a, (rows, a.shape[1])) for a in (self.places, own))
-        return jnp.take_along_axis(places, own, axis=1, mode="clip")
+        rows = max(len(self.inverse), len(own))
+        inverse, own = (jnp.broadcast_to(a, (rows, a.shape[1])) for a in (self.inverse, own))
+        return jnp.take_along_axis(inverse, own, axis=1, mode="clip")
 
 
 def _like(mask: Array, x: Array) -> Array:

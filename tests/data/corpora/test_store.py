@@ -163,7 +163,7 @@ def test_what_cannot_be_is_refused_in_words(unpacked, tmp_path):
     with pytest.raises(DataError, match=r"gone is no folder: from_dir names"):
         prepare(NAME, directory=tmp_path, from_dir=tmp_path / "gone")
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another place .directory, or"):
+    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another folder .directory, or"):
         prepare(NAME, directory=tmp_path / "file", from_dir=unpacked)
 
 

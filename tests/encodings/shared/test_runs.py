@@ -8,10 +8,10 @@ from posenc_jax.encodings.shared.runs import (
     check_reading,
     check_tokens,
     count_before,
+    index_after,
+    index_in_run,
     kinds,
     largest,
-    place_after,
-    place_in_run,
 )
 
 RNG = np.random.default_rng(0)
@@ -39,8 +39,8 @@ def test_places_in_runs():
             for place, i in enumerate(run):
                 forward[b, i], backward[b, i] = place + 1, len(run) - place
     assert forward.max() > 4
-    np.testing.assert_array_equal(place_in_run(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), forward)
-    np.testing.assert_array_equal(place_in_run(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS), from_end=True), backward)
+    np.testing.assert_array_equal(index_in_run(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), forward)
+    np.testing.assert_array_equal(index_in_run(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS), from_end=True), backward)
 
 
 def test_counts_and_places_between_marks():
@@ -53,7 +53,7 @@ def test_counts_and_places_between_marks():
             places[b, i] = i - (marks[-1] + 1 if marks else start)
     assert counts.max() > 3
     np.testing.assert_array_equal(count_before(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), counts)
-    np.testing.assert_array_equal(place_after(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), places)
+    np.testing.assert_array_equal(index_after(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), places)
 
 
 def test_largest_of_a_packed_sequence():

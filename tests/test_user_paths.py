@@ -17,8 +17,8 @@ from posenc_jax.cli.screen import shell_words
 from posenc_jax.data.corpora.store import data_directory
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import parse
-from posenc_jax.places import VARIABLES, PlaceError, full
 from posenc_jax.runs.cell import run
+from posenc_jax.user_paths import VARIABLES, PathError, full
 
 ROOT = Path(__file__).parent.parent
 NOBODY = "~nobodyhere/x"
@@ -37,9 +37,9 @@ def test_a_home_is_expanded(monkeypatch):
 
 
 def test_a_home_of_nobody_and_what_is_no_text_are_refused():
-    with pytest.raises(PlaceError, match=f"^{NOBODY}: {NO_HOME}$"):
+    with pytest.raises(PathError, match=f"^{NOBODY}: {NO_HOME}$"):
         full(NOBODY)
-    with pytest.raises(PlaceError, match=r"^there = a.* has bytes that are no text in UTF-8"):
+    with pytest.raises(PathError, match=r"^there = a.* has bytes that are no text in UTF-8"):
         full("a\udcff", "there")
 
 
@@ -47,7 +47,7 @@ def test_a_home_of_nobody_and_what_is_no_text_are_refused():
 def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, capsys):
     (tmp_path / "odd\udcff").mkdir()
     monkeypatch.chdir(tmp_path / "odd\udcff")
-    with pytest.raises(PlaceError, match=r"^new lies in .*, and no file could keep it: go to another folder$"):
+    with pytest.raises(PathError, match=r"^new lies in .*, and no file could keep it: go to another folder$"):
         run(CONFIG, "new")
     assert full("/new") == Path("/new")
     assert main(["audit", "nope", "--json", "x.json"]) == 2
@@ -57,7 +57,7 @@ def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, capsys
 
 def test_only_one_function_expands_a_home():
     for path in (ROOT / "posenc_jax").rglob("*.py"):
-        assert ("expanduser" in path.read_text()) == (path.name == "places.py"), path
+        assert ("expanduser" in path.read_text()) == (path.name == "user_paths.py"), path
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_every_variable(monkeypatch, capsys, variable):
 
 
 def test_fields_of_configs(tmp_path):
-    with pytest.raises(PlaceError, match=f"^init_from = {NOBODY}: {NO_HOME}$"):
+    with pytest.raises(PathError, match=f"^init_from = {NOBODY}: {NO_HOME}$"):
         run(dataclasses.replace(CONFIG, init_from=NOBODY), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
-    with pytest.raises(PlaceError, match=re.escape(f"data.tokenizer = {NOBODY}.json: {NO_HOME}")):
+    with pytest.raises(PathError, match=re.escape(f"data.tokenizer = {NOBODY}.json: {NO_HOME}")):
         Data(tokenizer=f"{NOBODY}.json")
 
 

@@ -9,8 +9,8 @@ VARIABLES = ("POSENC_DATA", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "JAX_COMPILATIO
 """The variables by which we, or libraries that we use, are told where files go."""
 
 
-class PlaceError(ValueError):
-    """A path that names no place; the message says why, and the way out."""
+class PathError(ValueError):
+    """A path that no file can have; the message says why, and the way out."""
 
 
 def full(path: str | os.PathLike[str], named: str = "") -> Path:
@@ -20,18 +20,18 @@ def full(path: str | os.PathLike[str], named: str = "") -> Path:
       named: where it was read, for the message ("POSENC_DATA").
 
     Raises:
-      PlaceError: there is no such user, or the name is no text, so that no file could keep it.
+      PathError: there is no such user, or the name is no text, so that no file could keep it.
     """
     said = f"{named} = {path}" if named else str(path)
     if not is_text(str(path)):
-        raise PlaceError(f"{said} {NO_TEXT}")
+        raise PathError(f"{said} {NO_TEXT}")
     try:
         found = Path(path).expanduser()
     except RuntimeError:
         user = repr(Path(path).parts[0])
-        raise PlaceError(f"{said}: there is no home directory of {user}: write the path in full") from None
+        raise PathError(f"{said}: there is no home directory of {user}: write the path in full") from None
     if not found.is_absolute() and not is_text(here := _here()):
-        raise PlaceError(f"{said} lies in {here}, which {NO_TEXT.partition(': ')[0]}: go to another folder")
+        raise PathError(f"{said} lies in {here}, which {NO_TEXT.partition(': ')[0]}: go to another folder")
     return found
 
 
@@ -46,7 +46,7 @@ NO_TEXT = "has bytes that are no text in UTF-8, and no file could keep it: write
 
 
 def is_text(text: str) -> bool:
-    """Whether a file in UTF-8 can keep it: not what bytes of another encoding become in a command line."""
+    """True if a file in UTF-8 can hold the text, which excludes bytes of another encoding in a command line."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -55,11 +55,11 @@ def is_text(text: str) -> bool:
 
 
 def from_environment(variable: str) -> Path | None:
-    """The path that a variable of the environment holds; None where it is unset or empty. PlaceError as `full`."""
+    """The path that a variable of the environment holds; None where it is unset or empty. PathError as `full`."""
     value = os.environ.get(variable)
     return full(value, variable) if value else None
 
 
 def cache_directory() -> Path:
-    """Where this user's caches lie: $XDG_CACHE_HOME, else ~/.cache."""
+    """The directory of this user's caches: $XDG_CACHE_HOME, else ~/.cache."""
     return from_environment("XDG_CACHE_HOME") or full("~/.cache")
