@@ -158,7 +158,7 @@ def test_what_is_said_of_the_aims_beside_torch_is_so():
     assert [size for size in aims if over_two[size] < 1] == ["d256"]
     speed = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
     assert (
-        f"ours is ahead, except at d256, where torch takes {1 - over_two['d256']:.0%}".replace("%", " % less") in speed
+        f"ours is faster, except at d256, where torch takes {1 - over_two['d256']:.0%}".replace("%", " % less") in speed
     )
 
 
