@@ -77,7 +77,7 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
 
     In float64 to 1e-9, with a causal mask and without (`causal_only`: with), with 8 queries and 10 keys, or 6 and 6 in
     the reference of ``jit``. Encodings that only map positions are followed by ``RoPE()``. A clause that an element
-    names in `breaks` passes if it fails. Whatever an encoding raises is a failure of the clause, except the ValueError
+    names in `breaks` passes if it fails. Any error of an encoding is a failure of the clause, except the ValueError
     of a `check` that refuses the layer's small dimensions, which is passed on. Where an array of `init` or of a hook
     cannot be used at all, its type, its shape or what is not finite in it is the one failure; where a hook of the
     user's own file raises in any call, that line of the file is.

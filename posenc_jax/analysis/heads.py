@@ -124,7 +124,7 @@ def head_views(
 
     ``query_kernel [M, H D]`` and ``key_kernel [M, Hkv D]`` as in the parameters of a model, head after head along the
     last axis, with their biases if they have any; each key head serves H / Hkv query heads in a row. Computed in
-    float64. What stands before the projections in a model, a norm or the token's embedding, is the caller's to apply.
+    float64. The caller applies what precedes the projections in a model: a norm, or the token's embedding.
 
     Raises:
       ValueError: kernels that do not fit the vectors, whole heads, or each other.

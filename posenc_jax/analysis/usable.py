@@ -122,7 +122,7 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
 
 
 def _traced(call: Callable[..., dict[str, Any]], layer: Layer, queries: Sequence, x: Array) -> dict[str, Any]:
-    """What `hooks` or `_of_tokens` returns while it is traced, whatever that is: of arrays shapes and dtypes only."""
+    """The result of `hooks` or `_of_tokens` while it is traced, of any type: of arrays shapes and dtypes only."""
     found: dict[str, Any] = {}
     jax.eval_shape(lambda *traced: found.update(call(layer, queries, *traced)), layer.params, x, layer.key)
     return found
@@ -130,7 +130,7 @@ def _traced(call: Callable[..., dict[str, Any]], layer: Layer, queries: Sequence
 
 @exits_as_errors()
 def _of_tokens(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Any]:
-    """What is mapped of positions, and every array of terms, by element and hook."""
+    """Mapped positions, and every array of terms, by element and hook."""
     found: dict[str, Any] = {}
     for e, p in zip(layer.encodings, params):
         if "map_positions" in e.acts_on:

@@ -34,11 +34,11 @@ def block_size(queries: int, keys: int) -> int:
 
 
 def blockwise(call: Prepared, size: int | None = None) -> Array:
-    """`dense` of ``size`` queries after the other (None: `block_size`), each computed anew for the gradient.
+    """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient.
 
-    What a block holds, ``[B, H, size, K]`` for the logits and again for the weights, is forgotten before the next:
-    memory grows with K and Q, not with their product. The last block overlaps the one before it where Q is no multiple,
-    so that no query is made up.
+    The arrays of a block, ``[B, H, size, K]`` for the logits and again for the weights, are freed before the next:
+    memory grows with K and Q, not with their product. If ``size`` does not divide Q, the last block overlaps the one
+    before it, so that no query is made up.
     """
     queries = call.q.shape[2]
     size = block_size(queries, call.k.shape[2]) if size is None else size

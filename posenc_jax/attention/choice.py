@@ -141,8 +141,8 @@ class Choice:
 def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked = "auto") -> Choice:
     """The way to compute one layer's attention; ``asked`` names one instead of "auto".
 
-    On a CPU that is the reference. Elsewhere cuDNN where it serves the call, then the kernel, and of the other calls
-    those with many logits in blocks. Asked for on a CPU, the kernel is interpreted, which is for tests.
+    On a CPU that is the reference. Elsewhere it is cuDNN if it supports the call, else the kernel, else blocks for
+    calls with many logits. On a CPU the kernel is interpreted if it is asked for, which is for tests.
 
     Raises:
       ValueError: if a way is asked for that cannot serve this call, with the reason.

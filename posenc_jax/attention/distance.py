@@ -19,7 +19,7 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
     """``[H, Q + K - 1]``: what the biases of the numbered ``elements`` add where key minus query is the first, the
     second, ... of the distances that occur; None for no elements.
 
-    Asked of one query, at position 0, and a key at every distance, so an encoding needs nothing but its `bias`.
+    Computed for one query, at position 0, and a key at every distance, so an encoding needs nothing but its `bias`.
     """
     total = None
     for e in elements:

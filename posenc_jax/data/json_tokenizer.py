@@ -16,8 +16,8 @@ _TWO = b"two tokenizers 1\n"  # no other tokenizer is stored as bytes that begin
 class JsonTokenizer(Tokenizer):
     """A ``tokenizer.json`` as the package tokenizers reads it: its id ``i`` is ``5 + i`` here, after our special ids.
 
-    What it does with a text is its own: where it changes case or spaces, or leaves out what it does not know,
-    ``decode(encode(text))`` is another text. It adds no special tokens, cuts nothing and pads nothing.
+    If the tokenizer changes case or spaces, or leaves out unknown characters, ``decode(encode(text))`` is another text.
+    It adds no special tokens, cuts nothing and pads nothing.
 
     DataError: bytes that are no such file. MissingExtraError: there is no package tokenizers.
     """

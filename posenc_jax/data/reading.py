@@ -1,6 +1,6 @@
 """Corpora larger than memory: the examples of each call are read and tokenized when their turn comes, ahead by threads.
 
-What comes out is a small corpus of exactly those examples, of a fixed shape, and ids into it: the device composes its
+The result is a small corpus of exactly those examples, of a fixed shape, and ids into it: the device composes its
 rows from these as it would from the whole corpus.
 """
 

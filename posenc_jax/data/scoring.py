@@ -29,8 +29,8 @@ def smoothed_loss(logits: Array, example: Example, smoothing: float) -> Array:
 
         loss = -sum_c q_c log p_c,     q_c = (1 - smoothing) [c is the target] + smoothing / C
 
-    over all C classes, in nats and in at least float32. What `scores` sums up is not smoothed, so a loss compares with
-    that of another training.
+    over all C classes, in nats and in at least float32. The loss in `scores` is not smoothed, so it can be compared
+    with that of another training.
 
     Reference: Szegedy, C. et al. (2016). Rethinking the Inception Architecture for Computer Vision. arXiv:1512.00567,
     section 7.

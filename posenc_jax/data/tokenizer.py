@@ -183,8 +183,8 @@ class SentencePieceTokenizer(Tokenizer):
 def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceTokenizer:
     """BPE pieces of ``lines``, trained in memory; equal lines and sizes give equal bytes.
 
-    Nothing is normalised. Of ``vocab_size`` ids 5 are special, 256 bytes, the others pieces (also of spaces only:
-    indentation). Characters that make up the rarest 0.05 % of the text are left to the bytes.
+    Nothing is normalised. ``vocab_size`` counts 5 special ids, 256 bytes, and pieces (also of spaces only:
+    indentation). Characters that make up the rarest 0.05 % of the text are encoded as bytes.
 
     ValueError: no lines. VocabularyError: a vocabulary that is too large or too small for them.
     """

@@ -23,8 +23,9 @@ _EQUAL = "(all seeds equal)"
 def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
     r"""One table. The mean stands above its interval; best and tied ones are bold; the notes stand below.
 
-    What does not fit into a column is a ``table*``, which spans both columns of a page that has two. What does not fit
-    into a page loses the columns ``least``, the first of them first, and says so; its columns then go on below.
+    A table that does not fit into a column is a ``table*``, which spans both columns of a page that has two. One that
+    does not fit into a page loses the columns ``least``, the first of them first, and a note says so; if it is
+    still too wide, its further columns go on below.
 
     label: what ``\ref`` finds it by.
     """

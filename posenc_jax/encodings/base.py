@@ -35,7 +35,7 @@ Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 @dataclasses.dataclass(frozen=True)
 class Dims(Value):
-    """Sizes of the model that an encoding serves. ``max_len``: positions ``0 .. max_len-1`` occur."""
+    """Sizes of the model that an encoding is part of. ``max_len``: positions ``0 .. max_len-1`` occur."""
 
     d_model: int
     num_heads: int
@@ -46,7 +46,7 @@ class Dims(Value):
     vocab_size: int = 0
 
     def check_fields(self) -> None:
-        """Refuses sizes below 1; a vocabulary of 0 is one that nobody reads."""
+        """Refuses sizes below 1, except a vocabulary of 0, which means that tokens are not read."""
         for field in dataclasses.fields(self):
             check_size(f"Dims.{field.name}", getattr(self, field.name), 0 if field.name == "vocab_size" else 1)
 
@@ -55,9 +55,8 @@ class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
     Class facts:
-      name: the word used in strings and tables. paper, citation: where it comes from, empty for one of
-        your own. methods: its rows of the
-        catalogue.
+      name: the word used in strings and tables. paper, citation: its source, empty for one of your own.
+        methods: its rows of the catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
       unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a
         field decides, a property, as for all facts.
@@ -67,8 +66,7 @@ class PositionalEncoding(Value):
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
       bias_of_distance: `bias` reads `Geometry.relative` (and ``causal``, ``num_heads``) and nothing else of a geometry,
         so that a fused kernel can take it from a table of distances.
-      linear_in_queries: the product of its queries and keys grows in proportion to the queries it is given. One of
-        which that is not true reads them before any other element of the slot changes them.
+      linear_in_queries: scaling the queries scales the logits. If False, the encoding must come first in its slot.
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
       frozen: names of top-level parameters that are not trained.
@@ -110,7 +108,7 @@ class PositionalEncoding(Value):
         "normalize",
         "value_term",
     )
-    # Of each of these a slot can hold one element at most.
+    # A slot can hold at most one element with each of these.
     EXCLUSIVE: ClassVar[tuple[str, ...]] = ("score", "normalize")
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -69,7 +69,7 @@ class Sequence:
     def check(self) -> None:
         """Refuses (ValueError) arrays that are not of the same tokens, or of other numbers than said above.
 
-        Asked by whoever takes a sequence: when one is made, a transformation may hold anything in place of arrays.
+        Functions that take a sequence call it: when one is made, a transformation may hold anything instead of arrays.
         """
         if not isinstance(self, Sequence):
             raise ValueError(f"a side of a call is a Sequence, got {type(self).__name__}: write Sequence(...)")

@@ -29,7 +29,7 @@ class PositionCoupling(PositionalEncoding):
         a digit of significance i (units 1, tens 2, ...) -> s + i,   + and = -> s,   any other token -> 0
         s = 1 in evaluation;   s ~ U{1, ..., max_position - n} in training, n the digits of the longest number
 
-    for the elements after it in the slot, `Learned` in the paper (Cho et al. 2024, section 3). Relied on is the
+    for the elements after it in the slot, `Learned` in the paper (Cho et al. 2024, section 3). This follows the
     authors' code, AdditionDatasetWithCoupledPositions with a reversed sum, where the least significant digit has the
     least position. Its form for more than two summands follows the same rule. There n is the length of the sum, which
     the longest number is. So in training every token has a part in the range of s.

@@ -26,7 +26,7 @@ class Sandwich(PositionalEncoding):
     the bias 0 at distance 0 (a constant that no softmax sees), and the slopes by head are those of NVIDIA's NeMo.
 
     Positions known before the program runs, and contiguous ones, need the sum once for each distance that occurs.
-    Of traced ones it is the inner product of two vectors of sines and cosines, one for each token, so that no array
+    For traced ones it is the inner product of two vectors of sines and cosines, one for each token, so that no array
     over pairs and frequencies exists. Phases are exact at integer positions.
 
     Fields: ``width`` D, 128 for all models in the paper; NeMo has the model's head_dim. ``base`` of the frequencies.

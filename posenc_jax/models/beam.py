@@ -117,7 +117,7 @@ def _continuations(logits: Array, log_probs: Array) -> tuple[Array, Array, Array
     """The best ``2 K`` continuations of K beginnings: log-probabilities, beginnings and tokens, ``[B, 2 K]``.
 
     ``logits [B K, V]``, ``log_probs [B, K]``. At most K of them end, as one token of each beginning does, so at least K
-    go on. Of one beginning its best K + 1 tokens are enough: the best K that go on, and eos.
+    go on. The best K + 1 tokens of each beginning are enough: the best K that go on, and eos.
     """
     batch, size = log_probs.shape
     best, tokens = jax.lax.top_k(logits, min(size + 1, logits.shape[1]))

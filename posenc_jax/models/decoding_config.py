@@ -27,7 +27,7 @@ class Beam(Value):
     """Beam search: the ``size`` most probable beginnings are kept, those that end are ranked by a penalised score.
 
     In every step the continuations of all beginnings are ordered by log P. Those among the best ``size`` that end with
-    eos are finished; the best ``size`` of the others go on. Of the finished ones the best ``size`` by score are kept::
+    eos are finished; the best ``size`` of the others go on. The best ``size`` finished ones by score are kept::
 
         score = log P(Y) / lp(Y)     gnmt: lp = ((5 + |Y|) / 6)^alpha     huggingface: lp = |Y|^alpha     none: lp = 1
 
@@ -35,9 +35,9 @@ class Beam(Value):
     Hugging Face (which once counted the prompt, and not the eos); Wu et al. leave it open.
 
     Implementations differ elsewhere too. Tensor2Tensor finishes what ends among the best ``2 size``; here, as in
-    fairseq and transformers, among the best ``size``, so that a beam of 1 is greedy decoding. What is cut off at the
-    largest number of new tokens competes with its score so far, as in transformers; Tensor2Tensor prefers whatever is
-    finished, and fairseq forces an eos.
+    fairseq and transformers, among the best ``size``, so that a beam of 1 is greedy decoding. An output that is cut off
+    at the largest number of new tokens competes with its score so far, as in transformers; Tensor2Tensor prefers
+    finished ones, and fairseq forces an eos.
 
     Attributes:
       size: beginnings kept, and outputs N of a prompt, up to 65536.

@@ -1,4 +1,4 @@
-"""What all models share: embeddings, encodings and their parameters, output layer."""
+"""The common part of all models: embeddings, encodings and their parameters, output layer."""
 
 from __future__ import annotations
 

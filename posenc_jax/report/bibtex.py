@@ -68,9 +68,9 @@ def entries(citations: Iterable[str]) -> str:
     """The works that citations name as BibTeX: an entry for each, in order of first use; "" where there are none.
 
     A citation is a full one, "Su, J., Lu, Y. (2021). Title. Where. arXiv:2104.09864.", or a short one, "Su et al.,
-    NeurIPS 2021, arXiv:2104.09864", or several of them. Of citations with the same arXiv number the one that tells most
-    is taken. What cannot be read so is the ``note`` of an entry; nothing is raised. Letters stay UTF-8, and what TeX
-    would take for a command is escaped, but for ``url``, which is read as it is.
+    NeurIPS 2021, arXiv:2104.09864", or several of them. From citations with the same arXiv number the most complete one
+    is taken. A citation that cannot be parsed is the ``note`` of an entry; nothing is raised. Letters stay UTF-8, and
+    TeX's special characters are escaped, except in ``url``, which is read as it is.
 
     >>> print(entries(["Su et al., 2021, arXiv:2104.09864", "Su, J., Lu, Y. (2021). RoFormer. arXiv:2104.09864."]))
     @misc{su2021roformer,

@@ -1,8 +1,8 @@
 """The groups in a cell's directory, and their files of rows: those of the cell itself and whole, the others by name.
 
 Pages show more of a cell than its record has: the course and the time of its training, in files that are found by the
-names of folders. So a group says in its ``config.json`` of which config it is, its ``result.json`` which metrics it
-had, and every row carries a checksum. What is damaged, missing or another cell's is left out as a whole.
+names of folders. So a group's ``config.json`` names its config, its ``result.json`` the metrics that it had, and every
+row carries a checksum. Files that are damaged, missing or another cell's are left out as a whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One HTML page to look at an encoding, its kernel and its aliases, for any two positions; all settings in its address.
 
 The page computes by itself, in double precision, and needs nothing else: a content security policy forbids every
-request. What it takes from the library stands in it as data: ALiBi's slopes, T5's buckets and initial biases, the
-scale of a learned table. The same settings give the same bytes.
+request. Values from the library are embedded as data: ALiBi's slopes, T5's buckets and initial biases, the scale of a
+learned table. The same settings give the same bytes.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Comparison(NamedTuple):
       detectable: the smallest true difference that so many pairs with this spread find in 80 of 100 repeats.
       pairs: how many. at_bound: both arms are at the floor, or both at the ceiling (`paired_comparison`).
 
-    What cannot be computed is None: all of them without a pair, all but the difference with one; ``detectable`` where
-    all differences are equal, which shows no spread.
+    Fields that cannot be computed are None: all of them without a pair, all but the difference with one, ``detectable``
+    if all differences are equal, which shows no spread.
     """
 
     difference: float | None

@@ -93,7 +93,7 @@ class Bucket:
 def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
     """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.
 
-    What a length is padded to, and how many of its examples are computed together, depends on no other length.
+    The padded length of a length, and the number of its examples computed together, do not depend on other lengths.
     """
     groups: dict[int, list[int]] = {}
     for length in lengths:

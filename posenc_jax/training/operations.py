@@ -1,6 +1,6 @@
 """The number of floating-point operations of a run, from its config alone.
 
-Counted are the matrix products of the model, two operations for a product and its sum. For N tokens (padding
+The matrix products of the model are counted, two operations for a product and its sum. For N tokens (padding
 included), targets T, pairs of tokens A that attend, matrices of W weights in a layer, heads of width H D in all, model
 width M and C classes::
 

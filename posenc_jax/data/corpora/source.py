@@ -91,7 +91,7 @@ def load_source(name: str, split: str, directory: Path | None = None) -> Source:
 def load_split(name: str, split: str, directory: Path | None = None) -> Source:
     """`load_source` for training, which needs the splits train, validation and test.
 
-    Of a data set of the hub that lacks one of the latter, every `HELD_OUT`-th row of training is held out for it.
+    If a data set of the hub lacks one of the latter, every `HELD_OUT`-th row of training is held out for it.
 
     Errors: DataError, also for a local corpus that is for testing only.
     """

@@ -14,7 +14,7 @@ from posenc_jax.data.metrics.pairs import check_pairs
 def rouge(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """``{"rouge1", "rouge2", "rougeL"}``: F-measures from 0 to 1, means over the texts, one reference each.
 
-    Of a text, ``m`` n-grams are in both (each as often as in the one with fewer); for ROUGE-L ``m`` is the length of
+    ``m`` is the number of common n-grams (each as often as in the text with fewer); for ROUGE-L it is the length of
     the longest common subsequence of the whole texts. With ``h``, ``r`` the numbers of n-grams (tokens) of each::
 
         P = m / h    R = m / r    F = 2 P R / (P + R) = 2 m / (h + r)

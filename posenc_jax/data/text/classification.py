@@ -322,8 +322,8 @@ def records_of(documents: list[Tokens]) -> Records:
 def shortened(document: dict[str, list[int]], max_length: int) -> dict[str, list[int]]:
     """The sections within ``max_length`` tokens.
 
-    Of header, body and footer the body gives way first, then the header, then the footer; of other sections the longest
-    ones lose their ends, so that none is longer than what each could have.
+    The body is cut first, then the header, then the footer. With other sections the longest ones lose their ends, so
+    that all sections that are cut have about the same length.
 
     >>> {name: len(part) for name, part in shortened({"a": [1] * 9, "b": [2], "c": [3] * 5}, 9).items()}
     {'a': 4, 'b': 1, 'c': 4}

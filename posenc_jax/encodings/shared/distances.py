@@ -43,8 +43,8 @@ def by_distance(function: Callable[[Array], Array], geometry: Geometry, width: i
       function: maps distances ``[#B, N]`` (``[#B, N, A]`` of positions with axes) to ``[#B, H, N]``, each by itself.
       width: how many numbers it holds for each distance, as the hidden layer of a perceptron does.
 
-    Contiguous positions have Q+K-1 distances. Of other positions that are known on the host, a function with a width
-    above 1 sees every distance once. Of traced positions it sees all pairs, some queries at a time (`row_blocks`).
+    Contiguous positions have Q+K-1 distances. For other positions that are known on the host, a function with a width
+    above 1 sees every distance once. For traced positions it sees all pairs, some queries at a time (`row_blocks`).
     """
     num_queries, num_keys = geometry.q_positions.shape[1], geometry.k_positions.shape[1]
     if geometry.contiguous and geometry.q_positions.ndim == 2:
