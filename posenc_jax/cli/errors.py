@@ -14,8 +14,8 @@ from posenc_jax.cli.own_errors import first_line, own_error
 from posenc_jax.cli.screen import OutputError, tell
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
+from posenc_jax.duplicates import refuse_twice
 from posenc_jax.extras import MissingExtraError, plain_one
-from posenc_jax.once import refuse_twice
 from posenc_jax.own_exits import ExitError, exits_as_errors
 from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
 from posenc_jax.user_paths import PathError, full

@@ -31,7 +31,7 @@ from posenc_jax.refusals import WAYS_OUT, of_the_system
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.shapes import Json
-from posenc_jax.training.paths import flat
+from posenc_jax.training.leaf_names import flat
 from posenc_jax.training.processes import agreed, count, everyone, first, host, lost
 
 KEPT = 2

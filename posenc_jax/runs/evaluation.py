@@ -18,11 +18,11 @@ from posenc_jax.config import Run, to_json
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
+from posenc_jax.duplicates import refuse_twice
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
-from posenc_jax.once import refuse_twice
 from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints

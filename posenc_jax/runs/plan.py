@@ -11,7 +11,7 @@ from posenc_jax.runs.checkpoint import kept
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
-from posenc_jax.training.attending import choices
+from posenc_jax.training.attention_choice import choices
 from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of, state_size

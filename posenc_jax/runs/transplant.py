@@ -18,7 +18,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import best_replica, refuse_no_checkpoint, replica_params
 from posenc_jax.runs.weights import describe, load_weights
-from posenc_jax.training.paths import names
+from posenc_jax.training.leaf_names import names
 from posenc_jax.training.step import init_params
 from posenc_jax.user_paths import full
 

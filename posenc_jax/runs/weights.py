@@ -40,7 +40,7 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
-from posenc_jax.training.paths import flat, names
+from posenc_jax.training.leaf_names import flat, names
 from posenc_jax.training.step import init_encodings, init_model
 from posenc_jax.user_paths import full
 

@@ -43,7 +43,7 @@ from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS, stack_dims
 from posenc_jax.models.costs import ModelCosts, count
-from posenc_jax.training.attending import choices
+from posenc_jax.training.attention_choice import choices
 from posenc_jax.training.averaging import averages
 from posenc_jax.training.batches import (
     Batch,

@@ -12,7 +12,7 @@ from posenc_jax.config import Optimizer
 from posenc_jax.encodings.base import Array, PositionalEncoding
 from posenc_jax.encodings.slots import elements
 from posenc_jax.models.config import Slots
-from posenc_jax.training.paths import names
+from posenc_jax.training.leaf_names import names
 
 
 def schedule(config: Optimizer, steps: int) -> optax.Schedule:

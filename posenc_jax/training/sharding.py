@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.models.attention import OUTPUTS
 from posenc_jax.models.blocks import Block
-from posenc_jax.training.paths import names
+from posenc_jax.training.leaf_names import names
 
 # The paths end so in the parameters and in both moments of the optimizer; the output layer of the model and the
 # encodings, which lie outside the blocks, are whole.

@@ -27,9 +27,9 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.averaging import averaged, averages
 from posenc_jax.training.batches import Bucket
+from posenc_jax.training.leaf_names import names
 from posenc_jax.training.moments import as_tree, optimized
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
-from posenc_jax.training.paths import names
 from posenc_jax.training.precision import at_precision, in_float32
 from posenc_jax.training.streams import at_step, stream
 

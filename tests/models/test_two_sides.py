@@ -8,7 +8,7 @@ from small_models import VOCAB, LayerBias, jitted, random_tokens, small
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Greedy, Slots, decode
 from posenc_jax.models.building import costs
-from posenc_jax.training.paths import names
+from posenc_jax.training.leaf_names import names
 
 SIDES = {"num_encoder_layers": 3, "num_decoder_layers": 1}
 OWN = {"tie_embeddings": False, "num_classes": VOCAB + 6}

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-from posenc_jax.training.paths import names
+from posenc_jax.training.leaf_names import names
 
 
 def of(tree):
