@@ -96,7 +96,7 @@ def test_a_checkpoint_says_what_is_in_its_way(tmp_path):
     checkpoints = Checkpoints(tmp_path, print)
     for number, way_out in (
         (errno.ENOSPC, "make room"),
-        (errno.EROFS, "name a place"),
+        (errno.EROFS, "name a directory"),
         (errno.EMFILE, "raise the limit"),
     ):
         assert f"): {way_out}" in str(checkpoints._not_saved(OSError(number, os.strerror(number), "x")))

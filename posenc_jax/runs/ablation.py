@@ -90,24 +90,24 @@ def run_cells(
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
         for done, number in enumerate(to_run):
-            cell, place = cells[number].config, cells[number].place
+            cell, home = cells[number].config, cells[number].home
             reporter.cell(f"{cell.table} {cell.label}", done, len(to_run))
             try:
-                refuse_links(directory, place)
+                refuse_links(directory, home)
                 with exits_as_errors():
-                    run(cell, place, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
+                    run(cell, home, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
-            cells[number] = _read_cell(cell, place, cells[number].varying, left_out)
+            cells[number] = _read_cell(cell, home, cells[number].varying, left_out)
             _write(directory, config, cells)
         if to_run:
             ran = set(to_run)
             for own in (own for number, own in enumerate(cells) if number not in ran):
                 try:  # one that was finished before what it starts from was trained anew
-                    refuse_other_start(own.config, own.place)
+                    refuse_other_start(own.config, own.home)
                 except RefusedError as error:
                     failures.append(f"{own.config.table} {own.config.label}: {error}")
         _write(directory, config, cells)
@@ -116,7 +116,7 @@ def run_cells(
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """What there is of a cell of an ablation.
+    """The stored part of a cell of an ablation.
 
     Attributes:
       varying: its fields in which the cells differ. groups: those that are finished, with their results; ran: in
@@ -126,7 +126,7 @@ class Cell:
     """
 
     config: Run
-    place: Path
+    home: Path
     varying: dict[str, Any]
     groups: list[tuple[Path, Json]]
     ran: list[Json]
@@ -139,7 +139,7 @@ class Cell:
 def read_cells(
     config: Ablation, directory: Path, *, accept_changed_code: bool, on: Devices | None = None
 ) -> list[Cell]:
-    """What there is of the cells, each read once, when nothing speaks against running those that are not complete.
+    """Reads the stored part of each cell once, after checking that the incomplete cells may be run.
 
     on: the devices that they will run on, where these are not the ones of this process.
 
@@ -155,50 +155,50 @@ def read_cells(
             )
     check_writable(directory)
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    places = [directory / cell.directory_name for cell in config.runs]
+    homes = [directory / cell.directory_name for cell in config.runs]
     if not accept_changed_code:
-        for own, place in zip(config.runs, places, strict=True):
-            refuse_changed_code(directory, changed_code(place, digests(own)))
-    cells = _read_cells(config, places, left_out)
+        for own, home in zip(config.runs, homes, strict=True):
+            refuse_changed_code(directory, changed_code(home, digests(own)))
+    cells = _read_cells(config, homes, left_out)
     for cell in cells:  # what is damaged beyond repair is told before hours of training, not after
         for group, result in cell.groups:
             refuse_damaged_metrics(group, result)
     for cell in cells:
         if cell.complete:
-            refuse_other_tokenizers(cell.config, cell.place)
-            refuse_other_start(cell.config, cell.place)
+            refuse_other_tokenizers(cell.config, cell.home)
+            refuse_other_start(cell.config, cell.home)
     for cell in cells:
         if not cell.complete:
             check_run(cell.config, on)
-    refuse_other_corpora({c.config: c.place for c in cells}, {c.config for c in cells if not c.complete})
+    refuse_other_corpora({c.config: c.home for c in cells}, {c.config for c in cells if not c.complete})
     return cells
 
 
 def _read_cells(
-    config: Ablation, places: list[Path], on_damage: Callable[[DamagedFileError], None] | None
+    config: Ablation, homes: list[Path], on_damage: Callable[[DamagedFileError], None] | None
 ) -> list[Cell]:
-    fields = zip(config.runs, places, varying_fields(config), strict=True)
-    return [_read_cell(cell, place, varying, on_damage) for cell, place, varying in fields]
+    fields = zip(config.runs, homes, varying_fields(config), strict=True)
+    return [_read_cell(cell, home, varying, on_damage) for cell, home, varying in fields]
 
 
 def _read_cell(
-    cell: Run, place: Path, varying: dict[str, Any], on_damage: Callable[[DamagedFileError], None] | None
+    cell: Run, home: Path, varying: dict[str, Any], on_damage: Callable[[DamagedFileError], None] | None
 ) -> Cell:
     groups, ran, environments = [], [], {}
-    for path, result in results_by_group(place, cell, on_damage):
+    for path, result in results_by_group(home, cell, on_damage):
         ran.append(read_environments(path))
         own = history(ran[-1])
         name = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(Cell(cell, place, varying, groups, ran, environments, whole, {}, ""))
+    return _told(Cell(cell, home, varying, groups, ran, environments, whole, {}, ""))
 
 
 def _told(cell: Cell) -> Cell:
-    """With what its groups say."""
+    """The cell with the record and the rows of its groups."""
     rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
-    record = _cell_record(cell.config, cell.place, cell.groups, cell.ran)
+    record = _cell_record(cell.config, cell.home, cell.groups, cell.ran)
     return dataclasses.replace(cell, record=record, rows="".join(rows))
 
 
@@ -213,13 +213,13 @@ def _beside(cell: Cell, first: Json) -> Cell:
 
 
 def _other_draws(cells: list[Cell]) -> str:
-    """How the random numbers of now differ from those of the results that are there, in words."""
+    """The difference of this process's random numbers from those of existing results, in words."""
     now: Json = {}
     for cell in cells:
         for own in cell.environments.values():
             now = now or history({"began": environment()})
             if lines := between(own, now).draws:
-                return f"{cell.place.name} drew other random numbers ({'; '.join(lines)})"
+                return f"{cell.home.name} drew other random numbers ({'; '.join(lines)})"
     return ""
 
 
@@ -289,13 +289,13 @@ def _write(directory: Path, config: Ablation, cells: list[Cell]) -> None:
 
 
 def _environment(groups: list[tuple[Path, Json]]) -> Json:
-    """What the first group began on, which may be another machine; that of this process where nobody knows."""
+    """The environment in which the first group began, perhaps on another machine; that of this process if unknown."""
     began = read_environments(groups[0][0])["began"] if groups else {}
     return {name: value for name, value in began.items() if name not in ("mode", "own")} or environment()
 
 
 def _same(path: Path, record: Json) -> bool:
-    """Whether a file says what it should, on whatever machine; a damaged one does not."""
+    """True if a file has this record, from whatever environment; False if it is damaged."""
     try:
         old = read_json(path)
     except DamagedFileError:
@@ -333,7 +333,7 @@ def _slots_of(cell: Run) -> dict[str, str | None]:
     return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
 
 
-def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:
+def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:
     slots, found = cell.slots, [result for _, result in groups]
     code = _code_of(groups, ran)
     own = digests(cell)
@@ -343,7 +343,7 @@ def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]], ran: l
         "task_label": cell.table,
         "posenc": found[0]["posenc"] if found else None,
         "config_hash": config_hash(cell),
-        "directory": place.name,
+        "directory": home.name,
         "num_parameters": found[0]["num_parameters"] if found else None,
         "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
         "seeds": list(cell.seeds),
@@ -359,7 +359,7 @@ def _cell_record(cell: Run, place: Path, groups: list[tuple[Path, Json]], ran: l
 
 
 def _citations(value: Value) -> list[str]:
-    """Of a value and, after it, of the values in its fields, such as RoPE's scaling."""
+    """Citations of a value and, after it, of the values in its fields, such as RoPE's scaling."""
     inner = [text for field in vars(value).values() if isinstance(field, Value) for text in _citations(field)]
     return [*filter(None, [getattr(value, "citation", "")]), *inner]
 
@@ -385,7 +385,7 @@ def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
 
 
 def _by_position(cell: Run, found: list[Json]) -> list[Json]:
-    """The perplexities by position, which have no place in rows: ``{seed, learning_rate, length, perplexity}``."""
+    """The perplexities by position, which rows do not hold: ``{seed, learning_rate, length, perplexity}``."""
     asked = set(cell.replicas)
     return [
         {

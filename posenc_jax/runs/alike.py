@@ -1,4 +1,4 @@
-"""What processes that train one run together must have alike."""
+"""Checks that processes that train one run together agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the groups of a run began on, and where they went on: whether their bits may be called the same."""
+"""Environments in which the groups of a run began and went on, which decide if their results are bit-exact."""
 
 from __future__ import annotations
 

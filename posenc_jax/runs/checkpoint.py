@@ -39,7 +39,7 @@ _UNFINISHED = ".unfinished"
 
 
 def kept(steps: Sequence[int], keep_every: int) -> set[int]:
-    """Which of the saved steps, ascending, stay: the newest `KEPT`, and the multiples of ``keep_every`` (0: none)."""
+    """The saved steps, of those ascending, that stay: the newest `KEPT`, and multiples of ``keep_every`` (0: none)."""
     return {*steps[-KEPT:], *(step for step in steps if keep_every and step % keep_every == 0)}
 
 
@@ -83,7 +83,7 @@ class Checkpoints:
         return numbered(self._directory)
 
     def at(self, step: int) -> Path:
-        """Where a step lies."""
+        """The path of a step."""
         return self._directory / str(step)
 
     def save(
@@ -230,7 +230,7 @@ class Checkpoints:
         )
 
     def _record(self, step: int) -> dict[str, Any]:
-        """What was written about a step: the kind and the checksum of every leaf, its number, the digest of its rows.
+        """The record of a step: the kind and the checksum of every leaf, its number, the digest of its rows.
 
         Raises:
           DamagedError: it is not what was written, or of another step than its name. RefusedError: it cannot be read.
@@ -405,5 +405,5 @@ def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     if not lines:
         return type(error).__name__
-    text = lines[0].partition(" [")[0]  # TensorStore adds places in its source
+    text = lines[0].partition(" [")[0]  # TensorStore adds locations in its source
     return f"{type(error).__name__}: {text if len(text) <= 160 else f'{text[:80]} ... {text[-75:]}'}"

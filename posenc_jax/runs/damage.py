@@ -1,4 +1,4 @@
-"""What is done about damage in the directory of a group that is to be finished."""
+"""Handling of damage in the directory of a group that is to be finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in a run's directory: which config and code it belongs to, which groups it has, what is finished.
+"""Contents of a run's directory: its config and code, its groups, its results.
 
 ``config.json`` is written first and refuses other configs; a group's has its replicas too. ``result.json`` is written
 last. All carry checksums.
@@ -37,7 +37,7 @@ GROUP_NAME = re.compile(r"group-(\d{3,})")
 
 
 def is_group(directory: Path) -> bool:
-    """Whether a directory is that of a group, by its name."""
+    """True if a directory is that of a group, by its name."""
     return GROUP_NAME.fullmatch(directory.name) is not None
 
 
@@ -60,7 +60,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """What a ``config.json`` says: the run or the ablation, and the digests of the user's own classes in it (see
+    """The content of a ``config.json``: the run or the ablation, and the digests of the user's own classes in it (see
     `own_code`).
     """
 
@@ -102,7 +102,7 @@ def results(
 def results_by_group(
     directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
 ) -> list[tuple[Path, Json]]:
-    """As `results`, each with the directory of its group."""
+    """Pairs of a group's directory and its result; otherwise like `results`."""
     found, asked = [], set() if config is None else set(config.replicas)
     known = {} if config is None else {group.directory: group for group in groups_of(directory, config)}
     for path in group_directories(directory):
@@ -212,7 +212,7 @@ def complete(directory: Path, config: Run) -> bool:
 
 
 def has_all(found: list[Json], config: Run) -> bool:
-    """Whether these results have every replica of ``config``."""
+    """True if these results have every replica of ``config``."""
     done = {replica for result in found for replica in replicas_of(result)}
     return done.issuperset(config.replicas)
 
@@ -281,7 +281,7 @@ def load_config(directory: Path, *, own: Mapping[str, type] | None = None) -> Ru
 
 
 def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> Stored:
-    """What ``config.json`` of a directory says. ``own``: the user's classes, if not those of the copy."""
+    """The content of a directory's ``config.json``. ``own``: the user's classes, if not those of the copy."""
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
@@ -297,7 +297,7 @@ def code_in(path: Path) -> own_code.Digests:
 
 
 def code_of(path: Path, data: Json) -> own_code.Digests:
-    """As `code_in`, of what was read from there."""
+    """The digests of code in ``data``, which was read from ``path``; errors as `code_in`."""
     code = data.get("code")
     if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
         raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")

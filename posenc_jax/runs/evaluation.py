@@ -65,7 +65,7 @@ def evaluate(
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[Json]]:
-    """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` in the place of
+    """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` instead of
     the trained one, and for tasks on text on another corpus ``data`` or with the words of every input shuffled.
 
     The new slot keeps the trained parameters: each of its elements takes those of its `partners` in the trained slot,
@@ -75,7 +75,7 @@ def evaluate(
     The user's own classes are those of the copy that the run keeps. Where they have changed since, it is refused, or
     with ``accept_changed_code`` measured with the changed ones, which the file then says.
 
-    ``metrics`` take the place of those of the run's config. ``steps``: the checkpoints to measure, which the run kept
+    ``metrics`` replace those of the run's config. ``steps``: the checkpoints to measure, which the run kept
     (`Training.keep_every`), instead of what its result is of.
 
     Where there are fewer devices than a sharded run was trained on, it is measured without sharding.
@@ -141,7 +141,7 @@ def evaluate(
 
 
 def _elsewhere(found: Compared) -> str:
-    """What it means for scores that they are measured elsewhere than the run was trained."""
+    """The consequence for scores that they are measured in another environment than the run was trained in."""
     if found.draws:
         return (
             "other random numbers are drawn than in training, so other examples and positions: no pairs of its scores"
@@ -199,7 +199,7 @@ def states_of(
 
 
 def _over_before(directory: Path, step: int) -> bool:
-    """Whether training ended before this step because no replica of the group was left."""
+    """True if training ended before this step because all replicas of the group had diverged."""
     ends = [replica["diverged_at"] for replica in finished(directory)["replicas"]]
     gone = all(end is not None and end < step for end in ends)
     return gone and step not in Checkpoints(directory / "checkpoints").steps()

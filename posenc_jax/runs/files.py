@@ -99,7 +99,7 @@ def numbered(directory: Path) -> list[int]:
 def put_aside(path: Path) -> Path:
     """Renames what is damaged to ``<name>.bad``, or the first free ``<name>.bad2`` ..., and gives the new path."""
     names = itertools.chain([f"{path.name}.bad"], (f"{path.name}.bad{n}" for n in itertools.count(2)))
-    bad = next(place for place in map(path.with_name, names) if not place.exists())
+    bad = next(name for name in map(path.with_name, names) if not name.exists())
     path.rename(bad)
     sync(bad.parent)
     return bad
@@ -124,7 +124,7 @@ class Log:
 
     @property
     def digest(self) -> str:
-        """Of the rows so far."""
+        """Digest of the rows so far."""
         return self._total.hexdigest()
 
     def append(self, rows: Iterable[Json]) -> None:
@@ -158,7 +158,7 @@ class Log:
         return hashlib.sha256(self._content()).hexdigest()
 
     def problem(self) -> str:
-        """What is wrong with the rows, where their digest is another one."""
+        """The fault of the rows, if their digest differs, in words."""
         damaged = (line for line in read_lines(self._content()) if line.row is None)
         other = "its rows are not those that were written"
         return next((f"line {line.number}: {line.problem}" for line in damaged), other)

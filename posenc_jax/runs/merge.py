@@ -64,15 +64,15 @@ def merge(
       RefusedError: the sources differ where they overlap (in a cell's config, own code, data or a replica's results),
         one of them is no ablation or is damaged, or the new directory holds something.
     """
-    places = [full(source).absolute() for source in sources]
+    folders = [full(source).absolute() for source in sources]
     directory = full(directory).absolute()
-    if len({place.resolve() for place in places}) < 2:
-        raise RefusedError(f"merge joins at least two ablations, and got {', '.join(map(str, places)) or 'none'}")
+    if len({folder.resolve() for folder in folders}) < 2:
+        raise RefusedError(f"merge joins at least two ablations, and got {', '.join(map(str, folders)) or 'none'}")
     if directory.is_dir() and any(directory.iterdir()):
         raise RefusedError(f"{directory} is not empty, and a merge begins a directory: choose another")
     check_writable(directory)
-    configs = {place: _read(place) for place in places}
-    _refuse_other_code(places)
+    configs = {folder: _read(folder) for folder in folders}
+    _refuse_other_code(folders)
     config = joined(configs)
     chosen = {cell: _chosen(cell, configs, note) for cell in config.runs}
     refuse_other_corpora({cell: groups[0][0].parent for cell, groups in chosen.items() if groups})
@@ -101,21 +101,21 @@ def joined(configs: dict[Path, Ablation]) -> Ablation:
     """
     runs: dict[tuple[str, str], tuple[Path, Run]] = {}
     baselines: dict[str, Path] = {}
-    for place, config in configs.items():
+    for folder, config in configs.items():
         if config.baseline:
-            baselines.setdefault(config.baseline, place)
+            baselines.setdefault(config.baseline, folder)
         for cell in config.runs:
-            first, before = runs.setdefault((cell.table, cell.label), (place, cell))
+            first, before = runs.setdefault((cell.table, cell.label), (folder, cell))
             if lines := difference(identity(to_json(before)), identity(to_json(cell))):
                 raise RefusedError(
-                    f"{place} has another cell {cell.table} {cell.label} than {first}: give one of them another label, "
+                    f"{folder} has another cell {cell.table} {cell.label} than {first}: relabel one of them, "
                     "and run it. Differences:\n  " + "\n  ".join(lines)
                 )
             seeds = _union(before.seeds, cell.seeds)
             rates = _union(before.learning_rates, cell.learning_rates)
             runs[cell.table, cell.label] = first, dataclasses.replace(before, seeds=seeds, learning_rates=rates)
     if len(baselines) > 1:
-        said = ", ".join(f"{baseline!r} in {place}" for baseline, place in baselines.items())
+        said = ", ".join(f"{baseline!r} in {folder}" for baseline, folder in baselines.items())
         raise RefusedError(f"the ablations have different baselines ({said}): run one of them with the other's")
     every = list(configs.values())
     once = {field: next(filter(None, (getattr(config, field) for config in every)), "") for field in _SAID_ONCE}
@@ -130,25 +130,25 @@ def _union(before: tuple[Member, ...], more: tuple[Member, ...]) -> tuple[Member
     return tuple(dict.fromkeys((*before, *more)))
 
 
-def _read(place: Path) -> Ablation:
-    config = load_stored(place).config
+def _read(folder: Path) -> Ablation:
+    config = load_stored(folder).config
     if not isinstance(config, Ablation):
-        raise RefusedError(f"{place} holds a single run, and ablations are merged: name the directory of an ablation")
+        raise RefusedError(f"{folder} holds a single run, and ablations are merged: name the directory of an ablation")
     return config
 
 
-def _refuse_other_code(places: list[Path]) -> None:
-    first = places[0]
-    for place in places[1:]:
-        if lines := own_code.changes(code_in(first / "config.json"), code_in(place / "config.json")):
+def _refuse_other_code(folders: list[Path]) -> None:
+    first = folders[0]
+    for folder in folders[1:]:
+        if lines := own_code.changes(code_in(first / "config.json"), code_in(folder / "config.json")):
             raise RefusedError(
-                f"{place} was run with other code than {first}: {'; '.join(lines)}; run one of them anew"
+                f"{folder} was run with other code than {first}: {'; '.join(lines)}; run one of them anew"
             )
 
 
 def _chosen(cell: Run, configs: dict[Path, Ablation], note: Callable[[str], None]) -> list[tuple[Path, Json]]:
     """The finished groups of a cell, in the order of the sources, without those whose replicas others have too."""
-    found = [group for place, config in configs.items() for group in _finished(cell, place, config, note)]
+    found = [group for folder, config in configs.items() for group in _finished(cell, folder, config, note)]
     _refuse_other_data([path.parent for path, _ in found])
     taken: dict[Replica, tuple[Path, Json]] = {}
     kept = []
@@ -171,12 +171,12 @@ def _chosen(cell: Run, configs: dict[Path, Ablation], note: Callable[[str], None
     return [(path, result) for _, path, result in sorted(kept, key=lambda one: one[0])]
 
 
-def _finished(cell: Run, place: Path, config: Ablation, note: Callable[[str], None]) -> Iterator[tuple[Path, Json]]:
+def _finished(cell: Run, folder: Path, config: Ablation, note: Callable[[str], None]) -> Iterator[tuple[Path, Json]]:
     """The finished groups of one source that have a replica of its config."""
     own = next((run for run in config.runs if (run.table, run.label) == (cell.table, cell.label)), None)
     if own is None:
         return
-    home = place / own.directory_name
+    home = folder / own.directory_name
     finished = results_by_group(home, own)
     for path, result in finished:
         refuse_damaged_metrics(path, result)

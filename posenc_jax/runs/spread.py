@@ -65,12 +65,12 @@ def ablate_in_tasks(
         failures: dict[str, Run] = {}
         for cell in to_run:
             try:
-                place = directory / cell.directory_name
-                refuse_links(directory, place)
-                with in_turn(place, reporter, stop):
-                    missing = missing_replicas(cell, place, accept_changed_code=accept_changed_code, note=reporter.note)
-                    load_data(cell, place, reporter.note)  # and keep its tokenizer, before tasks ask for it
-                    groups = groups_of_missing(cell, place, len(missing), devices)
+                home = directory / cell.directory_name
+                refuse_links(directory, home)
+                with in_turn(home, reporter, stop):
+                    missing = missing_replicas(cell, home, accept_changed_code=accept_changed_code, note=reporter.note)
+                    load_data(cell, home, reporter.note)  # and keep its tokenizer, before tasks ask for it
+                    groups = groups_of_missing(cell, home, len(missing), devices)
                 tasks |= {str(group.directory.relative_to(directory)): cell for group in groups}
             except ValueError as error:  # one broken cell must not cost the others
                 failures[f"{cell.table} {cell.label}: {error}"] = cell
@@ -118,20 +118,20 @@ def run_task(
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
     refuse_other(directory, config, accept_changed_code=accept_changed_code, claimed=True)
-    places = {cell.directory_name: cell for cell in config.runs}
-    cell, place = places.get(name.rpartition("/")[0]), directory / name
-    if cell is None or not (place / "config.json").is_file():
+    cells = {cell.directory_name: cell for cell in config.runs}
+    cell, home = cells.get(name.rpartition("/")[0]), directory / name
+    if cell is None or not (home / "config.json").is_file():
         raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")
-    refuse_other(place.parent, cell, accept_changed_code=accept_changed_code, claimed=True)
-    group = read_group(place)
-    if (place / "result.json").exists():
-        reporter.note(f"{place} is already complete: nothing to do")
+    refuse_other(home.parent, cell, accept_changed_code=accept_changed_code, claimed=True)
+    group = read_group(home)
+    if (home / "result.json").exists():
+        reporter.note(f"{home} is already complete: nothing to do")
         return
     check_run(
         dataclasses.replace(cell, execution=dataclasses.replace(cell.execution, group_size=group.size)),
-        directory=place.parent,
+        directory=home.parent,
     )
-    with in_turn(place.parent, reporter, stop):
-        data = load_data(cell, place.parent, reporter.note)
-        keep_start(cell, place.parent)
+    with in_turn(home.parent, reporter, stop):
+        data = load_data(cell, home.parent, reporter.note)
+        keep_start(cell, home.parent)
     Engine(cell, reporter, stop, data).run_group(group)

@@ -1,4 +1,4 @@
-"""Where a run starts from; and from which parameters it began, so that it is noticed when they are others now."""
+"""The run or file that a run starts from, and digests of its parameters, by which a change is noticed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FILE = "start.json"
 
 
 def start_of(config: Run, directory: Path | None) -> Path | None:
-    """Where the run in ``directory`` starts from: a directory or a file; None where it does not, or starts from a cell
-    beside it and no directory is given.
+    """The directory or file that the run in ``directory`` starts from; None if there is none, or if it starts from a
+    cell beside it and no directory is given.
     """
     if config.init_from is None:
         return None
@@ -56,7 +56,7 @@ def keep_start(config: Run, directory: Path) -> None:
 
 
 def joined_starts(homes: Iterable[Path]) -> Json:
-    """What several directories of one run began with, seed by seed; RefusedError where these differ."""
+    """Digests of the parameters that several directories of one run began with; RefusedError if they differ."""
     found: Json = {}
     first: dict[str, Path] = {}
     for home in homes:
@@ -88,8 +88,8 @@ def refuse_other_start(config: Run, directory: Path) -> None:
 
 
 def trained_in(source: Path | None, seeds: Iterable[int]) -> tuple[Path, list[Json]] | None:
-    """Where a run's first parameters are from, and in which environments those of its seeds were trained; of a file
-    nobody knows, and it is what it is.
+    """The source of a run's first parameters, and the environments in which those of its seeds were trained; None for a
+    file, whose origin is unknown.
     """
     if source is None or not source.is_dir():
         return None
@@ -102,7 +102,7 @@ def trained_in(source: Path | None, seeds: Iterable[int]) -> tuple[Path, list[Js
 
 
 def _digests(source: Path) -> dict[str, list[str]]:
-    """By seed the digests of the final parameters at every learning rate; of a file that of all of it."""
+    """Digests of the final parameters at every learning rate, by seed; of a file, the digest of its content."""
     if source.is_file():
         with source.open("rb") as file:
             return {"": [hashlib.file_digest(file, "sha256").hexdigest()]}

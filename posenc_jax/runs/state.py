@@ -1,4 +1,4 @@
-"""What finished runs hold: the states of their groups, and the replicas in them."""
+"""States of the groups of finished runs, and the replicas in them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def restore(
     misfit: Callable[[int, Any], str] = lambda step, state: "",
     only: int | None = None,
 ) -> tuple[int, Any] | None:
-    """As `Checkpoints.restore`: the state as this config has it, also where it was saved on more or fewer devices."""
+    """Restores the state by `Checkpoints.restore`, also if it was saved on more or fewer devices."""
     like, split = abstract_state(config, group_size), config.execution.split
     params = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), like["params"])
     other = jax.eval_shape(lambda p: transformation(config.optimizer).init(optimized(p, split=not split)), params)
@@ -126,7 +126,7 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
 
 
 def best_replica(source: Path, seed: int) -> tuple[Path, int]:
-    """The group and the place in it of the replica with this seed that is best by validation."""
+    """The group and the index in it of the replica with this seed that is best by validation."""
     source = full(source).absolute()
     config = load_config(source)
     groups_of(source, config)
@@ -152,5 +152,5 @@ def surviving_seeds(source: Path) -> set[int]:
 
 
 def count_parameters(tree: Any) -> int:
-    """How many numbers a tree holds."""
+    """The number of elements of a tree's arrays."""
     return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(tree))

@@ -1,4 +1,4 @@
-"""Parameters of one run in the place of another's: which of the encodings' belong to which."""
+"""Parameters of one run for another run, and the matching of their encodings' parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from posenc_jax.user_paths import full
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """The parameters of a finished run, or those in a file of `runs.weights`, in the place of ``params`` (one replica's
+    """The parameters of a finished run, or those in a file of `runs.weights`, instead of ``params`` (one replica's
     of ``config``, no replica axis). A file serves every seed.
 
     Everything but the encodings must be there with the same shape. An encoding's parameters are those of its `partners`

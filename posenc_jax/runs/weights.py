@@ -50,7 +50,7 @@ _TENSORS = "tensors"
 
 
 def silent(text: str) -> None:
-    """Takes notes for nobody."""
+    """A ``note`` callback that discards its text."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,7 @@ def describe(path: Path, metadata: Metadata, own: Sequence[type] = ()) -> Descri
 def model_metadata(
     kind: ModelKind, model: Transformer, slots: Slots, *, vocab_size: int, num_classes: int, max_len: int
 ) -> Metadata:
-    """What a file says about its model; the arguments of `posenc_jax.models.build`."""
+    """Metadata of a file about its model; the arguments of `posenc_jax.models.build`."""
     return {
         "layout": "posenc_jax",
         "kind": kind,
@@ -101,7 +101,7 @@ def model_metadata(
 
 
 def run_metadata(run: Run, *, seed: int, learning_rate: float) -> Metadata:
-    """What a file says about a replica of a run."""
+    """Metadata of a file about a replica of a run."""
     task = run.task
     sizes = {"vocab_size": task.vocab_size, "num_classes": task.num_classes, "max_len": run.max_len}
     return {
@@ -130,8 +130,8 @@ def save_weights(
         has torch's names. own: the classes of the user's own encodings in the model, if it has any.
 
     Raises:
-      ValueError: the parameters are not those of the model in ``metadata``, dtypes among them, or torch has no place
-        for them.
+      ValueError: the parameters are not those of the model in ``metadata``, dtypes among them, or do not fit
+        torch.
     """
     with needed("text", "a safetensors file"):
         from safetensors.numpy import save
@@ -215,7 +215,7 @@ def export_weights(
         the input embeddings, without parameters.
 
     Raises:
-      RefusedError: the run is not finished, the file exists or cannot be written, or torch has no place for the model.
+      RefusedError: the run is not finished, the file exists or cannot be written, or the model does not fit torch.
     """
     source, path = full(run_directory).absolute(), full(path)
     if path.exists():
@@ -311,7 +311,7 @@ def _expected(model: Described) -> Params:
 
 
 def _problem(tensors: Mapping[str, np.ndarray], expected: Mapping[str, Any]) -> str:
-    """What is wrong with the names, shapes or dtypes of tensors; empty when nothing is."""
+    """The fault of the names, shapes or dtypes of tensors, in words; "" without one."""
     missing, extra = ([n for n in a if n not in b] for a, b in ((expected, tensors), (tensors, expected)))
     problems = [f"lacks {listed(missing)}"] if missing else []
     problems += [f"has {listed(extra)} too many"] if extra else []

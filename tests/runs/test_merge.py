@@ -137,7 +137,7 @@ def test_cells_that_differ_are_refused(tmp_path):
     other = dataclasses.replace(CONFIG.training, batch_size=2)
     a, b = made(tmp_path / "a"), made(tmp_path / "b", training=other)
     message = refusal(a, b, output=tmp_path / "out")
-    assert message.startswith(f"{b} has another cell cmc rope|learned than {a}: give one of them another label")
+    assert message.startswith(f"{b} has another cell cmc rope|learned than {a}: relabel one of them")
     assert message.endswith("Differences:\n  training.batch_size: 4 -> 2")
 
 
