@@ -1,4 +1,4 @@
-"""What records of experiments share: of an environment what is kept, and numbers cut to what they can say."""
+"""Common parts of experiments' records: the kept part of an environment, and numbers rounded to their precision."""
 
 from __future__ import annotations
 

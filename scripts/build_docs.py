@@ -105,7 +105,7 @@ def experiments() -> str:
 
 
 def code_digest(*packages: str, more: tuple[Path, ...] = ()) -> str:
-    """Of the source of the package, or of some packages of it, and of the versions that matter."""
+    """Digest of the source of the package, or of some packages of it, and of the versions that matter."""
     folders = [ROOT / "posenc_jax" / name for name in packages] or [ROOT / "posenc_jax"]
     digest = hashlib.sha256()
     for path in sorted([p for folder in folders for p in folder.rglob("*.py")]) + list(more):
@@ -125,7 +125,7 @@ def forget_old(cache: Path, digest: str) -> None:
 
 
 def workers() -> int:
-    """As many processes as there are cores for us."""
+    """The number of processes: one for each usable core."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -154,7 +154,7 @@ def compile_one(target_name: str, case: str) -> int:
 
 
 def keep_row(key: dict[str, Any], row: dict[str, Any]) -> None:
-    """In the place of the one with that key."""
+    """Replaces the row with that key."""
     rows = kept(RECORD)
     place = next((number for number, other in enumerate(rows) if key.items() <= other.items()), len(rows))
     rows[place : place + 1] = [row]
@@ -180,7 +180,7 @@ def compile_point(target_name: str, point: str) -> int:
 
 
 def state_of(program: Any, target: Any) -> dict[str, Any]:
-    """What a row was compiled from and by: with another of them it is compiled again."""
+    """Source and versions that a row was compiled from; if they change, it is compiled again."""
     digest = hashlib.sha256(program.as_text().encode()).hexdigest()[:16]
     return {"lowered": digest, "versions": versions(target.chip.platform)}
 
@@ -195,12 +195,12 @@ def work_of(run: Any, program: str) -> int:
 
 
 def kept(record: Path) -> list[dict[str, Any]]:
-    """What was compiled before."""
+    """Rows that were compiled before."""
     return json.loads(record.read_text()) if record.is_file() else []
 
 
 def versions(platform: str) -> dict[str, str]:
-    """Of what compiles."""
+    """Versions of the compiler's packages."""
     names = {"cuda": ("jax", "jaxlib", "jax-cuda12-plugin", "nvidia-cudnn-cu12"), "tpu": ("jax", "jaxlib", "libtpu")}
     return {name: importlib.metadata.version(name) for name in names[platform]}
 

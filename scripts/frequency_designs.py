@@ -35,7 +35,7 @@ _RANDOM = {4: (200_000, 30), 8: (50_000, 15), 16: (10_000, 6), 32: (4_000, 3)}  
 
 
 class Resolution(NamedTuple):
-    """How well Vaswani's frequencies tell near positions apart.
+    """Resolution of near positions by Vaswani's frequencies.
 
     Attributes:
       neighbours: K(1). main_lobe: the first offset at which K rises.
@@ -46,7 +46,7 @@ class Resolution(NamedTuple):
 
 
 def resolution(d_model: int) -> Resolution:
-    """That of Vaswani's frequencies with base 10000.
+    """The resolution of Vaswani's frequencies with base 10000.
 
     >>> round(resolution(8).neighbours, 6), resolution(8).main_lobe
     (0.883814, 4)

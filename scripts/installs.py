@@ -1,4 +1,4 @@
-"""How large each kind of install is, and how long it takes; `scripts/installs` runs it.
+"""Size and duration of each kind of install; `scripts/installs` runs it.
 
 Each kind goes into a fresh environment of its own, from a wheel of this checkout, at the versions of requirements.lock
 where that names them. Counted are the packages but for pip, and the bytes of their files without compiled bytecode.

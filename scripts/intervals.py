@@ -1,4 +1,4 @@
-"""How often 95 % intervals for a rate hold the true one, by simulation: why `posenc_jax.statistics` uses which.
+"""Coverage of 95 % intervals for a rate, by simulation: the reason for the method in `posenc_jax.statistics`.
 
     python scripts/intervals.py         # writes scripts/docs/intervals.json and intervals.md, in 15 minutes on a core
 
@@ -29,7 +29,7 @@ Rates = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 
 class Arm(NamedTuple):
-    """How the true rate of a seed is distributed: its mean, draws of it, and the share of seeds at 1 if the others are
+    """Distribution of the true rate of a seed: its mean, draws of it, and the share of seeds at 1 if the others are
     at 0.
     """
 
@@ -210,7 +210,7 @@ def scores_of(arm: Arm, seeds: int, repeats: int, name: str) -> np.ndarray:
 
 
 def coverage(bounds: Bounds, mean: float) -> list[float]:
-    """In percent, and the median width."""
+    """The coverage in percent, and the median width."""
     low, high = bounds
     held = (low <= mean + 1e-9) & (mean - 1e-9 <= high)
     return [round(100 * float(held.mean()), 1), round(float(np.median(high - low)), 3)]
@@ -312,7 +312,7 @@ def page(found: dict) -> str:
 
 
 def _summary(single: dict) -> list[str]:
-    """Of each method: in how many settings it keeps 93 to 97 %, and below or above."""
+    """Summary of each method: in how many settings it keeps 93 to 97 %, and below or above."""
     lines = ["| method | 93 to 97 % | more | less | least |", "| --- | --- | --- | --- | --- |"]
     for method in METHODS:
         held = [arms[name][method][0] for arms in single.values() for name in arms]
@@ -323,7 +323,7 @@ def _summary(single: dict) -> list[str]:
 
 
 def _failures(single: dict) -> list[str]:
-    """Where the interval that is used does not keep 93 %."""
+    """Settings in which the interval that is used does not keep 93 %."""
     failing: dict[str, list[str]] = {}
     discrete = [(arm.ones, seeds) for arm in ARMS.values() if arm.ones is not None for seeds in SEEDS]
     never = sum(not np.any(abs(reachable(ones, seeds) - 0.95) <= 0.02) for ones, seeds in discrete)

@@ -151,7 +151,7 @@ def _validation_differences(record: Record, task: TaskSummary) -> dict[str, list
 
 
 def _common(environments: list[Json]) -> Json:
-    """What all groups ran on."""
+    """The environment that all groups share."""
     names = ("jax", "jaxlib", "flax", "numpy", "python", "device_kind", "device_count", "threads", "cpu", "mode")
     return {
         name: values[0]
@@ -225,7 +225,7 @@ def _check_markers(text: str) -> None:
 
 
 def hours_of_tables(root: Path) -> str:
-    """What the runs behind all results of published tables took, in a sentence; open questions apart."""
+    """The time of the runs behind all results of published tables, in a sentence; open questions apart."""
     found = {name: read_results(root / name / RESULTS) for name in folders(root)}
     missing = ", ".join(name for name, ours in found.items() if ours is None)
     seconds: dict[bool, list[float]] = {True: [], False: []}

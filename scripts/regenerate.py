@@ -153,7 +153,7 @@ def _equal(old: list | None, new: list | None) -> bool:
 
 
 def golden_text(document: Record) -> str:
-    """As it stands in the file: a row a line, so that a difference of versions names the row."""
+    """The text of the file: a row a line, so that a difference of versions names the row."""
     head = {name: value for name, value in document.items() if name != "rows"}
     rows = ",\n".join(
         json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for row in document["rows"]
@@ -184,7 +184,7 @@ def new_audit(before: Record, changed: list[str]) -> Record:
 
 
 def measured(names: list[str]) -> list[Record]:
-    """What ``posenc audit`` says of these rows of the catalogue, in a process of its own, which sets up JAX."""
+    """Records of ``posenc audit`` for these rows of the catalogue, in a process of its own, which sets up JAX."""
     if not names:
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -197,7 +197,7 @@ def measured(names: list[str]) -> list[Record]:
 
 
 def _stale(record: Record | None, text: str) -> bool:
-    """Whether a record is missing, or says something else than the code, as far as that is known without measuring."""
+    """True if a record is missing, or differs from the code, as far as that is known without measuring."""
     from posenc_jax.encodings import elements, parse
 
     if record is None:

@@ -1,4 +1,4 @@
-"""Which settings of a process decide the numbers of a training, found by trying each.
+"""Settings of a process that decide the numbers of a training, found by trying each.
 
     python scripts/settings.py          # writes scripts/docs/settings.json and its table, in half an hour on a core
 
@@ -186,8 +186,8 @@ def _values_of(array: list[Any]) -> np.ndarray:
 
 
 def with_flags(group: tuple[Tried, ...], xla_flags: str = FAST) -> dict[str, Any] | str:
-    """What a training gives under some flags, or its error; in a process that begins as a copy of this one, in which no
-    device may have been touched.
+    """The result of a training under some flags, or its error; in a process that begins as a copy of this one, in which
+    no device may have been touched.
     """
     import jax
 
@@ -217,7 +217,7 @@ def with_flags(group: tuple[Tried, ...], xla_flags: str = FAST) -> dict[str, Any
 
 
 def with_variables(group: tuple[Tried, ...]) -> dict[str, Any] | str:
-    """What a training gives under some variables of the environment, or its error; in a process of its own."""
+    """The result of a training under some environment variables, or its error; in a process of its own."""
     given = clean()
     for one in group:
         given[one.name] = f"{FAST} {one.value}" if one.name == "XLA_FLAGS" else one.value
@@ -232,7 +232,7 @@ def with_variables(group: tuple[Tried, ...]) -> dict[str, Any] | str:
 def tried(
     asked: list[Tried], run: Callable[[tuple[Tried, ...]], dict[str, Any] | str], known: dict[str, Any]
 ) -> dict[str, Any]:
-    """What each setting decides and what the record says of it, by its key.
+    """Effects of each setting and its names in the record, by its key.
 
     Those of which it is ``known`` that they do nothing are tried many at once: where nothing comes of all of them,
     nothing comes of any. Else both halves are tried.
@@ -303,7 +303,7 @@ def untold(found: dict[str, Any]) -> list[str]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """What stands on the page: what decides, by the name in the record; what cannot run; how many do nothing."""
+    """The table on the page: settings that decide, by the name in the record; what cannot run; how many do nothing."""
     lines = ["| setting | decides | in the record as |", "|---|---|---|"]
     for said in ("draws", "rounding"):
         of_name: dict[tuple[str, str], list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a linear model on words has on the same pages, and how many pages there are: linear.json, and its table.
+"""Scores of a linear model on words on the same pages, and the numbers of pages: linear.json, and its table.
 
     posenc data prepare help/modules
     python -m experiments.classification.linear     # seconds
@@ -73,7 +73,7 @@ def measured() -> Json:
 
 
 def _pages() -> Json:
-    """How many pages the models of small.py are trained, chosen and tested on, and how many of them are cut."""
+    """Numbers of pages that the models of small.py are trained, chosen and tested on, and of those that are cut."""
     found = load(plain.task)
     lengths = np.asarray(found.arrays["test_lengths"])
     edges = (0, *plain.evaluation.lengths)

@@ -238,7 +238,7 @@ def _seen(rows: list[dict[str, Any]]) -> bool:
 
 
 def scores(run: Run, sums: dict[str, np.ndarray], predicted: np.ndarray) -> dict[str, float]:
-    """What is kept of one score: accuracy, the side lobes in the logits, and the first reading's alias excess."""
+    """The kept part of one score: accuracy, the side lobes in the logits, and the first reading's alias excess."""
     result = run.task.results({name: np.asarray(value) for name, value in sums.items()})
     asked = by_distance_count(result["asked_by_offset"])
     curve = by_distance(result["logit_by_offset"], result["asked_by_offset"])
@@ -288,7 +288,7 @@ def measured(arm: Arm, seeds: tuple[int, ...]) -> dict[str, Any]:
 
 
 def file_of(arm: Arm, directory: Path) -> Path:
-    """Where an arm is kept."""
+    """The file of an arm."""
     return directory / f"{arm.name.replace(', ', '-').replace(' ', '-')}-{arm.task}.json"
 
 

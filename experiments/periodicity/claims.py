@@ -1,4 +1,4 @@
-"""What the second reading tests: means over the seeds that reach an accuracy, of what `share.py` kept."""
+"""Tests of the second reading: means over the seeds that reach an accuracy, of what `share.py` kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def through(found: Json, arm: str, levels: tuple[float, ...]) -> tuple[int, ...]
 
 
 def claims(found: Json) -> dict[str, Interval]:
-    """What was written down before the run, as means that are to be other than 0: those whose arms are there."""
+    """Claims that were written down before the run, as means that should differ from 0, if their arms are there."""
     there = found["arms"]
     naming, back = (lambda name: f"{name}, position_of"), (lambda name: f"{name}, token_back")
     tests: Tests = {}
@@ -69,8 +69,8 @@ def claims(found: Json) -> dict[str, Interval]:
 
 
 def later_claims(found: Json) -> dict[str, Interval]:
-    """What pages say beyond `claims`: direction 7, which was written down but not among the 13, and what was seen in
-    the numbers afterwards. A family of its own.
+    """Claims of the pages beyond `claims`: direction 7, which was written down but not among the 13, and claims that
+    were seen in the numbers afterwards. They are a family of their own.
     """
     rope = "rope, head 8, token_back"
     tests: Tests = {}
@@ -127,7 +127,7 @@ def widest_claims(found: Json) -> dict[str, Interval]:
 
 
 def _tested(found: Json, tests: Tests) -> dict[str, Interval]:
-    """Of the claims whose arms are there."""
+    """Tests of the claims whose arms are there."""
     there = found["arms"]
     return {
         claim: over_seeds(found, arm, MAIN, measure, minus)

@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 
 def numbers(arm: Arm) -> Json:
-    """What is kept of an arm: its kernel where tables look, and the scores of every seed; confusion and excess in %
+    """The kept part of an arm: its kernel where tables look, and the scores of every seed; confusion and excess in %
     and points, None for a seed that diverged.
     """
     predicted = arm.predicted()

@@ -126,7 +126,7 @@ def attention_curve(logs: np.ndarray, back: int) -> tuple[np.ndarray, np.ndarray
 
 
 def look(arm: Arm, run: Run, params: Any, seed: int) -> dict[str, Any]:
-    """What is in one trained model."""
+    """Measurements of one trained model."""
     example = contents(run, CONTENTS, seed)
     there = example.weights > 0
 

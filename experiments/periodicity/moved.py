@@ -1,4 +1,4 @@
-"""The same words at position 5 and at position 68: what a trained text model makes of the move.
+"""Effect on a trained text model of moving the same words from position 5 to 68.
 
     python -m experiments.periodicity.moved runs/language_model
     python -m experiments.periodicity.moved runs/translation
@@ -284,8 +284,8 @@ def excess(cell: Moved, offset: int, step: int) -> list[str]:
 
 
 def numbers(cell: Moved) -> dict[str, Any]:
-    """What is kept of a cell: where it was measured, and for each offset the mean over texts and heads, by seed, and by
-    layer of the attention. Each cell has its own environment, since one may be measured again without the others.
+    """The kept part of a cell: its environment, and for each offset the mean over texts and heads, by seed, and by
+    layer of the attention. Cells have their own environments, since one may be measured again without the others.
     """
 
     def short(values: np.ndarray) -> Any:

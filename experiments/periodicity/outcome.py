@@ -1,4 +1,4 @@
-"""What a finished ablation found: the arms that have results, and alias excess over their seeds."""
+"""Results of a finished ablation: the arms that have results, and alias excess over their seeds."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Arm:
 
     @property
     def positions(self) -> int:
-        """How many there are."""
+        """The number of positions."""
         return self.run.task.length  # type: ignore[attr-defined]
 
     def interval(self, measure: Callable[[dict[str, Any]], float]) -> Interval:
-        """Of a measure over the seeds."""
+        """The interval of a measure over the seeds."""
         return mean_interval(measure(self.seeds[seed]) if seed in self.seeds else None for seed in self.run.seeds)
 
     def predicted(self) -> np.ndarray | None:

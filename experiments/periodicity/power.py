@@ -1,4 +1,4 @@
-"""What the measures can see: planted side lobes in simulated observers, and the smallest that 12 seeds find.
+"""Power of the measures: planted side lobes in simulated observers, and the smallest that 12 seeds find.
 
     python -m experiments.periodicity.power        # writes power.json, a minute or two
 
@@ -74,8 +74,8 @@ class Observers:
         return float((logits.argmax(axis=-1) == np.arange(len(self.distance))).mean())
 
     def measured(self, share: float, accuracy: float) -> dict[str, np.ndarray]:
-        """Of every observer: the share that is found, and the excess of the first reading at 63 and at the peak side
-        lobe, in points.
+        """Measures of every observer: the share that is found, and the excess of the first reading at 63 and at the
+        peak side lobe, in points.
         """
         beta = self.beta(share, accuracy)
         given = self.given(share, beta, len(self.noise))
@@ -137,8 +137,8 @@ def power(d_model: int, accuracy: float, trained: dict[str, Any]) -> dict[str, A
 
 
 def found_in_simulation(values: np.ndarray, deviation: float, draws: int = 4000) -> float:
-    """How often 12 of these values, drawn with replacement and spread to this deviation, have an interval of 95 %
-    without 0.
+    """The share of repeats in which 12 of these values, drawn with replacement and spread to this deviation, have a
+    95 % interval without 0.
     """
     from scipy.stats import t
 

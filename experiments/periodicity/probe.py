@@ -159,12 +159,12 @@ def activations(config: Run, params: Any, example: Example, positions: tuple[int
 
 
 def separations(found: dict[str, np.ndarray]) -> dict[str, list[Separation]]:
-    """By layer, of `HOME` against each of `PAIRS`; ``found`` are activations at ``(HOME, *PAIRS)``."""
+    """Separations by layer, of `HOME` against each of `PAIRS`; ``found`` are activations at ``(HOME, *PAIRS)``."""
     return {name: [separate(x[:, 0], x[:, 1 + i]) for i in range(len(PAIRS))] for name, x in found.items()}
 
 
 def layer_record(pairs: list[Separation], named: Naming) -> Json:
-    """What is kept of one layer and seed: accuracy and margin of every pair, and what a probe that names positions
+    """The kept part of one layer and seed: accuracy and margin of every pair, and what a probe that names positions
     names.
     """
     return {
@@ -246,7 +246,7 @@ def probed(directory: Path) -> Json:
 
 
 def described(label: str, kept: Json) -> str:
-    """How a cell was probed, in a line."""
+    """Description of the probing of a cell, in a line."""
     count, fewer = kept["contents"]
     return (
         f"{label}: {len(kept['seeds'])} seeds; {count} contents each for pairs, {fewer} for naming 1 of "

@@ -1,4 +1,4 @@
-"""What the activations of a trained model tell about positions, and what moving the same content changes.
+"""Probes of positions in the activations of a trained model, and of the effect of moving the same content.
 
 Two positions may be close in an encoding and yet easy to tell apart, or far and never told apart: these functions
 measure the second. All are deterministic; none reads a file.
@@ -21,7 +21,7 @@ from posenc_jax.encodings.base import Array
 
 @dataclasses.dataclass(frozen=True)
 class Separation:
-    """How well two positions were told apart on contents that the probe had not seen.
+    """Separation of two positions on contents that the probe had not seen.
 
     Attributes:
       accuracy: share of held-out activations put to their own position; an exact tie counts half.
@@ -39,7 +39,7 @@ class Separation:
 
 @dataclasses.dataclass(frozen=True)
 class Naming:
-    """Which position a probe named for each held-out activation.
+    """The position that a probe named for each held-out activation.
 
     Attributes:
       confusion: ``[P, P]``, the share of the activations at position p (row) for which q (column) was named.
@@ -65,7 +65,7 @@ class Naming:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What differs between two forward passes, for each of B examples (a mean over its real tokens).
+    """Differences between two forward passes, for each of B examples (a mean over its real tokens).
 
     Attributes:
       kl: ``[B]`` nats, ``KL(first || second)`` of the predictions. argmax: ``[B]``, the share of tokens whose most
@@ -243,7 +243,7 @@ def attention_maps(captured: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def compare(first: tuple[Array, Any], second: tuple[Array, Any], real: Mapping[str, Array]) -> Change:
-    """What differs between two calls of a model with ``capture=True`` on the same content at other positions.
+    """Differences between two calls of a model with ``capture=True`` on the same content at other positions.
 
     Args:
       first, second: ``(logits, captured)``, logits ``[B, S, C]`` or, pooled, ``[B, C]``.
@@ -288,7 +288,7 @@ def _share(real: Array, dtype: Any) -> Array:
 
 
 def check_change(change: Change) -> Change:
-    """The same change; ValueError when it is not finite, as with positions beyond a learned table."""
+    """Returns the change; ValueError if it is not finite, as with positions beyond a learned table."""
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(change)):
         raise ValueError(
             "the change is not finite: positions beyond a learned table give NaN; keep start + tokens within its rows"

@@ -44,7 +44,7 @@ Json = dict[str, Any]
 
 
 def collected(directory: Path, before: Json) -> Json:
-    """What is kept of the arms: each seed's measures at each accuracy, and its accuracy and share along training.
+    """The kept part of the arms: each seed's measures at each accuracy, and its accuracy and share along training.
 
     before: what was kept until now; of it arms stay that have no file in the directory and are still what they were.
     """
@@ -77,7 +77,7 @@ def collected(directory: Path, before: Json) -> Json:
 
 
 def _in_percent(rows: list[Json]) -> list[Json]:
-    """With the lift in % of the right answer's logit."""
+    """The measures with the lift in % of the right answer's logit."""
     return [{**row, "lift": 100 * row["lift"] / row["right"]} for row in rows]
 
 
@@ -238,7 +238,7 @@ def own_lift(arm: Json) -> float:
 
 
 def pages() -> list[Path]:
-    """Those that show `answer` or `by_head`."""
+    """Pages that show `answer` or `by_head`."""
     return [page for page in (HERE / "README.md", READING, GUIDE) if _BLOCK.search(page.read_text())]
 
 

@@ -16,7 +16,7 @@ from posenc_jax.encodings.base import Array
 
 @dataclasses.dataclass(frozen=True)
 class SideLobes:
-    """What `side_lobes` finds in one curve.
+    """The result of `side_lobes` for one curve.
 
     Attributes:
       slope: units of the curve for one unit of the kernel, beyond the main lobe.
@@ -37,7 +37,7 @@ class SideLobes:
 
 
 def side_lobes(curve: Array, kernel: Array, asked: Array) -> SideLobes:
-    """How much of a kernel's side lobes is in a curve by distance.
+    """The share of a kernel's side lobes in a curve by distance.
 
     Let the main lobe end before offset m, the first into which the kernel K rises (see `lobes`). For offsets k from m
     on, the curve y is a smooth decline and a multiple of the kernel::

@@ -37,7 +37,7 @@ Rows = list[list[float]]
 
 
 def collected(ablation: Path) -> Json:
-    """Of every cell and seed the scores of all checkpoints; RefusedError where some are missing."""
+    """Scores of all checkpoints of every cell and seed; RefusedError if some are missing."""
     cells: Json = {}
     for run in config.runs:
         directory = ablation / run.directory_name
@@ -70,7 +70,7 @@ def _scores(directory: Path, run: Run) -> dict[str, Rows]:
 
 
 def part(row: list[float]) -> float:
-    """Which part of the probability of wrong answers is on symbols that stand elsewhere in the sequence."""
+    """The part of the probability of wrong answers on symbols that stand elsewhere in the sequence."""
     _, _, position, token = row
     return position / (position + token)
 
@@ -87,7 +87,7 @@ def first_step(rows: Rows) -> float | None:
 
 
 def parts(cells: Json, table: str, label: str) -> dict[str, float]:
-    """By seed, of those that are read."""
+    """Parts by seed, of those that are read."""
     read = {seed: read_at(rows) for seed, rows in cells[table][label]["seeds"].items()}
     return {seed: part(row) for seed, row in read.items() if row is not None}
 
@@ -166,7 +166,7 @@ def tests_table(tested: dict[str, Interval]) -> str:
 
 
 def section(cells: Json) -> str:
-    """What stands between the two lines of the page."""
+    """The text between the two lines of the page."""
     lines = []
     for table in cells:
         lines += [f"With {table}:", "", by_encoding(cells, table), ""]

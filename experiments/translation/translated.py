@@ -1,4 +1,4 @@
-"""What a translator makes of held-out sentences, and its scores: from a finished run to a page.
+"""Translations of held-out sentences, and their scores: from a finished run to a page.
 
     python -m experiments.translation.translated runs/translator
 
@@ -74,7 +74,7 @@ def measured(run: Path) -> Json:
 
 
 def shown(lines: list[Json]) -> list[Json]:
-    """Of the lines those at 5, 15, ..., 95 % of the way from the worst chrF to the best; the best first."""
+    """The lines at 5, 15, ..., 95 % of the way from the worst chrF to the best; the best first."""
     scored = [
         {name: line[name] for name in ("en", "de", "output", "doc")}
         | {"chrf": round(chrf([line["output"]], [line["de"]]).value, 6)}

@@ -28,7 +28,7 @@ from posenc_jax.encodings import tensor2tensor_frequencies, vaswani_frequencies
 
 
 class Claim(NamedTuple):
-    """What is claimed; "true", "false" or "only if ..."; the numbers; the page that has more."""
+    """A claim; "true", "false" or "only if ..."; the numbers; the page that has more."""
 
     text: str
     verdict: str
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
 
 
 def verdict(holds: bool) -> str:
-    """Of a claim without conditions."""
+    """The verdict on a claim without conditions."""
     return "true" if holds else "**false**"
 
 
@@ -81,7 +81,7 @@ def structure() -> list[Claim]:
 
 
 def frequencies() -> list[Claim]:
-    """Which are high, how long waves are, how many move."""
+    """Claims about frequencies: which are high, how long waves are, how many move."""
     changes = sign_changes(512, 512)
     reach = {d: 1 / vaswani_frequencies(d)[-1] for d in (8, 512)}
     doubled, paper = (1 / w[-1] for w in (doubled_frequencies(512), vaswani_frequencies(512)))
@@ -124,7 +124,7 @@ def frequencies() -> list[Claim]:
 
 
 def likeness() -> list[Claim]:
-    """What the kernel says."""
+    """Claims about the kernel."""
     small, large = (kernel(vaswani_frequencies(d), np.arange(-511, 512)) for d in (8, 512))
     rises = {d: lobes(values[511:]).main_lobe for d, values in ((8, small), (512, large))}
     least = smallest_without_alias(512)
@@ -158,7 +158,7 @@ def likeness() -> list[Claim]:
 
 
 def use() -> list[Claim]:
-    """What adding them does."""
+    """Claims about adding positions."""
     k = offset_kernel(512)
     fell = {d: share for d, _, name, _, _, share, _ in independent_rows() if name.startswith("1:")}
     shares = {c: unit for c, *_, unit in cosine_rows()}

@@ -30,13 +30,13 @@ def rows(positions, dtype=np.float64) -> np.ndarray:
 
 
 def moved(first: int, second: int, dtype) -> tuple[int, int]:
-    """How many sines and how many cosines differ between two positions."""
+    """The numbers of sines and of cosines that differ between two positions."""
     differ = np.not_equal(*rows([first, second], dtype))
     return int(differ[0::2].sum()), int(differ[1::2].sum())
 
 
 def moved_by_more(first: int, second: int, threshold: float) -> int:
-    """How many dimensions differ by more than the threshold."""
+    """The number of dimensions that differ by more than the threshold."""
     return int((np.abs(np.subtract(*rows([first, second]))) > threshold).sum())
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the encoding when the exponent is doubled: 10000^(2i/d) with i = 0, 2, 4, ... already even.
+"""Effect of a doubled exponent on the encoding: 10000^(2i/d) with i = 0, 2, 4, ... already even.
 
 python -m experiments.tutorial.doubled
 """
@@ -41,12 +41,12 @@ def paper(positions: np.ndarray, d_model: int) -> np.ndarray:
 
 
 def moving(vectors: np.ndarray, span: float) -> int:
-    """How many dimensions have values further apart than the span."""
+    """The number of dimensions that have values further apart than the span."""
     return int((np.ptp(vectors, axis=0) > span).sum())
 
 
 def constant(vectors: np.ndarray, dtype) -> int:
-    """How many dimensions have one value only in this dtype."""
+    """The number of dimensions that have one value only in this dtype."""
     rounded = vectors.astype(dtype)
     return int((rounded == rounded[:1]).all(axis=0).sum())
 

@@ -23,12 +23,12 @@ def encodings(d_model: int) -> np.ndarray:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of vectors along the last axis."""
+    """Cosine of vectors along the last axis."""
     return (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
 
 
 def standard_deviations(d_model: int) -> dict[str, float]:
-    """Of an embedding's entries, by name."""
+    """Standard deviations of an embedding's entries, by name."""
     return {
         "0.02 (a usual initialisation)": 0.02,
         "1/sqrt(d): norm 1": d_model**-0.5,

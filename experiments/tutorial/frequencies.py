@@ -1,4 +1,4 @@
-"""Which dimensions are fast and which are slow, and how long the wavelengths are.
+"""Fast and slow dimensions, and the lengths of their waves.
 
 python -m experiments.tutorial.frequencies
 """

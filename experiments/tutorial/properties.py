@@ -33,7 +33,7 @@ def bounds(d_model: int, length: int) -> tuple[float, float]:
 
 
 def norm_spread(d_model: int, length: int) -> float:
-    """How far any norm is from ``sqrt(d/2)``."""
+    """The largest distance of a norm from ``sqrt(d/2)``."""
     return float(np.abs(np.linalg.norm(rows(np.arange(length), d_model), axis=1) - math.sqrt(d_model / 2)).max())
 
 
@@ -45,7 +45,7 @@ def closest(d_model: int, length: int) -> tuple[int, float]:
 
 
 def repeated(d_model: int, length: int, dtype) -> int:
-    """How many positions have, in this dtype, the same vector as an earlier one."""
+    """The number of positions that have, in this dtype, the same vector as an earlier one."""
     vectors = rows(np.arange(length), d_model).astype(dtype)
     return length - len(np.unique(vectors.view(np.uint8).reshape(length, -1), axis=0))
 
@@ -77,7 +77,7 @@ def smallest_without_alias(length: int) -> int:
 
 
 def offset_share(matrix: np.ndarray) -> float:
-    """Of the variance of ``matrix [P, P]`` over all pairs of positions, the share that their signed offset explains."""
+    """The share of the variance of ``matrix [P, P]`` over all pairs of positions that their signed offset explains."""
     length = len(matrix)
     offset = np.subtract.outer(np.arange(length), np.arange(length)) + length - 1
     counts = np.bincount(offset.ravel())
@@ -105,19 +105,19 @@ def logits_share(d_model: int, length: int, draws: int, rotating: bool) -> float
 
 
 def unseen(d_model: int, length: int, margin: float = 0.1) -> tuple[int, int]:
-    """How many dimensions and positions of length .. 2 length - 1 have a value beyond those below, by the margin."""
+    """Numbers of dimensions and of positions length .. 2 length - 1 with a value beyond earlier ones by the margin."""
     seen, new = np.split(rows(np.arange(2 * length), d_model), 2)
     beyond = (new > seen.max(axis=0) + margin) | (new < seen.min(axis=0) - margin)
     return int(beyond.any(axis=0).sum()), int(beyond.any(axis=1).sum())
 
 
 def moving(d_model: int, length: int, span: float) -> int:
-    """How many dimensions have values further apart than the span."""
+    """The number of dimensions that have values further apart than the span."""
     return int((np.ptp(rows(np.arange(length), d_model), axis=0) > span).sum())
 
 
 def longer(label: str) -> float:
-    """Of sequences longer than any in training, what a trained model with this encoding has right."""
+    """Accuracy of a trained model with this encoding on sequences longer than any in training."""
     cells = json.loads(TRAINED.read_text())["means"]
     (mean,) = (
         cell["mean"]

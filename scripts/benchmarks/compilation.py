@@ -42,7 +42,7 @@ def programs(
     lengths: tuple[int, ...] = (4, 8, 12, 40),
     start: Start = Process,
 ) -> Iterator[Table]:
-    """What a small ablation compiles, on two devices."""
+    """Programs that a small ablation compiles, on two devices."""
     arguments = {"names": names, "seeds": seeds, "lengths": lengths}
     process = start("compilation.compiled", arguments, env={"JAX_NUM_CPU_DEVICES": "2"})
     count, kinds, groups = process.first

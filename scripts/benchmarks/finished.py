@@ -1,4 +1,4 @@
-"""What the same command takes on an ablation that is finished, at the scale of large comparisons: `posenc ablate`
+"""Time of the same command on a finished ablation, at the scale of large comparisons: `posenc ablate`
 again, which has nothing to do, and the report. A cell is trained once; the others are made of its files.
 """
 

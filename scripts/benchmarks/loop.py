@@ -1,4 +1,4 @@
-"""How much of a run's training the host takes for itself, instead of waiting for the compiled program."""
+"""The share of a run's training that the host takes for itself, instead of waiting for the compiled program."""
 
 from __future__ import annotations
 

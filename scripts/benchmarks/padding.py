@@ -1,4 +1,4 @@
-"""How much of a batch of real text is padding, by the way its rows are filled."""
+"""The share of padding in batches of real text, by the way its rows are filled."""
 
 from __future__ import annotations
 

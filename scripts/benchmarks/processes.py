@@ -1,4 +1,4 @@
-"""What is measured runs in a process of its own, which answers when told to: processes can take turns.
+"""Processes for measurements, which answer when told to, so that they can take turns.
 
 A measured thing is a generator function ``benchmarks.MODULE.NAME``: it prepares itself and yields a first value, then
 one value for every round. ``python -m benchmarks.processes MODULE.NAME '{"argument": ...}'`` serves it: every value

@@ -1,4 +1,4 @@
-"""Where a training step goes: time by the kind of work, as XLA's own profiler saw it, and what the system adds."""
+"""The parts of a training step: time by the kind of work, as XLA's own profiler saw it, and what the system adds."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def kinds(hlo: str) -> dict[str, str]:
 
 
 def _kind(ops: set[str], rest: str) -> str | None:
-    """Of an instruction with these operations inside; None for control flow and what costs nothing.
+    """The kind of an instruction with these operations inside; None for control flow and what costs nothing.
 
     Products of attention are known by the name of their einsum. In a microbatch of one sequence XLA drops it: there
     they count as forward products.

@@ -1,4 +1,4 @@
-"""What a part measures: tables of numbers, to be printed, kept, and compared with those of another day or machine."""
+"""Measurements of a part: tables of numbers, to be printed, kept, and compared with those of another day or machine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def save(path: Path, parts: dict[str, list[Table]]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `save` wrote: date, machine, environment and tables of every part; ValueError for anything else."""
+    """Reads a file of `save`: date, machine, environment and tables of every part; ValueError for anything else."""
     record = json.loads(path.read_text())
     parts = record.get("parts") if isinstance(record, dict) else None
     if not isinstance(parts, dict):
@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What is measured on."""
+    """The machine of the measurements."""
     return {"processor": processor(), "cores": len(cores()), "system": platform.platform()}
 
 

@@ -1,1 +1,1 @@
-"""What scripts/compile_check compiles, and the page of what came out."""
+"""Programs that scripts/compile_check compiles, and the page of their results."""

@@ -1,4 +1,4 @@
-"""What is compiled: one encoding for each hook, every kind of model, every way to lay replicas on devices."""
+"""Cases to compile: one encoding for each hook, every kind of model, every way to lay replicas on devices."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def lowered_point(target: Target, point: str) -> Any:
 
 
 def measured(program: Any) -> dict[str, Any]:
-    """What XLA says of a point's program; ``problem`` where it cannot be compiled."""
+    """XLA's facts about a point's program; ``problem`` where it cannot be compiled."""
     try:
         said = compiled(program)
     except (ValueError, jax.errors.JaxRuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Which way attention was said to be computed, and whether the compiled program has the kernel of it."""
+"""The chosen way to compute attention, and a check that the compiled program has its kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def chosen_paths() -> Iterator[list[str]]:
 
 
 def problem_of(row: dict[str, Any]) -> str:
-    """What is wrong with a compiled program, or ""."""
+    """The fault of a compiled program in words, or ""."""
     for path in row["paths"]:
         kernels = KERNELS.get(path)
         if kernels and not any(call.startswith(kernel) for call in row["custom_calls"] for kernel in kernels):

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def digest() -> str:
-    """Of the results that the picture shows."""
+    """Digest of the results that the picture shows."""
     return hashlib.sha256(RESULTS.read_bytes()).hexdigest()
 
 

@@ -36,7 +36,7 @@ def index() -> str:
 
 
 def linked(module: Module, cls: str = "") -> Callable[[str], str]:
-    """How a name in single backticks is written: a link where it is a public name of the package, else code."""
+    """Markup of a name in single backticks: a link for a public name of the package, else code."""
 
     def link(name: str) -> str:
         target = resolved(name, module, cls)

@@ -29,7 +29,7 @@ def page(*, asks: bool = True) -> str:
 
 
 def help_of(name: str) -> str:
-    """What ``posenc NAME --help`` prints; nothing where it fails."""
+    """Output of ``posenc NAME --help``; "" if it fails."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "posenc_jax", name, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

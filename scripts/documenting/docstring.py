@@ -117,7 +117,7 @@ def _item(text: str, linked: Linked) -> str:
 
 
 def _entries(body: str, linked: Linked) -> str:
-    """What stands below ``Args:`` as a list; a paragraph that names nothing belongs to the entry before it."""
+    """Entries below ``Args:`` as a list; a paragraph that names nothing belongs to the entry before it."""
     found = []
     for paragraph in textwrap.dedent(body).split("\n\n"):
         text = " ".join(paragraph.split())

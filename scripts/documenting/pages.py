@@ -28,7 +28,7 @@ def written() -> dict[str, Path]:
 
 
 def experiment_page(path: Path) -> str:
-    """Where the site has a Markdown file of an experiment."""
+    """The address of an experiment's Markdown file on the site."""
     folder, name = "_".join(path.parent.relative_to(EXPERIMENTS).parts), path.stem
     return f"experiments/{folder}.md" if name == "README" else f"experiments/{folder}-{name}.md"
 
@@ -97,12 +97,12 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def is_elsewhere(link: str) -> bool:
-    """Whether an address is that of another site, or within the page."""
+    """True if an address is that of another site, or within the page."""
     return link.startswith(("http://", "https://", "mailto:", "#"))
 
 
 def made(page: str, link: str) -> bool:
-    """Whether a link leads to a page that the build makes."""
+    """True if a link leads to a page that the build makes."""
     file = link.partition("#")[0]
     place = file.removeprefix("/") if file.startswith("/") else os.path.normpath(str(Path(page).parent / file))
     return place.split("/")[0] in GENERATED and place not in written() and not (DOCS / place).exists()
@@ -155,7 +155,7 @@ def anchors(text: str) -> set[str]:
 
 
 def anchor(title: str) -> str:
-    """As GitHub makes it.
+    """The anchor of a heading, as GitHub makes it.
 
     >>> anchor("Does position 5 look like `68`?")
     'does-position-5-look-like-68'

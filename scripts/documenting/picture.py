@@ -1,4 +1,4 @@
-"""What an encoding does, as pictures: its vectors, the kernel of its products, its biases, the positions that it gives,
+"""Pictures of an encoding: its vectors, the kernel of its products, its biases, the positions that it gives,
 or, where contents decide, what it changes in attention.
 """
 
@@ -65,7 +65,7 @@ def plots(name: str, spec: str) -> list[Plot]:
 
 
 def _measured(label: str, slot: Slot, dims: Dims) -> MeasuredEncoding:
-    """What is drawn of an encoding."""
+    """Measurements that are drawn of an encoding."""
     has = available(slot, dims)
     return MeasuredEncoding(
         label,
@@ -77,18 +77,18 @@ def _measured(label: str, slot: Slot, dims: Dims) -> MeasuredEncoding:
 
 
 def _varies(products: np.ndarray | None) -> bool:
-    """Whether products of equal contents depend on positions at all."""
+    """True if products of equal contents depend on positions."""
     return products is not None and float(np.ptp(products)) > 1e-3
 
 
 def _first_heads(one: Any) -> Any:
-    """With the maps of four heads at most."""
+    """The measurements with maps of at most four heads."""
     few = tuple(dataclasses.replace(a, weights=a.weights[:, :4]) for a in one.attention)
     return dataclasses.replace(one, attention=few)
 
 
 def _baseline(spec: str) -> str | None:
-    """What a spec is to be compared with: the encoding that it changes the frequencies of."""
+    """The baseline of a spec: the encoding whose frequencies it changes."""
     return next((word for word in BASELINE if spec.startswith(f"{word}(")), None)
 
 

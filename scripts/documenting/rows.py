@@ -1,4 +1,4 @@
-"""What a page of an encoding is made from: the registry's row, its classes, and the facts that are kept in files."""
+"""Sources of an encoding's page: the registry's row, its classes, and the facts that are kept in files."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Module:
 
     @property
     def names(self) -> set[str]:
-        """What the module itself defines for others."""
+        """Public names that the module itself defines."""
         return {d.name for d in self.definitions} | {v.name for v in self.values}
 
 
@@ -106,7 +106,7 @@ def resolved(name: str, module: Module, cls: str = "") -> str | None:
 
 
 def _origin(name: str, depth: int = 8) -> str | None:
-    """Where a dotted name is defined, through the imports of the modules on the way."""
+    """The module that defines a dotted name, through the imports of the modules on the way."""
     if name in _all_names():
         return name
     head, _, last = name.rpartition(".")

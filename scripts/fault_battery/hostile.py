@@ -1,4 +1,4 @@
-"""What is given to the commands that they must not take as it is: exchanged and damaged files of pages, own code that
+"""Inputs that the commands must not take as they are: exchanged and damaged files of pages, own code that
 ends or raises, names in any script, values without a meaning, other settings, outputs that are full.
 
 A trial is a case of a list. Its outcome is as everywhere: *identical* where the right thing came of it, *refused* where
@@ -107,13 +107,13 @@ def fresh(scene: Scene, name: str, source: Path | None = None) -> Path:
 
 
 def visible(page: Path) -> str:
-    """What a reader sees of a page, its figures included."""
+    """The visible text of a page, its figures included."""
     without = r"<style.*?</style>|<script(?! type=.application/json).*?</script>"
     return re.sub(without, " ", page.read_text(), flags=re.DOTALL)
 
 
 def refusal(ended: Ended) -> str:
-    """Of a command that must not go well."""
+    """The outcome of a command that must be refused."""
     if _of_the_project(ended.said):
         return TRACEBACK
     if not ended.code:
@@ -122,12 +122,12 @@ def refusal(ended: Ended) -> str:
 
 
 def _of_the_project(said: str) -> bool:
-    """Whether frames of the project are shown; those of the user's own file are what its author wants."""
+    """True if frames of the project are shown; those of the user's own file may be."""
     return any(line.strip().startswith("File ") and "/posenc_jax/" in line for line in said.splitlines())
 
 
 def reported(undisturbed: Path, place: Path) -> str:
-    """What comes of ``posenc report``: the same page, a page or a line that says what is missing, or a refusal."""
+    """The outcome of ``posenc report``: the same page, a page or a line that says what is missing, or a refusal."""
     (place / "report.html").unlink()
     ended = command(["report", str(place)])
     if ended.code or "Traceback" in ended.said:
@@ -232,7 +232,7 @@ def train(scene: Scene, place: Path, *more: str) -> list[str]:
 
 
 def apart(words: Sequence[Any], **more: Any) -> Ended:
-    """In a process of its own."""
+    """Runs a trial in a process of its own."""
     return finish(posenc([str(word) for word in words], **more))
 
 

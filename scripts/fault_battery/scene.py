@@ -81,11 +81,11 @@ class Scene:
         return posenc(["ablate", str(self.config), "--directory", str(directory)], **more)
 
     def ablate(self, directory: Path) -> Ended:
-        """The same in this process, to its end."""
+        """Runs the ablation in this process, to its end."""
         return command(["ablate", str(self.config), "--directory", str(directory)])
 
     def verdict(self, directory: Path, ended: Ended) -> str:
-        """What came of a command on a directory."""
+        """The outcome of a command on a directory."""
         if "Traceback" in ended.said:
             return TRACEBACK
         if ended.code:
@@ -133,7 +133,7 @@ def finish(process: subprocess.Popen[str], timeout: float = 600) -> Ended:
 
 
 def one_line(said: str) -> bool:
-    """Whether the last line is a message of the command line, but for the list of failed cells below it."""
+    """True if the last line is a message of the command line, but for the list of failed cells below it."""
     lines = [line for line in said.splitlines() if line.strip()]
     while lines and lines[-1].startswith("  cmc "):
         lines.pop()
@@ -156,7 +156,7 @@ def outcome(directory: Path) -> dict[str, object]:
 
 
 def each(count: int, trial: Callable[[int], str]) -> dict[str, int]:
-    """How often each outcome came, of ``count`` trials."""
+    """Counts of each outcome in ``count`` trials."""
     counts = dict.fromkeys(OUTCOMES, 0)
     for number in range(count):
         counts[trial(number)] += 1

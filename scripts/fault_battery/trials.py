@@ -1,4 +1,4 @@
-"""What is done to the small ablation. Each trial takes the scene and how many times, and counts the outcomes."""
+"""Faults that are caused in the small ablation. A trial takes the scene and how many times, and counts the outcomes."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def flip(chance: random.Random, files: list[Path]) -> None:
 
 
 def _reported(scene: Scene, place: Path) -> str:
-    """What comes of ``posenc report``: its tables are those of the undisturbed directory, or a refusal."""
+    """The outcome of ``posenc report``: its tables are those of the undisturbed directory, or a refusal."""
     ended = command(["report", str(place)])
     if ended.code or "Traceback" in ended.said:
         return scene.verdict(place, ended)
