@@ -97,7 +97,7 @@ def _keys(found: Any) -> Any:
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
-    """What was found, what other ways to score would have found, where each encoding breaks and what it costs."""
+    """Tables of the findings, of findings by other scores, of scores by length, and of costs."""
     return _found(card), *([_otherwise(card)] if card.otherwise else []), _lengths(card), _cost(card)
 
 

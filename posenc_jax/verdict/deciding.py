@@ -71,8 +71,8 @@ def decide(
 def _compared(
     encodings: Mapping[str, Slot], tables: Mapping[str, Table], directory: Path, seeds: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """How the environments of the groups that are there, and of what is to be computed, differ from the first: in
-    words, where only rounding may be another one.
+    """Differences of the environments of existing groups, and of this process if groups are missing, from the first: in
+    words, if only rounding may differ.
 
     RefusedError: they draw other random numbers, so that no seeds would be pairs.
     """
@@ -100,8 +100,8 @@ def write(card: Card, directory: Path) -> list[Path]:
     """Writes ``card.html``, ``.md``, ``.tex``, ``.json``, and ``.png`` and ``.pdf`` where matplotlib is there, in a
     folder of ``directory`` that only this question has; returns the files, the page first.
     """
-    place = directory / "cards" / _name(card)
-    make_directory(place)
+    home = directory / "cards" / _name(card)
+    make_directory(home)
     try:
         pictures = render(card)
     except ModuleNotFoundError:
@@ -113,9 +113,9 @@ def write(card: Card, directory: Path) -> list[Path]:
         **{f"card.{kind}": data for kind, data in pictures.items()},
     }
     for name, data in files.items():
-        write_atomically(place / name, data)
-    write_json(place / "card.json", record(card))
-    return [place / name for name in (*files, "card.json")]
+        write_atomically(home / name, data)
+    write_json(home / "card.json", record(card))
+    return [home / name for name in (*files, "card.json")]
 
 
 def _name(card: Card) -> str:

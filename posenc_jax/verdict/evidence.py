@@ -1,4 +1,4 @@
-"""What committed verdicts say of rows of the catalogue, kept with the package."""
+"""Committed verdicts on rows of the catalogue, kept with the package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def evidence() -> tuple[Evidence, ...]:
 
 
 def collected(cards: Iterable[tuple[str, Json]]) -> tuple[Evidence, ...]:
-    """What cards say, each with the name of its file (`posenc_jax.verdict.card.record`)."""
+    """Evidence from cards, each with the name of its file (`posenc_jax.verdict.card.record`)."""
     found = [
         Evidence(
             label=card["label"],

@@ -72,14 +72,14 @@ def _differences(axes: Any, card: Card) -> None:
     """A line for each finding that is measurable, the first on top; those of perplexities are logarithms."""
     drawn = [finding for finding in card.findings if finding.comparison.low is not None]
     several = len(card.baselines) > 1
-    for place, finding in enumerate(reversed(drawn)):
+    for row, finding in enumerate(reversed(drawn)):
         found = finding.comparison
         color = COLORS.get(finding.word, MUTED)
-        axes.plot([found.low, found.high], [place, place], color=color, linewidth=1.6, solid_capstyle="butt")
-        axes.plot([found.difference], [place], "o", color=color, markersize=3.6)
+        axes.plot([found.low, found.high], [row, row], color=color, linewidth=1.6, solid_capstyle="butt")
+        axes.plot([found.difference], [row], "o", color=color, markersize=3.6)
         axes.annotate(
             finding.word,
-            (1, place),
+            (1, row),
             xycoords=("axes fraction", "data"),
             xytext=(3, 0),
             textcoords="offset points",

@@ -99,34 +99,32 @@ def measure(
     clock: in seconds, for what is timed here; without one it takes no time.
     """
     cell = table.cell(slot, label, seeds)
-    place = _folder(directory, table, cell) / cell.directory_name
-    results = run(cell, place, reporter=reporter, stop=stop)
+    home = _folder(directory, table, cell) / cell.directory_name
+    results = run(cell, home, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
     others, seconds = otherwise(
-        table, cell, place, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
+        table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
-    groups = [group for group, _ in results_by_group(place, cell)]  # others are of seeds that nobody asks for here
+    groups = [group for group, _ in results_by_group(home, cell)]  # others are of seeds that nobody asks for here
     environments = environments_of(groups, RECORDED)
     found = dataclasses.replace(found, otherwise=others, environments=environments, seconds=seconds)
-    return _timed(found, *read_timing(place, config_hash(cell), [group.name for group in groups]))
+    return _timed(found, *read_timing(home, config_hash(cell), [group.name for group in groups]))
 
 
 def histories(
     table: Table, slot: Slot, label: str, directory: Path, seeds: tuple[int, ...]
 ) -> tuple[dict[str, Json], bool]:
-    """In which environments the groups that are there were computed, by the group's directory, and whether they are
-    all.
-    """
+    """Environments of the existing groups, by the group's directory, and True if no group is missing."""
     cell = table.cell(slot, label, seeds)
-    place = _folder(directory, table, cell) / cell.directory_name
+    home = _folder(directory, table, cell) / cell.directory_name
     wanted = set(cell.replicas)
-    groups = [group for group in group_directories(place) if wanted & set(read_group(group).replicas)]
+    groups = [group for group in group_directories(home) if wanted & set(read_group(group).replicas)]
     begun = {str(group): history(read_environments(group)) for group in groups if is_begun(group)}
-    return begun, complete(place, cell)
+    return begun, complete(home, cell)
 
 
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
-    """Of a table; code of the user's own has one by its digest, so that a changed encoding is another one."""
+    """Folder of a table's runs. Own code gets a subfolder named by its digest, so that changed code is run anew."""
     own = digests(cell)
     return directory / table.name / f"own-{_digest(own)}" if own else directory / table.name
 
@@ -172,7 +170,7 @@ def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
 
 
 def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Measured:
-    """What its runs took, beside what they scored."""
+    """The scores with the times of their runs."""
     if timing is None:
         return dataclasses.replace(measured, untimed=tuple(problems))
     training = timing.measured.get("train")

@@ -1,4 +1,4 @@
-"""The same trained models scored in two other ways: by their best checkpoint, and at their best temperature.
+"""Two other scores of the same trained models: by their best checkpoint, and at their best temperature.
 
 Published comparisons often are of such scores. Both are chosen on the scores that they report, so they flatter; a
 verdict shows them apart.
@@ -34,7 +34,7 @@ TEMPERATURES = (0.5, 0.7, 0.85, 1.2)
 def otherwise(
     table: Table,
     cell: Run,
-    place: Path,
+    home: Path,
     chosen: Mapping[int, float],
     final: Mapping[int, float],
     *,
@@ -45,12 +45,12 @@ def otherwise(
     """Way -> seed -> the best score of the seed, the final one among them; and the seconds that measuring took.
 
     Args:
-      cell: the run of the compared seeds at all learning rates. place: its directory, finished; what is measured is
+      cell: the run of the compared seeds at all learning rates. home: its directory, finished; what is measured is
         kept there, and only seeds that are new, have another learning rate by now, were trained anew, or were measured
         on other random numbers than are drawn now are measured again.
       chosen: seed -> its learning rate. final: seed -> score of the last step. clock: in seconds.
     """
-    path = place / "evaluations" / "verdict.json"
+    path = home / "evaluations" / "verdict.json"
     question = {
         "lengths": list(table.score_lengths),
         "temperatures": list(TEMPERATURES),
@@ -60,7 +60,7 @@ def otherwise(
     seconds = 0.0
     if path.exists() and (known := read_json(path))["question"] == question:
         seeds, seconds = known["seeds"], known["seconds"]
-    trained, here = _digests(place), of_process(environment())
+    trained, here = _digests(home), of_process(environment())
     wanted: dict[int, Json] = {
         seed: {"learning_rate": chosen[seed], "parameters": trained.get((seed, chosen[seed]))} for seed in final
     }
@@ -72,7 +72,7 @@ def otherwise(
     }
     if missing:
         begun = clock()
-        measured = {way: dict(_measured(table, cell, place, missing, way, reporter, stop)) for way in WAYS}
+        measured = {way: dict(_measured(table, cell, home, missing, way, reporter, stop)) for way in WAYS}
         for seed in missing:
             by_way: Json = {
                 way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
@@ -92,11 +92,11 @@ def otherwise(
     return found, seconds
 
 
-def _digests(place: Path) -> dict[tuple[int, float], str | None]:
-    """Of the final parameters of every replica."""
+def _digests(home: Path) -> dict[tuple[int, float], str | None]:
+    """Digests of the final parameters of every replica."""
     return {
         (replica["seed"], replica["learning_rate"]): replica.get("parameters_sha256")
-        for result in finished_groups(place).values()
+        for result in finished_groups(home).values()
         for replica in result["replicas"]
     }
 
@@ -104,7 +104,7 @@ def _digests(place: Path) -> dict[tuple[int, float], str | None]:
 def _measured(
     table: Table,
     cell: Run,
-    place: Path,
+    home: Path,
     chosen: Mapping[int, float],
     way: Way,
     reporter: Reporter,
@@ -112,7 +112,7 @@ def _measured(
 ) -> Iterator[tuple[str, dict[int, float]]]:
     """(checkpoint or temperature, seed -> score)."""
     lengths, replicas = table.score_lengths, set(chosen.items())
-    groups = [group for group in group_directories(place) if replicas & set(read_group(group).replicas)]
+    groups = [group for group in group_directories(home) if replicas & set(read_group(group).replicas)]
 
     def rows(slot: Slot, steps: tuple[int, ...] | None) -> list[Json]:
         changed = changed_config(cell, lengths, slot)

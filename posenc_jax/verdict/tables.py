@@ -61,7 +61,7 @@ class Table:
 
     @property
     def kind(self) -> Kind:
-        """What its score is."""
+        """The kind of its score."""
         return kind_of(self.metric, self.run.task.writes_text)
 
     @property
