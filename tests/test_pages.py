@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import processes
 from flax import nnx
 
 import posenc_jax
@@ -53,6 +54,7 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "posenc_jax.ablate": "test_a_comparison_from_python",
     "def my_attention(params": "test_attention_of_ones_own_model",
     "def attention(params": "test_attention_of_ones_own_model",
+    "jax.shard_map(": "test_attention_split_over_devices",
     "nnx.Module": "test_attention_of_ones_own_model",
     "eqx.Module": "test_attention_of_ones_own_model",
     "from_torch(": "test_weights_from_torch",
@@ -182,6 +184,24 @@ def test_every_row_of_the_catalogue_runs_as_the_guide_has_it_or_is_told_what_it_
     needy = {spec for spec, met in found.items() if met is not None}
     assert all(re.match("randomized|rope.*longrope|shape|cape|abacus|.*coupling|.*segment|.*section", s) for s in needy)
     assert len(needy) <= 12
+
+
+def test_attention_split_over_devices():
+    """The same function as in one piece, in a process with four devices."""
+    blocks = [
+        block.code for word in ("def attention(params", "jax.shard_map(") for block in BLOCKS if word in block.code
+    ]
+    compare = """
+import json
+x, *heads = (jax.random.normal(jax.random.key(i), (2, 6, 64)) for i in range(4))
+x = embeddings(params, x)
+q, k, v = (y.reshape(2, 6, 4, 16).swapaxes(1, 2) for y in heads)
+found, whole = split(params, x, q, k, v), attention(params, x, q, k, v)
+print(json.dumps([len(found.sharding.device_set), float(abs(found - whole).max())]))
+"""
+    devices, error = processes.python("".join([*blocks, compare]), devices=4)
+    assert devices == 4
+    assert error < 1e-5
 
 
 def test_weights_from_torch(tmp_path, monkeypatch):

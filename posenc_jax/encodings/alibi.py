@@ -82,6 +82,7 @@ class ALiBi(PositionalEncoding):
         ),
     )
     shift_invariant = True
+    head_axes = (("log_slopes", 0),)
     bias_of_distance = True
 
     @property
@@ -103,7 +104,7 @@ class ALiBi(PositionalEncoding):
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         """``[#B, H, Q, K]``, see `alibi_bias`."""
-        return alibi_bias(relative_on_device(geometry), self._slopes(params, geometry.num_heads), self.past_offset)
+        return alibi_bias(relative_on_device(geometry), self._slopes(params, geometry), self.past_offset)
 
     @property
     def num_factors(self) -> int:
@@ -119,10 +120,12 @@ class ALiBi(PositionalEncoding):
 
     def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:
         """The slope, and the key's position."""
-        slopes = jnp.asarray(self._slopes(params, geometry.num_heads))
+        slopes = jnp.asarray(self._slopes(params, geometry))
         positions = jnp.asarray(geometry.k_positions).astype(at_least_float32(slopes))
         of_queries = jnp.broadcast_to(slopes[None, :, None, None], (1, len(slopes), q.shape[2], 1))
         return of_queries.astype(positions.dtype), positions[:, None, :, None]
 
-    def _slopes(self, params: Params, num_heads: int) -> Array:
-        return jnp.exp(params["log_slopes"]) if self.learned else alibi_slopes(num_heads)
+    def _slopes(self, params: Params, geometry: Geometry) -> Array:
+        if self.learned:
+            return jnp.exp(params["log_slopes"])
+        return geometry.own_heads(alibi_slopes(geometry.num_heads))

@@ -28,7 +28,7 @@ def check_call(
                 f"geometry is of type {type(g).__name__}: pass a Geometry, such as Geometry.of_length(length, "
                 "num_heads=heads)"
             )
-        for name in ("num_heads", "causal", "window", "structure"):
+        for name in ("num_heads", "head_axis", "causal", "window", "structure"):
             if getattr(g, name) != getattr(known[0], name):
                 raise ValueError(
                     f"the geometries of a call have {name} = {getattr(known[0], name)!r} and {getattr(g, name)!r}: "
@@ -52,7 +52,52 @@ def check_call(
                 f"{len(encodings)} encodings need as many terms, got {len(terms)}: None where one has none"
             )
         _check_arrays(encodings, terms, "terms", (("q", q.shape[0]), ("k", k.shape[2])), "integers or floats")
+    if known[0].head_axis is not None:
+        _check_heads_of_all(encodings, params, terms, known[0], k.shape[1])
     return per_element
+
+
+def _check_split(q: Array, k: Array, geometry: Geometry) -> None:
+    """Refuses heads that are not those of the geometry, or where devices share them not of this device."""
+    axis, shards = geometry.head_axis, geometry.head_shards
+    if q.shape[1] * shards != geometry.num_heads:
+        over = "" if axis is None else f" over {shards} devices of the axis {axis!r}"
+        raise ValueError(
+            f"q has {q.shape[1]} heads (axis 1 of its shape {list(q.shape)}) and the geometry {geometry.num_heads}"
+            f"{over}: num_heads is that of the whole model, and head_axis says over which axis of a jax.shard_map "
+            "heads are split in equal parts, if they are"
+        )
+    # () where a shard_map does not keep track of it (check_vma=False), or a version of JAX has no such name.
+    varying = [getattr(getattr(jax.typeof(x), "manual_axis_type", None), "varying", ()) for x in (q, k)]
+    if axis in varying[0] and axis not in varying[1] and k.shape[1] > 1:
+        raise ValueError(
+            f"k has the same {k.shape[1]} heads on every device of the axis {axis!r}, and q has others on each: split "
+            "the heads of k and v as those of q, or all query heads share one"
+        )
+
+
+def _check_heads_of_all(
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    terms: tuple[Terms, ...] | None,
+    geometry: Geometry,
+    key_heads: int,
+) -> None:
+    """Refuses parameters and terms that are not of all heads; a device takes its part of them."""
+    for index, (element, p) in enumerate(zip(encodings, params, strict=True)):
+        found = [(f"parameters['{name}']", p[name], axis) for name, axis in element.head_axes if name in p]
+        if element.terms_by_head and terms is not None:
+            found += [
+                ("terms" + jax.tree_util.keystr(path), x, 2) for path, x in jax.tree.leaves_with_path(terms[index])
+            ]
+        whole = key_heads * geometry.head_shards if element.by_key_head else geometry.num_heads
+        for name, x, axis in found:
+            if x.shape[axis] != whole and not (element.by_key_head and x.shape[axis] == 1):
+                raise ValueError(
+                    f"{type(element).__name__}'s {name} have {x.shape[axis]} heads (axis {axis} of the shape "
+                    f"{list(x.shape)}), and there are {whole}: give every device those of all heads (P() in "
+                    "in_specs), and attend takes its part"
+                )
 
 
 def _reads_terms(element: PositionalEncoding) -> bool:
@@ -92,7 +137,7 @@ def _check_slot(
 
 
 def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
-    heads = geometry.num_heads
+    heads = geometry.num_heads // geometry.head_shards
     check_vectors("q", q, geometry.q_positions, "q_positions of the geometry", heads)
     check_vectors("k", k, geometry.k_positions, "k_positions of the geometry", heads)
     check_vectors("v", v, geometry.k_positions, "k_positions of the geometry", heads)
@@ -103,8 +148,8 @@ def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
             f"{q.shape[1]} query heads cannot share {k.shape[1]} key heads: the number of query heads must be a "
             "multiple"
         )
+    _check_split(q, k, geometry)
     for name, x, axis, words, other, wanted in (
-        ("q", q, 1, "heads", "the geometry", heads),
         ("v", v, 1, "heads", "k", k.shape[1]),
         ("k", k, 3, "dimensions", "q", q.shape[3]),
         ("k", k, 0, "rows", "q", q.shape[0]),

@@ -108,6 +108,13 @@ def prepare(
         traced, and none of it is in the program.
     """
     per_element = check_call(q, k, v, encodings, params, geometry, terms)
+    first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
+    of_keys = (None,) * len(encodings) if terms is None else terms
+    params = _own_params(encodings, params, per_element)
+    of_keys = tuple(
+        jax.tree.map(lambda a: first.own_heads(a, axis=2), t) if element.terms_by_head else t
+        for element, t in zip(encodings, of_keys, strict=True)
+    )
     q_encoded: Array = q
     k_encoded: Array = k
     for element, p, g in zip(encodings, params, per_element, strict=True):
@@ -115,8 +122,6 @@ def prepare(
         check_axes(element, g.k_positions)
         q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
-    of_keys = (None,) * len(encodings) if terms is None else terms
-    first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
     return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
 
 
@@ -126,7 +131,7 @@ def dense(
     """The reference: logits and weights of all pairs as arrays; see `attend`."""
     q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry = call
     mask = geometry.mask
-    bias = position_bias(encodings, params, per_element) if shared_bias is None else shared_bias
+    bias = _sum_of_biases(encodings, params, per_element) if shared_bias is None else shared_bias
     if call.groups > 1:
         k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
@@ -135,11 +140,9 @@ def dense(
     if scorer is None:
         logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * call.scale
     else:
-        logits = (
-            encodings[scorer]
-            .score(params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer])
-            .astype(dtype)
-        )
+        of_scorer = params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer]
+        scores = encodings[scorer].score(*of_scorer)
+        logits = _of_heads(encodings[scorer], "score", scores, q.shape[1]).astype(dtype)
     adjusters = [i for i, element in enumerate(encodings) if "adjust_logits" in element.acts_on]
     if bias is not None:
         bias = _for_batch(bias.astype(dtype), logits.shape[0])
@@ -148,7 +151,7 @@ def dense(
     for element, p, g, t in zip(encodings, params, per_element, terms, strict=True):
         term = element.content_bias(p, q, k, g, t)
         if term is not None:
-            logits = logits + term.astype(dtype)
+            logits = logits + _of_heads(element, "content_bias", term, q.shape[1]).astype(dtype)
     for i in adjusters:
         logits = encodings[i].adjust_logits(params[i], logits, bias, per_element[i]).astype(dtype)
         bias = None  # is in the logits
@@ -163,7 +166,7 @@ def dense(
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.value_term(p, weights, g)
         if term is not None:
-            out = out + term.astype(out.dtype)
+            out = out + _of_heads(element, "value_term", term, q.shape[1]).astype(out.dtype)
     return (out, weights) if return_weights else out
 
 
@@ -174,6 +177,18 @@ def position_bias(
     encodings and positions may share it.
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
+    return _sum_of_biases(encodings, _own_params(encodings, params, per_element), per_element)
+
+
+def _own_params(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], geometries: tuple[Geometry, ...]
+) -> tuple[Params, ...]:
+    return tuple(e.own_params(p, g) for e, p, g in zip(encodings, params, geometries, strict=True))
+
+
+def _sum_of_biases(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], per_element: tuple[Geometry, ...]
+) -> Array | None:
     total = None
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.bias(p, g.by_place() if element.bias_of_distance else g)
@@ -184,8 +199,20 @@ def position_bias(
                     f"{type(element).__name__}.bias returns {kind}, and a bias is an array of [batch, heads, queries, "
                     "keys], the first two 1 where it is the same for all: add the axes, as with [None, None]"
                 )
+            _of_heads(element, "bias", term, g.num_heads // g.head_shards)
             total = term if total is None else total + term
     return total
+
+
+def _of_heads(element: PositionalEncoding, hook: str, term: Array, heads: int) -> Array:
+    """Refuses what would make more heads of one: above all what is of all heads where this device has some."""
+    if term.shape[1] in (1, heads):
+        return term
+    raise WrongReturnError(
+        f"{type(element).__name__}.{hook} returns {term.shape[1]} heads where there are {heads}: make its "
+        "parameters for this number, or where devices share heads name their axis of heads in head_axes, and take the "
+        "part of all else by geometry.own_heads"
+    )
 
 
 def _for_batch(bias: Array, batch: int) -> Array:

@@ -123,6 +123,8 @@ class MixedRoPE(PositionalEncoding):
     methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("frequencies", 1),)
+    by_key_head = True
 
     @property
     def position_axes(self) -> int:

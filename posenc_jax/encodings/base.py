@@ -30,6 +30,7 @@ from posenc_jax.encodings.value import Value
 
 Key = jax.Array
 Params = dict[str, Any]  # of one encoding: arrays by name, at any depth
+HeadAxes = tuple[tuple[str, int], ...]  # of parameters by name, which axis is that of heads
 Terms = Any  # what `token_terms` gives: a pytree of arrays, or None
 
 
@@ -70,6 +71,9 @@ class PositionalEncoding(Value):
       breaks: contract clauses it cannot keep by its nature.
       per_layer: one parameter set per layer instead of one per stack.
       frozen: names of top-level parameters that are not trained.
+      head_axes: of top-level parameters with something for each head, the axis of heads: a device that has some of the
+        heads (`Geometry.head_axis`) gives hooks its part, but for `token_terms`, which sees all. terms_by_head: terms
+        are ``[B, S, heads, ...]``. by_key_head: these are key heads, not query heads.
       random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a
         method offers the choice).
       position_axes: None for plain positions ``[#B, S]``, a number A for ``[#B, S, A]``, "any" for both; where a field
@@ -93,6 +97,9 @@ class PositionalEncoding(Value):
     breaks: ClassVar[frozenset[str]] = frozenset()
     per_layer: ClassVar[bool] = False
     frozen: ClassVar[frozenset[str]] = frozenset()
+    head_axes: ClassVar[HeadAxes] = ()
+    terms_by_head: ClassVar[bool] = False
+    by_key_head: ClassVar[bool] = False
     random: ClassVar[bool] = False
 
     HOOKS: ClassVar[tuple[str, ...]] = (
@@ -183,6 +190,13 @@ class PositionalEncoding(Value):
     def init(self, key: Key, dims: Dims) -> Params:
         """The parameters, a dict of float32 arrays (empty when there are none)."""
         return {}
+
+    def own_params(self, params: Params, geometry: Geometry) -> Params:
+        """What the heads of this device need of the parameters of all (`Geometry.head_axis`)."""
+        if geometry.head_axis is None:
+            return params
+        axes = [(name, axis) for name, axis in self.head_axes if name in params]
+        return params | {name: geometry.own_heads(params[name], axis) for name, axis in axes}
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """Positions for the elements *after* this one, in the shape of ``sequence.positions`` (a leading 1 may become

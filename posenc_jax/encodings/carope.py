@@ -57,6 +57,7 @@ class CARoPE(PositionalEncoding):
     shift_invariant = True
     causal_only = True
     per_layer = True
+    terms_by_head = True
     breaks = frozenset({"blocks"})  # phases need all tokens between query and key
 
     position_axes = "any"

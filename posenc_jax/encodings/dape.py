@@ -69,6 +69,7 @@ class DAPE(PositionalEncoding):
     )
     shift_invariant = True
     per_layer = True
+    head_axes = (("weight_1", 2), ("bias_1", 0))
 
     position_axes = "any"
 
@@ -118,9 +119,10 @@ class DAPE(PositionalEncoding):
         if self.with_bias and bias is None:
             raise ValueError(_NO_BIAS)
         params = {name: p.astype(logits.dtype) for name, p in params.items()}
-        inputs = logits
+        inputs = geometry.all_heads(logits)
         if self.with_bias:
-            inputs = jnp.concatenate([logits, jnp.broadcast_to(jnp.asarray(bias), logits.shape)], axis=1)
+            of_bias = geometry.all_heads(jnp.broadcast_to(jnp.asarray(bias), logits.shape))
+            inputs = jnp.concatenate([inputs, of_bias], axis=1)
         mixed = _perceptron(params, inputs) if self.kernel_size == 1 else self._convolve(params, inputs, geometry)
         return logits + mixed if bias is None else logits + bias + mixed
 

@@ -114,6 +114,7 @@ class DeBERTa(PositionalEncoding):
     shift_invariant = True
     integer_positions = True
     per_layer = True
+    head_axes = (("key_projection", 0), ("key_offset", 0), ("query_projection", 0), ("query_offset", 0))
 
     def check_fields(self) -> None:
         """Refuses sizes for which the rows are undefined."""

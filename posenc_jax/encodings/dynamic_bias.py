@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
 from posenc_jax.encodings.value import check_at_most
@@ -62,6 +62,11 @@ class DynamicBias(PositionalEncoding):
     )
     shift_invariant = True
     bias_of_distance = True
+
+    @property
+    def head_axes(self) -> HeadAxes:  # type: ignore[override]
+        """Of the last layer."""
+        return (f"weight_{self.depth}", 1), (f"bias_{self.depth}", 0)
 
     def check_fields(self) -> None:
         """Refuses a perceptron without hidden layers."""

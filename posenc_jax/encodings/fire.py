@@ -57,6 +57,7 @@ class FIRE(PositionalEncoding):
         Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),
     )
     unsigned = True
+    head_axes = (("weight_1", 1), ("bias_1", 0))
 
     def check_fields(self) -> None:
         """Refuses a threshold that is not positive and a perceptron without hidden units."""

@@ -108,6 +108,12 @@ class FLOATER(PositionalEncoding):
             "b_2": jnp.zeros((width,), jnp.float32),
         }
 
+    def own_params(self, params: Params, geometry: Geometry) -> Params:
+        """All of them, since the equation mixes heads, and ``own``: which of the entries are this device's."""
+        if geometry.head_shards == 1:
+            return params
+        return params | {"own": geometry.own_heads(jnp.arange(params["start"].shape[1]))}
+
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``, with the vectors added."""
         return self._add(params, q, positions, _QUERY)
@@ -125,7 +131,8 @@ class FLOATER(PositionalEncoding):
 
     def vectors(self, params: Params, positions: Array, which: int, dtype: Any) -> Array:
         """``[#B, S, H*D]``: the vectors of queries (0), keys (1) or values (2) at ``positions [#B, S]``."""
-        params = {name: value.astype(at_least_float32(dtype, value)) for name, value in params.items()}
+        own = params.get("own")
+        params = {name: p.astype(at_least_float32(dtype, p)) for name, p in params.items() if name != "own"}
         known = isinstance(positions, np.ndarray)
         positions = positions.clip(0, None)
         needed = (np if known else jnp).ceil(positions.max(initial=0)).astype(np.int32) + 1
@@ -144,12 +151,18 @@ class FLOATER(PositionalEncoding):
             return solve(state, first) if known else jax.lax.cond(first < needed, solve, skip, state, first)
 
         _, table = jax.lax.scan(chunk, params["start"][which], _CHUNK * jnp.arange(chunks, dtype=np.int32))
-        return read_rows(table.reshape(-1, table.shape[-1])[: self.max_len], positions)
+        table = table.reshape(-1, table.shape[-1])[: self.max_len]
+        return read_rows(table if own is None else jnp.take(table, own, axis=1), positions)
 
     def _add(self, params: Params, x: Array, positions: Array, which: int) -> Array:
         """``x [B, heads, S, D]`` plus the vectors, in its dtype."""
         vectors = self.vectors(params, positions, which, x.dtype)
         heads, head_dim = x.shape[1], x.shape[3]
+        if "own" in params and heads * head_dim != vectors.shape[-1]:
+            raise ValueError(
+                f"FLOATER's keys of {heads} heads take the first entries of their vector, which are no device's own: "
+                "split heads over devices only where there are as many key heads as query heads"
+            )
         vectors = vectors[..., : heads * head_dim].reshape(*vectors.shape[:2], heads, head_dim).swapaxes(1, 2)
         return (x.astype(vectors.dtype) + vectors).astype(x.dtype)
 
@@ -157,7 +170,7 @@ class FLOATER(PositionalEncoding):
         """From the state at a position to that at the next: ``substeps`` Runge-Kutta steps."""
         h = self.step / self.substeps
 
-        def substep(p: jax.Array, i: jax.Array) -> tuple[jax.Array, None]:
+        def substep(p: jax.Array, i: Array) -> tuple[jax.Array, None]:
             t = (position * self.substeps + i).astype(p.dtype) * h
             k_1 = flow(params, t, p)
             k_2 = flow(params, t + h / 3, p + h * (k_1 / 3))

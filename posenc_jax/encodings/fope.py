@@ -61,6 +61,8 @@ class FoPE(PositionalEncoding):
     )
     methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025", paper),)
     per_layer = True
+    head_axes = (("sin", 0), ("cos", 0))
+    by_key_head = True
 
     @property
     def frozen(self) -> frozenset[str]:  # type: ignore[override]

@@ -65,6 +65,7 @@ class FoX(PositionalEncoding):
     shift_invariant = True
     causal_only = True
     per_layer = True
+    terms_by_head = True
     breaks = frozenset({"blocks"})  # c needs all tokens between query and key
 
     position_axes = "any"

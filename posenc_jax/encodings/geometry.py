@@ -125,7 +125,7 @@ _GEOMETRY_ARRAYS = [
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=_GEOMETRY_ARRAYS,
-    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded", "packed"],
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded", "packed", "head_axis"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -139,13 +139,14 @@ class Geometry:
       q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
       q_length, k_length: real length of what is attended to, for every query and key: ``[#B]``, or where rows are
         packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
-      causal: a query sees only places up to its own. num_heads: query heads H.
+      causal: a query sees only places up to its own. num_heads: query heads H, of the whole model.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
       q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
         decides, by token types and outlines, or None. right_padded: as in `Sequence`, of each side that has segments.
       packed: a sequence attends to itself, with positions as in `Sequence`: tokens that see each other are as many
         positions apart as places.
+      head_axis: the axis of a `jax.shard_map` over whose devices heads are split in equal parts, in order, or None.
     """
 
     q_positions: Array
@@ -167,6 +168,7 @@ class Geometry:
     structure: StructureMask | None = None
     right_padded: bool = False
     packed: bool = False
+    head_axis: str | None = None
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -186,6 +188,7 @@ class Geometry:
         contiguous: bool = False,
         window: int | None = None,
         structure: StructureMask | None = None,
+        head_axis: str | None = None,
     ) -> Geometry:
         """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides.
 
@@ -218,6 +221,7 @@ class Geometry:
             structure,
             all(side.segment_ids is None or side.right_padded for side in (queries, keys)),
             queries is keys and queries.packed and q_places is None and k_places is None,
+            head_axis,
         )
 
     @classmethod
@@ -231,6 +235,36 @@ class Geometry:
         for side in ("q_", "k_"):
             names = ("positions", "places", "segments", "types", "outline", "length")
             check_tokens({name: getattr(self, side + name) for name in names}, rows, side)
+
+    @property
+    def head_shards(self) -> int:
+        """How many devices share the heads.
+
+        Raises:
+          ValueError: outside of a `jax.shard_map` over `head_axis`.
+        """
+        if self.head_axis is None:
+            return 1
+        try:
+            return int(jax.lax.axis_size(self.head_axis))
+        except NameError:
+            raise ValueError(
+                f"head_axis = {self.head_axis!r} is no axis here: call attend in a jax.shard_map over it, or leave "
+                "head_axis out where every device has all heads"
+            ) from None
+
+    def own_heads(self, x: Array, axis: int = 0) -> Array:
+        """Of ``x``, with something for each head of the model along ``axis``, what this device's heads need; of 1 for
+        all heads that one.
+        """
+        if self.head_axis is None or x.shape[axis] == 1:
+            return x
+        size = x.shape[axis] // self.head_shards
+        return jax.lax.dynamic_slice_in_dim(jnp.asarray(x), jax.lax.axis_index(self.head_axis) * size, size, axis)
+
+    def all_heads(self, x: Array, axis: int = 1) -> Array:
+        """``x``, with something for each head of this device along ``axis``, of all devices."""
+        return x if self.head_axis is None else jax.lax.all_gather(x, self.head_axis, axis=axis, tiled=True)
 
     @property
     def relative(self) -> Array:

@@ -44,6 +44,7 @@ class GRAPEA(PositionalEncoding):
     shift_invariant = True
     causal_only = True
     per_layer = True
+    head_axes = (("omega", 0), ("query", 0), ("key", 0))
 
     def init(self, key: Key, dims: Dims) -> Params:
         """See the class."""
@@ -109,5 +110,5 @@ class GRAPEA(PositionalEncoding):
     @staticmethod
     def _omega(params: Params, geometry: Geometry, dtype: Any) -> Array:
         """``[H]``."""
-        slopes = alibi_slopes(geometry.num_heads).astype(dtype)
+        slopes = geometry.own_heads(alibi_slopes(geometry.num_heads).astype(dtype))
         return jax.nn.softplus(jnp.asarray(params["omega"]).astype(dtype)) * slopes

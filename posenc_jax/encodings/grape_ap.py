@@ -53,6 +53,7 @@ class GRAPEAP(PositionalEncoding):
     methods = (Method("rotary", "GRAPE-AP", "grape_ap", "Zhang et al. 2025", paper),)
     causal_only = True
     per_layer = True
+    terms_by_head = True
     breaks = frozenset({"blocks"})  # the sum needs all tokens between query and key
 
     def check_fields(self) -> None:
@@ -83,7 +84,8 @@ class GRAPEAP(PositionalEncoding):
         of_query = jnp.swapaxes(at_queries(of_query, geometry), 1, 2)
         of_key = rotate(unit, -geometry.k_positions[:, None], np.ones(self.size // 2), "half")
         inner = jnp.einsum("bhqp,bhkp->bhqk", of_query, of_key, precision="highest") / self.size
-        edges = jax.nn.log_sigmoid(inner) * alibi_slopes(geometry.num_heads).astype(p.dtype)[None, :, None, None]
+        slopes = geometry.own_heads(alibi_slopes(geometry.num_heads).astype(p.dtype))
+        edges = jax.nn.log_sigmoid(inner) * slopes[None, :, None, None]
         if geometry.mask is not None:
             edges = jnp.where(geometry.mask, edges, 0)
         order = TokenOrder.of_keys(geometry)

@@ -52,6 +52,8 @@ class GRAPEM(PositionalEncoding):
     methods = (Method("rotary", "GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("log_frequencies", 0),)
+    by_key_head = True
 
     def check_fields(self) -> None:
         """Refuses settings that are not positive."""

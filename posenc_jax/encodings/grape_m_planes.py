@@ -40,6 +40,8 @@ class GRAPEMPlanes(PositionalEncoding):
     methods = (Method("rotary", "GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("a", 0), ("b", 0), ("log_frequencies", 0))
+    by_key_head = True
 
     def check_fields(self) -> None:
         """Refuses a base whose frequencies are equal or grow, and no planes."""

@@ -74,6 +74,7 @@ class KERPLE(PositionalEncoding):
         Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper),
     )
     shift_invariant = True
+    head_axes = (("a", 0), ("p", 0), ("b", 0))
     bias_of_distance = True
     unsigned = True
 

@@ -43,7 +43,8 @@ def layer_inputs(
       x: ``[B, S, M]``, what q, k and v are projected from.
       sequence: the tokens of x; None for S unpadded ones at the positions 0 .. S-1.
       embedded: whether `embed` was called, before the first layer: encodings that act on embeddings do it there.
-      key, train: for random positions, as of `geometries`, which takes ``call`` too (``window``, ...).
+      key, train: for random positions, as of `geometries`, which takes ``call`` too (``window``, ``head_axis``, ...).
+      params, x: where heads are split over devices (`Geometry.head_axis`) whole, on each of them.
 
     Raises:
       ValueError: if an encoding acts on embeddings and `embed` was not called; if it needs a causal mask, tokens, token

@@ -54,6 +54,7 @@ class LogCPB(PositionalEncoding):
     shift_invariant = True
     bias_of_distance = True
     per_layer = True
+    head_axes = (("weight_1", 1),)
 
     @property
     def position_axes(self) -> int | None:

@@ -8,7 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    HeadAxes,
+    Key,
+    Params,
+    PositionalEncoding,
+    Terms,
+    at_least_float32,
+)
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
 
@@ -95,6 +105,11 @@ class MusicTransformer(PositionalEncoding):
                 f"MusicTransformer.max_distance = {self.max_distance} must be at least 1 (distance 0 is one row), or "
                 "None for the model's max_len"
             )
+
+    @property
+    def head_axes(self) -> HeadAxes:  # type: ignore[override]
+        """Unless the tables are shared."""
+        return () if self.shared else (("keys", 0), ("values", 0))
 
     @property
     def acts_on(self) -> frozenset[str]:

@@ -74,6 +74,9 @@ class PaTH(PositionalEncoding):
     shift_invariant = True
     causal_only = True
     per_layer = True
+    head_axes = (("kernel", 1),)
+    terms_by_head = True
+    by_key_head = True
     breaks = frozenset({"blocks"})  # the path needs all tokens between query and key
 
     position_axes = "any"

@@ -62,6 +62,7 @@ class PoPE(PositionalEncoding):
     methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("delta", 0),)
     linear_in_queries = False
 
     def check_fields(self) -> None:

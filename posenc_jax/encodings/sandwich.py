@@ -105,4 +105,4 @@ class Sandwich(PositionalEncoding):
     @staticmethod
     def _heads(geometry: Geometry, dtype: Any) -> Array:
         heads = np.arange(1, geometry.num_heads + 1) * (8 / geometry.num_heads)
-        return jnp.asarray(heads, dtype)[None, :, None, None]
+        return geometry.own_heads(jnp.asarray(heads, dtype))[None, :, None, None]

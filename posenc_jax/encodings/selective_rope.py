@@ -68,6 +68,8 @@ class SelectiveRoPE(PositionalEncoding):
     shift_invariant = True
     causal_only = True
     per_layer = True
+    head_axes = (("kernel", 1), ("offset", 0))
+    terms_by_head = True
     breaks = frozenset({"blocks"})  # phases need all tokens between query and key
 
     position_axes = "any"

@@ -233,6 +233,7 @@ def geometries(
     contiguous: bool = False,
     window: int | None = None,
     structure: StructureMask | None = None,
+    head_axis: str | None = None,
     key: Key | None = None,
     train: bool = False,
     layer: int = 0,
@@ -251,6 +252,7 @@ def geometries(
             contiguous=contiguous,
             window=window,
             structure=structure,
+            head_axis=head_axis,
         )
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
@@ -265,6 +267,7 @@ def geometries(
             contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
             window=window,
             structure=structure,
+            head_axis=head_axis,
         )
         for q, k in zip(q_seen, k_seen, strict=True)
     )
@@ -283,7 +286,8 @@ def embed(
 
     For ``encodings`` that are a whole slot, with the parameters of `init_slot`, those of its first layer act.
     """
-    whole = is_pattern(encodings) or any(isinstance(own, tuple) for own in params)
+    # Equal elements of a slot have one set of parameters.
+    whole = is_pattern(encodings) or len(params) < len(encodings) or any(isinstance(own, tuple) for own in params)
     own = layer_params(encodings, params, 0) if whole else params
     first = for_layer(encodings, 0)
     for element, element_params, seen in zip(first, own, map_slot(first, sequence, key=key, train=train), strict=True):

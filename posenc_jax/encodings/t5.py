@@ -114,6 +114,7 @@ class T5Bias(PositionalEncoding):
     )
     methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper),)
     shift_invariant = True
+    head_axes = (("table", 0),)
     bias_of_distance = True
 
     def check_fields(self) -> None:

@@ -70,6 +70,7 @@ class TransformerXL(PositionalEncoding):
     methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("u", 0), ("v", 0), ("projection", 0))
 
     def check_fields(self) -> None:
         """Refuses a base that is not positive."""

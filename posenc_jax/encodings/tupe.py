@@ -62,6 +62,7 @@ class TUPE(PositionalEncoding):
         Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper),
     )
     extrapolates = False
+    head_axes = (("projections", 1), ("offsets", 1), ("buckets", 0))
 
     def check_fields(self) -> None:
         """Refuses sizes for which the buckets are undefined, and a table without positions."""

@@ -65,6 +65,7 @@ class XLNet(PositionalEncoding):
     methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", paper),)
     shift_invariant = True
     per_layer = True
+    head_axes = (("u", 0), ("v", 0), ("w", 0), ("projection", 0), ("segments", 1))
 
     def check_fields(self) -> None:
         """Refuses to clamp all distances to 0."""

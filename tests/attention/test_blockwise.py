@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,7 +85,8 @@ def memory(length, spec):
     """Bytes of temporaries of value and gradient, one head of dimension 8."""
     encodings = parse(spec)
     geometry = Geometry.of_length(length, num_heads=1, causal=True)
-    params = tuple(e.init(jax.random.key(0), DIMS) for e in encodings)
+    dims = dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1)
+    params = tuple(e.init(jax.random.key(0), dims) for e in encodings)
 
     def loss(q, k, v, params):
         return attend(q, k, v, encodings, params, geometry, path="blockwise").sum()

@@ -137,6 +137,17 @@ def test_embed_folds_left_to_right_through_the_mappings():
     np.testing.assert_array_equal(embed((), (), x, Sequence.of_length(5)), x)
 
 
+def test_embed_takes_a_slot_with_equal_elements():
+    slot = parse("sinusoidal|section_index|sinusoidal")
+    x = jnp.ones((1, 4, 8))
+    params, types = init_slot(jax.random.key(0), slot, DIMS), np.array([[0, 1, 1, 2]])
+    got = embed(slot, params, x, Sequence.of_length(4, token_types=types))
+    by_position, by_section = (
+        Sinusoidal().embed({}, 0 * x, Sequence(positions, np.array([4]))) for positions in (np.arange(4)[None], types)
+    )
+    np.testing.assert_allclose(got, x + by_position + by_section, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
