@@ -245,7 +245,7 @@ def test_a_disk_that_takes_no_more_costs_the_newest_step_only(copy):
         with (
             pytest.raises(
                 SaveError,
-                match=r"File too large.*; it needs at least [\d,]+ bytes, [\d,]+ are free\): make",
+                match=r"File too large.*; it needs at least [\d,]+ bytes, [\d,]+ are free\): raise the limit",
             ),
             Checkpoints(copy) as checkpoints,
         ):
