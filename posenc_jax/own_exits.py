@@ -1,9 +1,35 @@
-"""Exits in code of the user's: what would end the program becomes an error like any other."""
+"""How code of the user's is run: its source alone, and what would end the program becomes an error like any other."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
+import traceback
 from collections.abc import Iterator
+from types import FrameType, ModuleType
+from typing import Any
+
+
+class SourceLoader(importlib.machinery.SourceFileLoader):
+    """Loads a file that a command line names, or that a run brought: its source, never bytecode that lies beside it,
+    and leaves none.
+    """
+
+    def get_code(self, fullname: str) -> Any:
+        """What Python asks."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def is_own(module: ModuleType | None) -> bool:
+    """Whether a module is of a file of the user's, loaded by `SourceLoader`."""
+    return isinstance(getattr(module, "__loader__", None), SourceLoader)
+
+
+def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+    """The frames and lines of an error that are in files of the user's."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [(frame, line) for frame, line in frames if isinstance(frame.f_globals.get("__loader__"), SourceLoader)]
 
 
 class ExitError(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType, FunctionType
 
 from posenc_jax.drawing.plain import short
-from posenc_jax.own_exits import ExitError
+from posenc_jax.own_exits import ExitError, is_own, own_frames
 
 
 class OwnCodeError(Exception):
@@ -32,11 +32,9 @@ def own_error(error: Exception) -> OwnCodeError | None:
     """The error as one of the user's own code, or None where no file took part in it that a command line named."""
     if isinstance(error, OwnCodeError):
         return error
-    if "posenc_jax.runs.own_code" not in sys.modules:  # by which own code is loaded
-        return None
     if isinstance(error, NotImplementedError) and (lacking := _lacking(error)):
         return OwnCodeError(lacking, "")
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)]
+    frames = _frames(error)
     if isinstance(error, TypeError) and (called := _called(error)):
         return OwnCodeError(f"{called} (it is called with other arguments): write it as its base class has it", "")
     if not frames:
@@ -50,9 +48,7 @@ def own_error(error: Exception) -> OwnCodeError | None:
 
 def _called_back(error: Exception) -> OwnCodeError | None:
     """The error of a function of the user's that a compiled program called: its traceback is a text in that of JAX."""
-    from posenc_jax.runs.own_code import SourceLoader
-
-    own = [m for m in list(sys.modules.values()) if isinstance(getattr(m, "__loader__", None), SourceLoader)]
+    own = filter(is_own, list(sys.modules.values()))
     files = {str(getattr(module, "__file__", "")) for module in own}
     found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', str(error), re.MULTILINE)
     lines = [f"{Path(file).name}, line {line}, in {name}" for file, line, name in found if file in files]
@@ -64,12 +60,10 @@ def _called_back(error: Exception) -> OwnCodeError | None:
 
 def _lacking(error: NotImplementedError) -> str:
     """A message for a method of our base class that the user's class lacks; "" for other errors."""
-    from posenc_jax.runs.own_code import SourceLoader
-
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
     cls, method = type(frame.f_locals.get("self")), frame.f_code.co_name
     module = sys.modules.get(cls.__module__)
-    if _is_own(frame) or not isinstance(getattr(module, "__loader__", None), SourceLoader):
+    if frame in dict(_frames(error)) or not is_own(module):
         return ""
     file = Path(str(getattr(module, "__file__", ""))).name
     return f"{file}:{cls.__qualname__} has no {method} of its own, which is asked for: write it in the class"
@@ -77,16 +71,12 @@ def _lacking(error: NotImplementedError) -> str:
 
 def _called(error: TypeError) -> str:
     """A message for a user's function that we called with arguments that it does not take; "" for other errors."""
-    from posenc_jax.runs.own_code import SourceLoader
-
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
     said = first_line(error)
     name = re.match(r"TypeError: ([\w.]+)\(\) (?:missing|takes|got) ", said)
-    if name is None or _is_own(frame):
+    if name is None or frame in dict(_frames(error)):
         return ""
-    for module in list(sys.modules.values()):
-        if not isinstance(getattr(module, "__loader__", None), SourceLoader):
-            continue
+    for module in filter(is_own, list(sys.modules.values())):
         found: object = module
         for part in name[1].split("."):
             found = getattr(found, part, None)
@@ -96,8 +86,6 @@ def _called(error: TypeError) -> str:
     return ""
 
 
-def _is_own(frame: FrameType) -> bool:
-    from posenc_jax.runs.own_code import SourceLoader
-
-    # What a dataclass writes of itself, as __init__, has no lines to show.
-    return not frame.f_code.co_filename.startswith("<") and isinstance(frame.f_globals.get("__loader__"), SourceLoader)
+def _frames(error: Exception) -> list[tuple[FrameType, int]]:
+    """The `own_frames` that have lines to show: not what a dataclass writes of itself, as __init__."""
+    return [(frame, line) for frame, line in own_frames(error) if not frame.f_code.co_filename.startswith("<")]

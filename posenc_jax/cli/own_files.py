@@ -27,7 +27,7 @@ from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.own_exits import SourceLoader, exits_as_errors
 from posenc_jax.user_paths import full
 
 
@@ -168,8 +168,6 @@ def run_file(path: Path, text: str) -> ModuleType:
     Raises:
       UsageError: it is called like an installed module.
     """
-    from posenc_jax.runs.own_code import SourceLoader
-
     name = module_name(path)
     _refuse_installed(name, text)
     here = Path.cwd()

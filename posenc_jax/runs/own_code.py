@@ -11,14 +11,13 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.files import refuse_links, write_changed
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.own_exits import SourceLoader, exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_sources import (
     Files,
@@ -286,21 +285,6 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name in self.absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
-
-
-class SourceLoader(importlib.machinery.SourceFileLoader):
-    """Runs the source itself, never bytecode that lies beside it, and leaves none."""
-
-    def get_code(self, fullname: str) -> Any:
-        """What Python asks."""
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
-
-
-def raised_it(error: BaseException) -> bool:
-    """Whether a file took part in an error that a command line named, or that a run brought."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(isinstance(frame.f_globals.get("__loader__"), SourceLoader) for frame, _ in frames)
 
 
 def _imported(name: str, path: Path) -> Any:

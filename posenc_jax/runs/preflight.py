@@ -10,11 +10,11 @@ from pathlib import Path
 from posenc_jax.config import CELL, Run
 from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.structure import check_mask
+from posenc_jax.own_exits import own_frames
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
-from posenc_jax.runs.own_code import raised_it
 from posenc_jax.runs.starts import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
@@ -69,7 +69,7 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
         check_task(config.task)
         check_scores(config.task, config.evaluation.metrics, own_sums(config, 1, config.task.train_lengths[-1]))
     except ValueError as error:
-        if raised_it(error):  # whose traceback its author wants
+        if own_frames(error):  # whose traceback its author wants
             raise
         raise RefusedError(str(error)) from None
 
