@@ -123,10 +123,10 @@ def _arms(path: Path, row: Json) -> tuple[str, str]:
     return first, second
 
 
-_PLACE: Shape = {"table": str, "metric?": str, "where?": (str, int)}
-_COLUMN: Shape = {**_PLACE, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
+_SELECTION: Shape = {"table": str, "metric?": str, "where?": (str, int)}
+_COLUMN: Shape = {**_SELECTION, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
 _PUBLISHED: Shape = {"title": str, "source": str, "setting": str, "scores": [_COLUMN]}
-_DIRECTION: Shape = {**_PLACE, "better?": str, "worse?": str, "alike?": [str], "published": str}
+_DIRECTION: Shape = {**_SELECTION, "better?": str, "worse?": str, "alike?": [str], "published": str}
 _DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
 
 

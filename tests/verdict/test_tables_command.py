@@ -82,14 +82,21 @@ def test_what_is_stopped_elsewhere_takes_nothing_from_complete_results(table, ca
     assert read_commands(table.parents[2] / "elsewhere")[0] == ("posenc tables small --directory elsewhere",)
 
 
-def test_other_learning_rates_are_other_settings(table, capsys, monkeypatch):
+def test_each_seed_has_the_learning_rate_of_its_own_validation(table, capsys, monkeypatch):
+    """Other rates are other settings, until they are run."""
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["tables", "small"]) == 0
     reduced = table / "reduced.py"
-    reduced.write_text(reduced.read_text().replace("seeds=(0, 1),", "seeds=(0, 1), learning_rates=(0.5,),"))
+    reduced.write_text(reduced.read_text().replace("seeds=(0, 1),", "seeds=(0, 1), learning_rates=(1e-3, 0.5),"))
     capsys.readouterr()
     assert main(["tables"]) == 0
     assert "of other settings: rsc nope, rsc rope" in " ".join(capsys.readouterr().out.split())
+    assert main(["tables", "small"]) == 0
+    for cell in unseal((table / "results.json").read_bytes())["cells"]:
+        tried = cell["tried"]
+        best = {seed: max(tried, key=lambda rate, seed=seed: (tried[rate][seed], -float(rate))) for seed in "01"}
+        assert cell["learning_rates"] == {seed: float(rate) for seed, rate in best.items()}
+    assert "Every seed has the learning rate that is best by its own validation" in (table / "README.md").read_text()
 
 
 def test_groups_of_other_machines_are_named(table, capsys):
