@@ -106,12 +106,12 @@ def kind_of(name: str, writes_text: bool = False) -> Kind:
 
 
 def of_sacrebleu(signature: str) -> bool:
-    """Whether what says how a score is computed is in sacrebleu's own form, and not the end of a sentence."""
+    """True if the signature of a score has sacrebleu's form, and is not the end of a sentence."""
     return "|" in signature
 
 
 def signed(name: str, signature: str) -> str:
-    """How a score is computed, in a sentence."""
+    """A sentence that says how a score is computed."""
     return f"{kind_of(name).title}{' of sacrebleu:' * of_sacrebleu(signature)} {signature}."
 
 

@@ -62,8 +62,8 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
 
 
 def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = False) -> list[str]:
-    """Which of the user's classes are other ones in ``code`` than those by which a run, or a group of it, computed
-    something, or (``claimed``) will.
+    """The user's classes that differ in ``code`` from those by which a run, or a group of it, computed something, or
+    (``claimed``) will.
     """
     found: list[str] = []
     for path in dict.fromkeys(home / "config.json" for home in (directory, *group_directories(directory))):
@@ -86,7 +86,7 @@ def _begun_in(directory: Path) -> list[Path]:
 
 
 def is_begun(group: Path) -> bool:
-    """Whether anything is there that a group computed: a result, a checkpoint or the loss of a step."""
+    """True if a group has computed anything: a result, a checkpoint or the loss of a step."""
     log, checkpoints = group / "metrics.jsonl", group / "checkpoints"
     return (
         any(group.glob("result.json*"))

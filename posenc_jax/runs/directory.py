@@ -307,7 +307,7 @@ def code_of(path: Path, data: Json) -> own_code.Digests:
 
 
 def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
-    """What a ``config.json`` says; RefusedError when this version cannot read it."""
+    """The content of a ``config.json``; RefusedError if this version cannot read it."""
     return _stored(path, checked(path), own)
 
 

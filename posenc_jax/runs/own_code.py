@@ -50,7 +50,7 @@ def own_classes(config: Any) -> dict[str, type]:
 
 
 def digests(config: Any) -> Digests:
-    """What every own class of a config stands on; RefusedError for one without a source file."""
+    """Digests of the sources of every own class of a config; RefusedError for one without a source file."""
     return {name: _digest(cls) for name, cls in sorted(own_classes(config).items())}
 
 
@@ -59,7 +59,7 @@ def _digest(cls: type) -> str:
 
 
 def changes(before: Digests, now: Digests) -> list[str]:
-    """In words, which of the classes that both have are other ones now."""
+    """Classes of both that differ, in words."""
     return [
         f"{name} has changed: its source was {before[name][:8]}, now it is {now[name][:8]}"
         for name in before
@@ -88,7 +88,7 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
 
 
 def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
-    """As `load`, but the classes as this process has them, whatever they were when the run was made."""
+    """The classes as this process has them, whatever they were when the run was made; otherwise like `load`."""
     return _found(directory, wanted, lambda cls, digest: True)
 
 
@@ -107,9 +107,7 @@ def _found(directory: Path, wanted: Digests, fits: Callable[[type, str], bool]) 
 
 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
-    """Those of a run's classes that are other ones in this process, or in the files of this folder that the run's were
-    copied from.
-    """
+    """Classes of a run that differ in this process, or in the files of this folder that the run's were copied from."""
     folder, found = _folder(directory, wanted), {}
     for name, digest in wanted.items():
         here = [_digest(cls) for cls in _loaded(name)]
@@ -127,7 +125,7 @@ def _found_here(module: str) -> Path | None:
 
 
 def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
-    """Of a file and what it imports, which are only read; of what is no Python a word of its own."""
+    """Digest of a file and its imports, which are only read; "unreadable" if one is not valid Python."""
     try:
         return digest_of(followed(module, path, find).values())
     except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
@@ -154,13 +152,13 @@ def _place(module: str, path: Path) -> Path:
     return Path(*parts, path.name) if path.name == "__init__.py" else Path(*parts[:-1], path.name)
 
 
-def _module_of(place: Path) -> str:
-    parts = place.with_suffix("").parts
+def _module_of(path: Path) -> str:
+    parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _folder(directory: Path, code: Digests) -> Path:
-    """Of copies, one for each state of the code: results of another one keep theirs."""
+    """The folder of copies, one for each state of the code: results of another state keep theirs."""
     return directory / "code" / hashlib.sha256(repr(sorted(code.items())).encode()).hexdigest()[:8]
 
 
@@ -272,7 +270,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     here: bool
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """What Python asks."""
+        """Finds a module of the files; Python's import system calls it."""
         if name in self.files:
             file = str(self.files[name])
             inner = [str(self.files[name].parent)] if file.endswith("__init__.py") else None

@@ -1,4 +1,4 @@
-"""Which files of the user's a class stands on: its own, and all that those import, by any import anywhere in them.
+"""Files of the user that a class depends on: its own, and all that those import, by any import anywhere in them.
 
 Only sources are read, nothing is run. Installed packages, this one and Python's own are recorded by their versions
 instead; data that a file opens is not seen.
@@ -93,29 +93,29 @@ def _parsed(source: str, path: str) -> ast.Module:
 
 def file_in(folder: Path, module: str) -> Path | None:
     """The file of a module in a folder."""
-    place = folder.joinpath(*module.split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+    base = folder.joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
 
 def located(module: str) -> Path | None:
     """The user's file of a module: of the imported one, or of that which would be imported; nothing is run."""
-    file, places = None, None
+    file, locations = None, None
     for name in with_packages(module):
         if name in sys.modules:
-            file, places = user_file(sys.modules[name]), getattr(sys.modules[name], "__path__", ())
-        elif places == () or (spec := _spec(name, places)) is None:
+            file, locations = user_file(sys.modules[name]), getattr(sys.modules[name], "__path__", ())
+        elif locations == () or (spec := _spec(name, locations)) is None:
             return None
         else:
             source = spec.has_location and str(spec.origin).endswith(".py")
             file = _users(Path(str(spec.origin))) if source else None
-            places = () if spec.submodule_search_locations is None else spec.submodule_search_locations
+            locations = () if spec.submodule_search_locations is None else spec.submodule_search_locations
     return file
 
 
-def _spec(name: str, places: Any) -> importlib.machinery.ModuleSpec | None:
+def _spec(name: str, locations: Any) -> importlib.machinery.ModuleSpec | None:
     for finder in sys.meta_path:
         try:
-            if (spec := finder.find_spec(name, places)) is not None:
+            if (spec := finder.find_spec(name, locations)) is not None:
                 return spec
         except ImportError:  # as an import would end
             return None
@@ -137,10 +137,10 @@ def _users(file: Path) -> Path | None:
 
 
 def is_installed(name: str) -> bool:
-    """Whether a top-level module of this name is of Python, of this package or of an installed one."""
+    """True if a top-level module of this name belongs to Python, this package or an installed package."""
     if name in sys.stdlib_module_names or name == "posenc_jax":
         return True
-    installed = [place for place in sys.path if place and _is_installed_in(Path(place).resolve())]
+    installed = [entry for entry in sys.path if entry and _is_installed_in(Path(entry).resolve())]
     return importlib.machinery.PathFinder.find_spec(name, installed) is not None
 
 

@@ -75,7 +75,7 @@ def load_filling(config: Run, note: Callable[[str], None], tokenizer: Tokenizer 
 
 
 def batches_of(config: Run) -> Batches:
-    """What a run asks of its training examples."""
+    """Batches of a run's training examples."""
     training = config.training
     sizes = training.batch_size, training.microbatches, training.steps_at_once
     return Batches(*sizes, config.seeds, config.execution.data)

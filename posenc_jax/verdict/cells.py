@@ -1,4 +1,4 @@
-"""What runs of a table scored: cells, and the file that keeps those of a published table."""
+"""Scores of runs of a table: cells, and the file that keeps those of a published table."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class TaskFacts:
-    """What holds for all cells of a table: its own metric, the score of guessing, and where each length lies."""
+    """Properties of all cells of a table: its own metric, the score of guessing, and the range of each length."""
 
     metric: str
     chance: float | None
@@ -120,7 +120,7 @@ class Results:
 
     @property
     def seconds(self) -> float:
-        """Of all runs, compiling apart, as far as it is known."""
+        """Seconds of all runs, without compiling, as far as they are known."""
         return sum(cell.seconds or 0.0 for cell in self.cells)
 
     @property
@@ -133,7 +133,7 @@ class Results:
         return next((cell for cell in self.cells if (cell.table, cell.label) == (table, label)), None)
 
     def kind(self, selection: Selection) -> Kind:
-        """What the scores of a selection are."""
+        """The kind of the scores of a selection."""
         return kind_of(self.metric(selection))
 
     def metric(self, selection: Selection) -> str:
@@ -141,7 +141,7 @@ class Results:
         return selection.metric or self.tasks[selection.table].metric
 
     def lengths(self, selection: Selection) -> tuple[int, ...]:
-        """Those that the scores of a selection are means over; none where it was not measured."""
+        """Lengths over which the scores of a selection are means; none if it was not measured."""
         task = self.tasks.get(selection.table)
         if task is None:
             return ()
@@ -215,21 +215,21 @@ _MACHINE = ("platform", "device_kind", "device_count", "cpu", "threads", "jax", 
 
 
 def _machine(directory: Path, record: Record) -> Json:
-    """That of the first group, with ``others`` where groups began or went on elsewhere; empty where nobody knows."""
+    """The machine of the first group, with ``others`` if groups began or went on elsewhere; empty if unknown."""
     groups = (group for cell in record.info["cells"] for group in groups_that_count(directory / cell["directory"]))
     first, *others = environments_of(groups, _MACHINE) or ({},)
     return first | {"others": others} if others else first
 
 
 def environments_of(groups: Iterable[Path], names: tuple[str, ...]) -> tuple[Json, ...]:
-    """What groups say under such names of the environments in which they began and went on, each once, in order."""
+    """Environments in which groups began and went on, reduced to these names, each once, in order."""
     records = map(read_environments, groups)
     parts = (part for record in records for part in (record["began"], *record["resumed"]) if part)
     return distinct({name: part.get(name) for name in names} for part in parts)
 
 
 def distinct(environments: Iterable[Json]) -> tuple[Json, ...]:
-    """Each once, in order."""
+    """The different environments, in order."""
     return tuple({json.dumps(own, sort_keys=True): own for own in environments}.values())
 
 
@@ -240,8 +240,8 @@ def device(environment: Json) -> str:
 
 
 def state(results: Results, config: Ablation) -> str:
-    """How far a table is, in words: cells whose results are of other settings, or how many of the runs that its config
-    asks for have a result; a seed that diverged has been run.
+    """Progress of a table, in words: cells whose results are of other settings, or how many of the runs of its config
+    have a result; a seed that diverged has been run.
     """
     done, changed, asked = 0, [], sum(len(run.seeds) for run in config.runs)
     for run in config.runs:
@@ -281,12 +281,12 @@ _RESULTS = {
 
 
 def save_results(results: Results, path: Path) -> None:
-    """As JSON with a checksum."""
+    """Writes the results as JSON with a checksum."""
     write_json(path, dataclasses.asdict(results))
 
 
 def read_results(path: Path) -> Results | None:
-    """What `save_results` wrote, or None where there is nothing; DamagedFileError or ValueError where it is another."""
+    """Reads results of `save_results`, or None without a file; DamagedFileError or ValueError for a wrong file."""
     if not path.exists():
         return None
     data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")

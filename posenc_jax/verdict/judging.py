@@ -66,7 +66,7 @@ def findings(
 
 
 def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
-    """What all tables together say of an encoding and one baseline."""
+    """A sentence on an encoding and one baseline, over all tables."""
     own = [finding for finding in found if finding.baseline == baseline]
     of = {said: [finding.table for finding in own if finding.word == said] for said in WORDS}
     parts = [f"{said} on {_names(names)}" for said, names in of.items() if names]
@@ -143,6 +143,6 @@ def _draws(results: Results, table: str, label: str) -> dict[int, int]:
 
 
 def held(checked: tuple[CheckedDirection, ...]) -> str:
-    """How many of those that were run, in words; "-" where none was."""
+    """The number of directions that held, of those that were run, in words; "-" if none was run."""
     run = [own for own in checked if own.outcome != "not run"]
     return f"{sum(own.outcome == 'held' for own in run)} of {len(run)}" if run else "-"

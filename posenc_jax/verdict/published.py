@@ -22,7 +22,7 @@ those never trained, and where there are none those of training.
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Which of our scores: a ``table`` of the ablation, a ``metric`` ("": its own) and lengths."""
+    """A selection of our scores: a ``table`` of the ablation, a ``metric`` ("": its own) and lengths."""
 
     table: str
     metric: str = ""
@@ -59,7 +59,7 @@ class Direction:
     alike: bool = False
 
     def __str__(self) -> str:
-        """In words."""
+        """The direction in words."""
         return f"{self.better} {'like' if self.alike else 'better than'} {self.worse}"
 
 
@@ -77,7 +77,7 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """That of its folder."""
+        """The name of its folder."""
         return self.path.name
 
 

@@ -36,7 +36,7 @@ def text_tables(folder: Folder, results: Results) -> tuple[TextTable, ...]:
 
 
 def section(folder: Folder, results: Results) -> str:
-    """What stands between the marks of the README."""
+    """The text between the marks of the README."""
     return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, results)), END])
 
 
@@ -45,7 +45,7 @@ def with_section(readme: str, section: str, path: Path) -> str:
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{path} has no place for results: write the two lines {BEGIN} and {END} into it")
+        raise ValueError(f"{path} lacks the marks for results: write the two lines {BEGIN} and {END} into it")
     return before + section + after
 
 
@@ -76,7 +76,7 @@ def _scores(folder: Folder, results: Results) -> TextTable:
 
 
 def _of_ours(columns: tuple[Column, ...], results: Results) -> tuple[str, ...]:
-    """Which of our scores stand beside which of theirs, and how large our models are."""
+    """Notes on our scores beside each published column, and on the sizes of our models."""
     names: dict[str, list[str]] = {}
     for column in columns:
         if lengths := results.lengths(column.selection):
@@ -102,7 +102,7 @@ def _from_to(sizes: list[int]) -> str:
 
 
 def _shares(columns: list[Column]) -> tuple[str, ...]:
-    """What was published in per cent, where anything was."""
+    """A note on columns that were published in per cent, if any were."""
     names = tuple(dict.fromkeys(column.name for column in columns if column.scale == _PER_CENT))
     if not names:
         return ()
@@ -188,7 +188,7 @@ def _machine(machine: Json) -> str:
 
 
 def _rates(results: Results) -> list[str]:
-    """How learning rates were chosen, and what it means that all arms were trained at the same one, where they were."""
+    """A note on the choice of learning rates, and on arms that were all trained at the same one."""
     trained = [rates for cell in results.cells if (rates := tuple(cell.tried)) != (_MOVES_NOTHING,)]
     if any(len(rates) > 1 for rates in trained):
         return ["Every seed has the learning rate that is best by its own validation within the training lengths."]

@@ -19,7 +19,7 @@ from posenc_jax.verdict.published_page import section, with_section
 
 def check(folder: Folder, config: Ablation) -> None:
     """ValueError for a direction between arms that the ablation does not have, which could never be judged, and for a
-    README without a place for results.
+    README without the marks for results.
     """
     with_section((folder.path / README).read_text(), "", folder.path / README)
     arms = {(run.table, run.label) for run in config.runs}
