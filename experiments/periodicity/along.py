@@ -38,7 +38,7 @@ from posenc_jax.files import write_atomically
 from posenc_jax.runs.environment import environment
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import laid_out
-from posenc_jax.training.replicas import Program, devices_here, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, devices_here, make_mesh, put_state, stack
 from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call
 
 POSITIONS, ALIAS = 128, 63
@@ -204,7 +204,7 @@ def trained(arm: Arm, seeds: tuple[int, ...], look: Look | None = None) -> Itera
         group = seeds[first : first + size]
         filled = group + (group[-1],) * (size - len(group))
         states = [init_state(run, init_params(run, seed), seed, run.learning_rates[0]) for seed in filled]
-        state = place(stack(states), mesh)
+        state = put_state(stack(states), mesh)
         if train is None:
             train = Program(
                 "train", lambda s, f, d: train_call(run, None, s, f, d), run.execution, mesh, state, None, donate=True

@@ -20,7 +20,7 @@ from posenc_jax.encodings import parse
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import product
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.step import init_params, init_state, train_call
 
 
@@ -83,7 +83,7 @@ def prepared(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> tup
     """A compiled training call of several steps, and the state of its replicas."""
     run = config(size, mode, posenc, replicas)
     mesh = make_mesh(run.execution, replicas)
-    state = place(stack([init_state(run, init_params(run, s), s, run.learning_rates[0]) for s in run.seeds]), mesh)
+    state = put_state(stack([init_state(run, init_params(run, s), s, run.learning_rates[0]) for s in run.seeds]), mesh)
     program = Program(
         "train",
         lambda state, fed, data: train_call(run, None, state, fed, data),

@@ -15,7 +15,7 @@ from posenc_jax.attention.devices import on_each
 from posenc_jax.attention.kernel_call import attention_by_distance
 from posenc_jax.config import Execution
 from posenc_jax.data.tasks import Copying
-from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.step import init_params, init_state, train_call
 
 SEEDS = (0, 1, 2, 3)
@@ -33,7 +33,7 @@ def trained(attention, execution):
         seeds=SEEDS,
     )
     mesh = make_mesh(execution, len(SEEDS))
-    state = place(stack([init_state(run, init_params(run, seed), seed, 1e-3) for seed in SEEDS]), mesh)
+    state = put_state(stack([init_state(run, init_params(run, seed), seed, 1e-3) for seed in SEEDS]), mesh)
     split = mesh if execution.split else None
     program = Program("train", lambda s, fed, data: train_call(run, split, s, fed, data), execution, mesh, state, None)
     after, metrics = program(state, None)

@@ -1,9 +1,8 @@
 """``posenc weights``: what it prints, and how it refuses; exports are with the library's tests."""
 
-import json
-
 import numpy as np
 import pytest
+import sealed_files
 from safetensors.numpy import save_file
 
 from posenc_jax.cli import main
@@ -43,13 +42,19 @@ def test_inspect(tmp_path, capsys):
         "decoder_only", model, Slots(decoder=(RoPE(base=5.0),)), vocab_size=5, num_classes=3, max_len=6
     )
     run = {"run": {"table": "a table", "label": "a label"}}
-    save_file(tensors, path, {"posenc_jax": json.dumps(metadata | run), "origin": "by hand"})
+    save_file(tensors, path, sealed_files.weights_entry(metadata | run, tensors) | {"origin": "by hand"})
     assert main(["weights", "inspect", str(path)]) == 0
     shown = repr(model).replace("'", "").replace("Transformer", "transformer", 1)
-    assert capsys.readouterr().out == INSPECTED.format(model=shown)
-    save_file(tensors, path, {"posenc_jax": "x" * 200})
+    lines = capsys.readouterr().out.splitlines(keepends=True)
+    sums = [line for line in lines if line.startswith(("checksum: sha256:", "tensors: "))]
+    assert len(sums) == 2
+    assert "".join(line for line in lines if line not in sums) == INSPECTED.format(model=shown)
+    save_file(tensors, path, {"other": "x" * 200})
     assert main(["weights", "inspect", str(path)]) == 0
-    assert capsys.readouterr().out.endswith(f"70 bytes\nposenc_jax: {'x' * 97}...\n")
+    assert capsys.readouterr().out.endswith(f"70 bytes\nother: {'x' * 97}...\n")
+    save_file(tensors, path, {"posenc_jax": "x" * 200})
+    assert main(["weights", "inspect", str(path)]) == 2
+    assert " is damaged (what it says of its model: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

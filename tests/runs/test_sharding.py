@@ -30,7 +30,7 @@ from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.replicas import Program, make_mesh, place, stack
+from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.sharding import path_string
 from posenc_jax.training.step import init_params, init_state, train_call
 
@@ -48,7 +48,7 @@ base = Run(
 def train(execution):
     run = dataclasses.replace(base, execution=execution)
     mesh = make_mesh(execution, 2)
-    state = place(stack([init_state(run, init_params(run, s), s, 0.5) for s in (0, 1)]), mesh)
+    state = put_state(stack([init_state(run, init_params(run, s), s, 0.5) for s in (0, 1)]), mesh)
     sharded = mesh if execution.data * execution.model > 1 else None
     program = Program("train", lambda s, *_: train_call(run, sharded, s), execution, mesh, state, None, donate=True)
     for _ in range(2):
@@ -178,7 +178,7 @@ from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.replicas import lowered, make_mesh, place, stack
+from posenc_jax.training.replicas import lowered, make_mesh, put_state, stack
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.step import evaluate_length, init_params, validate
 
@@ -195,7 +195,7 @@ base = Run(
 def measure(execution):
     run = dataclasses.replace(base, execution=execution)
     mesh = make_mesh(execution, 1)
-    replica = place(stack([{"params": init_params(run, 0), "seed": np.int32(0)}]), mesh)
+    replica = put_state(stack([{"params": init_params(run, 0), "seed": np.int32(0)}]), mesh)
     split = mesh if execution.split else None
 
     def program(r, _, length):
