@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
+import sealed_files
 import text_runs
 from safetensors.numpy import save_file
 
@@ -77,7 +77,8 @@ def test_another_number_of_pieces_is_refused(source, begin):
 @pytest.mark.parametrize("known", [True, False])
 def test_a_file_of_weights_of_another_tokenizer(source, begin, tmp_path, known):
     metadata = {"layout": "posenc_jax"} | ({"tokenizer": read_tokenizer(source).sha256} if known else {})
-    save_file({"a": np.zeros(1, np.float32)}, tmp_path / "w.safetensors", {"posenc_jax": json.dumps(metadata)})
+    tensors = {"a": np.zeros(1, np.float32)}
+    save_file(tensors, tmp_path / "w.safetensors", sealed_files.weights_entry(metadata, tensors))
     start = {"init_from": str(tmp_path / "w.safetensors")}
     if known:
         with pytest.raises(RefusedError, match=r"trained with another tokenizer .*: start from the directory of its"):
