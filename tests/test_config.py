@@ -347,7 +347,7 @@ REFUSED = [
         lambda: base(model=Transformer(tie_embeddings=False)),
         ["tie_embeddings = False serves encoder_decoder", "set it to True"],
     ),
-    (lambda: Classification(batching="packed"), ["one class a row", "'buckets' or 'plain'"]),
+    (lambda: Classification(batching="packed"), ["one class per row", "'buckets' or 'plain'"]),
     (lambda: Classification(labels=("a",)), ["labels = ('a',)", "at least two"]),
     (
         lambda: Classification(sections=("title", "title")),
