@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc_jax.analysis.kernels import Lobes, checked, cosines, kernel, lobes
+from posenc_jax.analysis.kernels import Lobes, checked, kernel, lobes
 from posenc_jax.encodings.base import Array
 
 
@@ -35,19 +35,6 @@ class Band(NamedTuple):
     last: int
     values: np.ndarray
     lobes: Lobes
-
-
-class HeadViews(NamedTuple):
-    """Projections of P vectors by each head.
-
-    Attributes:
-      queries, keys: ``[H, P, P]``, ``[Hkv, P, P]`` cosines of the projected vectors. logits: ``[H, P, P]``, of query
-      (second axis) and key (third), divided by sqrt(D).
-    """
-
-    queries: np.ndarray
-    keys: np.ndarray
-    logits: np.ndarray
 
 
 def random_heads(vectors: Array, position: int, head_dim: int, *, heads: int = 1000, seed: int = 0) -> Projected:
@@ -109,47 +96,6 @@ def subset_range(frequencies: Array, size: int, offsets: Array) -> tuple[np.ndar
     _check_size(size, len(frequencies))
     ordered = np.sort(np.stack([kernel(w[None], offsets) for w in frequencies]), axis=0)
     return ordered[:size].mean(axis=0), ordered[-size:].mean(axis=0)
-
-
-def head_views(
-    vectors: Array,
-    query_kernel: Array,
-    key_kernel: Array,
-    head_dim: int,
-    *,
-    query_bias: Array | None = None,
-    key_bias: Array | None = None,
-) -> HeadViews:
-    """Similarities and logits of ``vectors [P, M]``, such as the rows that positions add, in a trained layer's heads.
-
-    ``query_kernel [M, H D]`` and ``key_kernel [M, Hkv D]`` as in the parameters of a model, head after head along the
-    last axis, with their biases if they have any; each key head serves H / Hkv query heads in a row. Computed in
-    float64. The caller applies what precedes the projections in a model: a norm, or the token's embedding.
-
-    Raises:
-      ValueError: kernels that do not fit the vectors, whole heads, or each other.
-    """
-    vectors = np.asarray(vectors, np.float64)
-    queries = _project(vectors, query_kernel, query_bias, head_dim, "query")
-    keys = _project(vectors, key_kernel, key_bias, head_dim, "key")
-    if len(queries) % len(keys):
-        raise ValueError(f"{len(queries)} query heads are no multiple of {len(keys)} key heads: give matching kernels")
-    repeated = np.repeat(keys, len(queries) // len(keys), axis=0)
-    return HeadViews(cosines(queries), cosines(keys), queries @ repeated.swapaxes(1, 2) / head_dim**0.5)
-
-
-def _project(vectors: np.ndarray, weights: Array, bias: Array | None, head_dim: int, name: str) -> np.ndarray:
-    """``[H, P, D]``."""
-    weights = np.asarray(weights, np.float64)
-    if weights.ndim != 2 or weights.shape[0] != vectors.shape[1] or weights.shape[1] % head_dim:
-        raise ValueError(
-            f"the {name} kernel has shape {weights.shape}, but vectors of {vectors.shape[1]} dimensions and heads of "
-            f"{head_dim} need [{vectors.shape[1]}, a multiple of {head_dim}]: transpose weights that have outputs first"
-        )
-    projected = vectors @ weights
-    if bias is not None:
-        projected = projected + np.asarray(bias, np.float64).reshape(1, -1)
-    return projected.reshape(len(vectors), -1, head_dim).swapaxes(0, 1)
 
 
 def _check_size(size: int, count: int) -> None:

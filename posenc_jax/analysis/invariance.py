@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +35,7 @@ class Reveal(PositionalEncoding):
     """Gives the logits where attention asks for its weights."""
 
     name = "reveal"
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
 
     def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:
         """The logits themselves."""

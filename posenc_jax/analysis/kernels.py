@@ -52,12 +52,6 @@ def distances(frequencies: Array, offsets: Array) -> np.ndarray:
     return np.concatenate(values).reshape(offsets.shape)
 
 
-def distance_matrix(frequencies: Array, positions: Array) -> np.ndarray:
-    """``[P, P]``: `distances` of all pairs of ``positions [P]``."""
-    positions = np.asarray(positions)
-    return distances(frequencies, positions[:, None] - positions[None, :])
-
-
 def cosines(vectors: Array) -> np.ndarray:
     """``[..., P, P]``, float64: cosines of all pairs of ``vectors [..., P, V]``; NaN for a vector of length 0."""
     vectors = np.asarray(vectors, np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequ
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import Per, draw_keys
 from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, index_in_run, kinds
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,17 +61,12 @@ class Abacus(PositionalEncoding):
     )
     shift_invariant = True
     random = True
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
+    limits = limited(max_offset=at_least(0, ": the paper has 99, 0 is none"))
 
     def check_fields(self) -> None:
-        """Refuses no digits and a negative offset."""
+        """Refuses no digits."""
         check_ids("Abacus.digits", self.digits, "the ids of '0' to '9'")
-        if self.max_offset < 0:
-            raise ValueError(f"Abacus.max_offset = {self.max_offset} must not be negative: the paper has 99, 0 is none")
 
     def check(self, dims: Dims) -> None:
         """Refuses digits that the vocabulary lacks."""

@@ -14,6 +14,7 @@ from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncodi
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.value import above, at_least, limited
 
 
 def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.ndarray, layout: Layout) -> Array:
@@ -56,18 +57,12 @@ class AxialRoPE(PositionalEncoding):
     )
     methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
+    limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
 
     @property
-    def position_axes(self) -> int:
+    def position_axes(self) -> int:  # type: ignore[override]
         """``axes``."""
         return self.axes
-
-    def check_fields(self) -> None:
-        """Refuses no axes, and a base that is not positive."""
-        if self.axes < 1:
-            raise ValueError(f"AxialRoPE.axes = {self.axes} must be at least 1: 2 for images, 3 for films")
-        if not self.base > 0:
-            raise ValueError(f"AxialRoPE.base = {self.base} must be positive: the paper has 100.0")
 
     def check(self, dims: Dims) -> None:
         """Refuses planes that the axes cannot share evenly."""
@@ -125,16 +120,8 @@ class MixedRoPE(PositionalEncoding):
     per_layer = True
     head_axes = (("frequencies", 1),)
     by_key_head = True
-
-    @property
-    def position_axes(self) -> int:
-        """Rows and columns."""
-        return 2
-
-    def check_fields(self) -> None:
-        """Refuses a base that is not positive."""
-        if not self.base > 0:
-            raise ValueError(f"MixedRoPE.base = {self.base} must be positive: the authors' code has 10.0")
+    position_axes = 2
+    limits = limited(base=above(0, ": the authors' code has 10.0"))
 
     def check(self, dims: Dims) -> None:
         """Refuses planes that do not make two equal halves."""
@@ -207,18 +194,13 @@ class MRoPE(PositionalEncoding):
         ),
     )
     shift_invariant = True
-
-    @property
-    def position_axes(self) -> int:
-        """Time, height, width."""
-        return 3
+    position_axes = 3
+    limits = limited(base=above(0, ": Qwen2-VL has 1e6"))
 
     def check_fields(self) -> None:
-        """Refuses negative sections and a base that is not positive."""
+        """Refuses negative sections."""
         if self.sections is not None and min(self.sections) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
-        if not self.base > 0:
-            raise ValueError(f"MRoPE.base = {self.base} must be positive: Qwen2-VL has 1e6")
 
     def check(self, dims: Dims) -> None:
         """Refuses sections that do not make up the planes of a head."""

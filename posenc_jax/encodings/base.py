@@ -101,6 +101,7 @@ class PositionalEncoding(Value):
     terms_by_head: ClassVar[bool] = False
     by_key_head: ClassVar[bool] = False
     random: ClassVar[bool] = False
+    position_axes: ClassVar[int | Literal["any"] | None] = None
 
     HOOKS: ClassVar[tuple[str, ...]] = (
         "map_positions",
@@ -139,11 +140,6 @@ class PositionalEncoding(Value):
     def redraws_per_layer(self) -> bool:
         """True when `map_positions` is called anew, with another key, in every layer."""
         return getattr(self, "redraw", "forward") == "layer"
-
-    @property
-    def position_axes(self) -> int | Literal["any"] | None:
-        """See the class facts."""
-        return None
 
     def check(self, dims: Dims) -> None:
         """Refuses a model that this encoding cannot serve (odd dimensions, a table too short), before anything is

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, index_after, kinds
+from posenc_jax.encodings.value import at_least, limited
 
 
 class _BySeparators(PositionalEncoding):
@@ -26,11 +26,7 @@ class _BySeparators(PositionalEncoding):
         "Bird: Bilevel Positional Encoding for Better Length Extrapolation. ICML 2024. arXiv:2401.16421."
     )
     shift_invariant = True
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
 
     def check_fields(self) -> None:
         """Refuses no separators."""
@@ -63,12 +59,7 @@ class WithinSegment(_BySeparators):
     max_length: int | None = 1024
 
     name = "within_segment"
-
-    def check_fields(self) -> None:
-        """Refuses no separators and no positions."""
-        super().check_fields()
-        if self.max_length is not None and self.max_length < 1:
-            raise ValueError(f"WithinSegment.max_length = {self.max_length} must be at least 1, or None for no limit")
+    limits = limited(max_length=at_least(1, ", or None for no limit"))
 
     def mapped_max_len(self, max_len: int) -> int:
         """``max_length`` at most."""

@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32, by_token
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,17 +56,13 @@ class CAPE(PositionalEncoding):
     methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", paper),)
     integer_positions = True
     random = True
-
-    def check_fields(self) -> None:
-        """Refuses negative shifts and a scaling below 1."""
-        for field in ("max_global_shift", "max_local_shift"):
-            if getattr(self, field) < 0:
-                raise ValueError(f"CAPE.{field} = {getattr(self, field)} must not be negative: use 0 for no shift")
-        if not self.max_global_scaling >= 1:
-            raise ValueError(
-                f"CAPE.max_global_scaling = {self.max_global_scaling} must be at least 1: positions are scaled by "
-                "1/max_global_scaling to max_global_scaling; use 1 for no scaling"
-            )
+    limits = limited(
+        max_global_shift=at_least(0, ": use 0 for no shift"),
+        max_local_shift=at_least(0, ": use 0 for no shift"),
+        max_global_scaling=at_least(
+            1, ": positions are scaled by 1/max_global_scaling to max_global_scaling; use 1 for no scaling"
+        ),
+    )
 
     def mapped_max_len(self, max_len: int) -> int:
         """One more than the largest position in training, rounded up."""

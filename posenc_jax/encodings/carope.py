@@ -23,6 +23,7 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
 from posenc_jax.encodings.shared.rotation import Layout
 from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,13 +60,8 @@ class CARoPE(PositionalEncoding):
     per_layer = True
     terms_by_head = True
     breaks = frozenset({"blocks"})  # phases need all tokens between query and key
-
     position_axes = "any"
-
-    def check_fields(self) -> None:
-        """Refuses a base of 1 or less, whose frequency f cannot reach."""
-        if not self.base > 1:
-            raise ValueError(f"CARoPE.base = {self.base} must be above 1, for frequencies below 1: the paper has 10000")
+    limits = limited(base=above(1, ", for frequencies below 1: the paper has 10000"))
 
     def check(self, dims: Dims) -> None:
         """Refuses a head_dim that is odd or 2."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,18 +66,12 @@ class CoPE(PositionalEncoding):
     # A block of keys lacks those between it and the query.
     breaks = frozenset({"blocks"})
 
-    def check_fields(self) -> None:
-        """Refuses a table with one position, which cannot tell keys apart."""
-        if self.num_positions < 2:
-            raise ValueError(
-                f"CoPE.num_positions = {self.num_positions} must be at least 2, or all keys are at the same position: "
-                "the authors' code has the context's length plus one"
-            )
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
+    limits = limited(
+        num_positions=at_least(
+            2, ", or all keys are at the same position: the authors' code has the context's length plus one"
+        )
+    )
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``table [num_positions, D]``."""

@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.value import at_least, limited
 
 _NO_BIAS = (
     "DAPE adapts a bias, and no other element of the slot has one: put one beside it, as in 'kerple|dape', before any "
@@ -70,8 +71,8 @@ class DAPE(PositionalEncoding):
     shift_invariant = True
     per_layer = True
     head_axes = (("weight_1", 2), ("bias_1", 0))
-
     position_axes = "any"
+    limits = limited(width=at_least(1, ": the paper has 32 hidden units"))
 
     @property
     def unsigned(self) -> bool:  # type: ignore[override]
@@ -79,14 +80,12 @@ class DAPE(PositionalEncoding):
         return self.kernel_size == 1
 
     def check_fields(self) -> None:
-        """Refuses an even or empty neighbourhood and a perceptron without hidden units."""
+        """Refuses an even or empty neighbourhood."""
         if self.kernel_size < 1 or self.kernel_size % 2 == 0:
             raise ValueError(
                 f"DAPE.kernel_size = {self.kernel_size} must be odd and at least 1, a key and as many on either side: "
                 "use 1 for DAPE, 3 for DAPE V2"
             )
-        if self.width < 1:
-            raise ValueError(f"DAPE.width = {self.width} must be at least 1: the paper has 32 hidden units")
 
     def check_beside(self, others: tuple[PositionalEncoding, ...]) -> None:
         """Refuses a slot without a bias for f to read, unless ``with_bias`` is False."""

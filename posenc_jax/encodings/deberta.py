@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick
+from posenc_jax.encodings.value import at_least, limited
 
 
 def clipped_row(distance: Array, span: int) -> Array:
@@ -115,14 +116,10 @@ class DeBERTa(PositionalEncoding):
     integer_positions = True
     per_layer = True
     head_axes = (("key_projection", 0), ("key_offset", 0), ("query_projection", 0), ("query_offset", 0))
+    limits = limited(max_distance=at_least(1, ", or all keys look alike: the paper has 512"))
 
     def check_fields(self) -> None:
         """Refuses sizes for which the rows are undefined."""
-        if self.max_distance < 1:
-            raise ValueError(
-                f"DeBERTa.max_distance = {self.max_distance} must be at least 1, or all keys look alike: the paper has "
-                "512"
-            )
         if self.version == "v2":
             try:
                 log_bucket_rows(self.num_buckets, self.max_distance)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +62,12 @@ class DynamicBias(PositionalEncoding):
     )
     shift_invariant = True
     bias_of_distance = True
+    limits = limited(depth=at_least(1, " hidden layer: x-transformers has 2", most=64))
 
     @property
     def head_axes(self) -> HeadAxes:  # type: ignore[override]
         """Of the last layer."""
         return (f"weight_{self.depth}", 1), (f"bias_{self.depth}", 0)
-
-    def check_fields(self) -> None:
-        """Refuses a perceptron without hidden layers."""
-        check_at_most(self, {"depth": 64}, "DynamicBias.")
-        if self.depth < 1:
-            raise ValueError(f"DynamicBias.depth = {self.depth} must be at least 1 hidden layer: x-transformers has 2")
 
     def check(self, dims: Dims) -> None:
         """Refuses models too narrow for a hidden unit."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import init_perceptron, perceptron, relative_on_device, row_blocks
+from posenc_jax.encodings.value import above, at_least, limited
 
 EPSILON = 1e-6  # of the normaliser, in the paper's listing
 
@@ -58,16 +59,10 @@ class FIRE(PositionalEncoding):
     )
     unsigned = True
     head_axes = (("weight_1", 1), ("bias_1", 0))
-
-    def check_fields(self) -> None:
-        """Refuses a threshold that is not positive and a perceptron without hidden units."""
-        if self.threshold <= 0:
-            raise ValueError(
-                f"FIRE.threshold = {self.threshold} must be positive, or the first query divides by nearly 0: "
-                "the paper has 512"
-            )
-        if self.width < 1:
-            raise ValueError(f"FIRE.width = {self.width} must be at least 1: the paper has 32 hidden units")
+    limits = limited(
+        threshold=above(0, ", or the first query divides by nearly 0: the paper has 512"),
+        width=at_least(1, ": the paper has 32 hidden units"),
+    )
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``c``, ``multiplier`` and the perceptron."""

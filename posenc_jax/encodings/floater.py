@@ -12,7 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import above, at_least, limited
 
 _CHUNK = 32  # positions integrated at a time
 _QUERY, _KEY, _VALUE = range(3)
@@ -75,15 +75,9 @@ class FLOATER(PositionalEncoding):
     )
     per_layer = True
     breaks = frozenset({"precision"})
-
-    def check_fields(self) -> None:
-        """Refuses steps that do not advance."""
-        if not self.step > 0:
-            raise ValueError(f"FLOATER.step = {self.step} must be positive: the authors' code has 0.01")
-        check_at_most(self, {"substeps": 1000}, "FLOATER.")
-        for field in ("substeps", "max_len"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"FLOATER.{field} = {getattr(self, field)} must be at least 1")
+    limits = limited(
+        step=above(0, ": the authors' code has 0.01"), substeps=at_least(1, most=1000), max_len=at_least(1)
+    )
 
     def check(self, dims: Dims) -> None:
         """Refuses a model with more positions than are solved."""

@@ -14,6 +14,7 @@ from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncodi
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import turn
+from posenc_jax.encodings.value import above, at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,25 +64,16 @@ class FoPE(PositionalEncoding):
     per_layer = True
     head_axes = (("sin", 0), ("cos", 0))
     by_key_head = True
+    limits = limited(
+        base=above(1, ", so that frequencies fall: the paper has 10000.0"),
+        original_length=at_least(7, ", or no frequency completes a turn: give the length of the training sequences"),
+        gain=at_least(0, ": the paper has 0.3 to 0.6"),
+    )
 
     @property
     def frozen(self) -> frozenset[str]:  # type: ignore[override]
         """Both matrices, unless they are trained."""
         return frozenset() if self.learnable else frozenset({"sin", "cos"})
-
-    def check_fields(self) -> None:
-        """Refuses bases at which frequencies do not fall, lengths that no frequency completes a turn in, and a negative
-        gain.
-        """
-        if not self.base > 1:
-            raise ValueError(f"FoPE.base = {self.base} must exceed 1, so that frequencies fall: the paper has 10000.0")
-        if self.original_length < math.tau:
-            raise ValueError(
-                f"FoPE.original_length = {self.original_length} must be at least 7, or no frequency completes a turn: "
-                "give the length of the training sequences"
-            )
-        if self.gain < 0:
-            raise ValueError(f"FoPE.gain = {self.gain} must not be below 0: the paper has 0.3 to 0.6")
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim and one below 4."""

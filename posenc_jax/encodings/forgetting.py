@@ -67,7 +67,6 @@ class FoX(PositionalEncoding):
     per_layer = True
     terms_by_head = True
     breaks = frozenset({"blocks"})  # c needs all tokens between query and key
-
     position_axes = "any"
 
     def init(self, key: Key, dims: Dims) -> Params:

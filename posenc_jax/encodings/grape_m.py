@@ -11,6 +11,7 @@ from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncodi
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.value import above, limited
 
 
 def check_planes(encoding: PositionalEncoding, dims: Dims) -> None:
@@ -54,14 +55,7 @@ class GRAPEM(PositionalEncoding):
     per_layer = True
     head_axes = (("log_frequencies", 0),)
     by_key_head = True
-
-    def check_fields(self) -> None:
-        """Refuses settings that are not positive."""
-        for field, usual in (("base", 10000.0), ("scale", 16.0)):
-            if not getattr(self, field) > 0:
-                raise ValueError(
-                    f"GRAPEM.{field} = {getattr(self, field)} must be positive: the authors' code has {usual}"
-                )
+    limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim."""

@@ -25,6 +25,7 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
 from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,16 +57,8 @@ class GRAPEMContext(PositionalEncoding):
     causal_only = True
     per_layer = True
     breaks = frozenset({"blocks"})  # Phi needs all tokens before
-
     position_axes = "any"
-
-    def check_fields(self) -> None:
-        """Refuses settings that are not positive."""
-        for field, usual in (("base", 10000.0), ("scale", 16.0)):
-            if not getattr(self, field) > 0:
-                raise ValueError(
-                    f"GRAPEMContext.{field} = {getattr(self, field)} must be positive: the authors' code has {usual}"
-                )
+    limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim."""

@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncodi
 from posenc_jax.encodings.grape_m import GRAPEM, check_planes
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.value import above, at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,16 +43,10 @@ class GRAPEMPlanes(PositionalEncoding):
     per_layer = True
     head_axes = (("a", 0), ("b", 0), ("log_frequencies", 0))
     by_key_head = True
-
-    def check_fields(self) -> None:
-        """Refuses a base whose frequencies are equal or grow, and no planes."""
-        if not self.base > 1:
-            raise ValueError(
-                f"GRAPEMPlanes.base = {self.base} must be above 1, as gradients need planes of different frequencies: "
-                "RoPE has 10000.0"
-            )
-        if self.planes is not None and self.planes < 1:
-            raise ValueError(f"GRAPEMPlanes.planes = {self.planes} must be at least 1, or None for head_dim / 2")
+    limits = limited(
+        base=above(1, ", as gradients need planes of different frequencies: RoPE has 10000.0"),
+        planes=at_least(1, ", or None for head_dim / 2"),
+    )
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim, and more planes than it has."""

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +41,9 @@ class Grid(PositionalEncoding):
         "Transformers for Image Recognition at Scale. ICLR 2021. arXiv:2010.11929."
     )
     integer_positions = True
-
-    def check_fields(self) -> None:
-        """Refuses a grid without cells."""
-        if self.width < 1:
-            raise ValueError(f"Grid.width = {self.width} must be at least 1: it is the number of columns")
-        if self.height is not None and self.height < 1:
-            raise ValueError(f"Grid.height = {self.height} must be at least 1, or None for a grid of two axes")
+    limits = limited(
+        width=at_least(1, ": it is the number of columns"), height=at_least(1, ", or None for a grid of two axes")
+    )
 
     def mapped_max_len(self, max_len: int) -> int:
         """The longest axis."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import clipped_distances, occurring, pick
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,14 +47,7 @@ class Huang(PositionalEncoding):
     shift_invariant = True
     integer_positions = True
     per_layer = True
-
-    def check_fields(self) -> None:
-        """Refuses a clipping distance below 1."""
-        if self.max_distance is not None and self.max_distance < 1:
-            raise ValueError(
-                f"Huang.max_distance = {self.max_distance} must be at least 1, or all keys look alike; None takes the "
-                "model's max_len - 1"
-            )
+    limits = limited(max_distance=at_least(1, ", or all keys look alike; None takes the model's max_len - 1"))
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``table [2 max_distance + 1, D]``."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
 
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,19 +40,10 @@ class Interpolated(PositionalEncoding):
     )
     methods = (Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper),)
     shift_invariant = True
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Divides every axis alike."""
-        return "any"
-
-    def check_fields(self) -> None:
-        """Refuses a factor that is not positive."""
-        if self.factor <= 0:
-            raise ValueError(
-                f"Interpolated.factor = {self.factor} must be positive: the ratio of the length to be read "
-                "to the length in training, 1 for unchanged positions"
-            )
+    position_axes = "any"
+    limits = limited(
+        factor=above(0, ": the ratio of the length to be read to the length in training, 1 for unchanged positions")
+    )
 
     def mapped_max_len(self, max_len: int) -> int:
         """One more than the largest position, rounded up."""

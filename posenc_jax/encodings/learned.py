@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, by_token
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +55,7 @@ class Learned(PositionalEncoding):
     )
     methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
     extrapolates = False
-
-    def check_fields(self) -> None:
-        """Refuses a table without rows."""
-        if self.max_len is not None and self.max_len < 1:
-            raise ValueError(f"Learned.max_len = {self.max_len} must be at least 1, or None for the model's own")
+    limits = limited(max_len=at_least(1, ", or None for the model's own"))
 
     def check(self, dims: Dims) -> None:
         """Refuses, for "error", a table shorter than an evaluated length."""

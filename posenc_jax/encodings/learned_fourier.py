@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import above, at_least, limited
 
 
 def fourier_features(positions: Array, frequencies: Array) -> Array:
@@ -57,22 +58,19 @@ class LearnedFourier(PositionalEncoding):
             "absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", paper
         ),
     )
+    limits = limited(
+        axes=at_least(1), features=at_least(1), hidden=at_least(1), gamma=above(0, ": a distance between positions")
+    )
 
     @property
-    def position_axes(self) -> int | None:
+    def position_axes(self) -> int | None:  # type: ignore[override]
         """``axes``."""
         return self.axes
 
     def check_fields(self) -> None:
-        """Refuses sizes below 1, odd features and a gamma that is not positive."""
-        for field in ("axes", "features", "hidden"):
-            value = getattr(self, field)
-            if value is not None and value < 1:
-                raise ValueError(f"LearnedFourier.{field} = {value} must be at least 1")
+        """Refuses an odd number of features."""
         if self.features is not None and self.features % 2:
             raise ValueError(f"LearnedFourier.features = {self.features} must be even: half cosines, half sines")
-        if not self.gamma > 0:
-            raise ValueError(f"LearnedFourier.gamma = {self.gamma} must be positive: a distance between positions")
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``w_r [F/2, A]``, ``w_1 [F, hidden]``, ``b_1 [hidden]``, ``w_2 [hidden, d_model]``, ``b_2 [d_model]``."""

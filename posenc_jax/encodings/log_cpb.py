@@ -12,6 +12,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, perceptron
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,21 +56,20 @@ class LogCPB(PositionalEncoding):
     bias_of_distance = True
     per_layer = True
     head_axes = (("weight_1", 1),)
+    limits = limited(width=at_least(1, ": the authors have 512 hidden units"))
 
     @property
-    def position_axes(self) -> int | None:
+    def position_axes(self) -> int | None:  # type: ignore[override]
         """The number of axes of ``window``, or None (plain positions) for one."""
         return None if len(self.window) == 1 else len(self.window)
 
     def check_fields(self) -> None:
-        """Refuses windows without an extent and a perceptron without hidden units."""
+        """Refuses windows without an extent."""
         if not self.window or min(self.window) < 2:
             raise ValueError(
                 f"LogCPB.window = {self.window} must have a number of at least 2 for each axis, since offsets are "
                 "divided by one less: the paper has windows of 8 by 8 and more"
             )
-        if self.width < 1:
-            raise ValueError(f"LogCPB.width = {self.width} must be at least 1: the authors have 512 hidden units")
 
     def init(self, key: Key, dims: Dims) -> Params:
         """The perceptron."""

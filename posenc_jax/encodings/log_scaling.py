@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, at_least_float32, by_token
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +60,9 @@ class LogScaling(PositionalEncoding):
             paper,
         ),
     )
+    limits = limited(
+        training_length=above(1, ", as log n is divided by its logarithm: give the length of the training sequences")
+    )
 
     @property
     def causal_only(self) -> bool:  # type: ignore[override]
@@ -66,17 +70,9 @@ class LogScaling(PositionalEncoding):
         return self.count == "position"
 
     @property
-    def position_axes(self) -> int | Literal["any"] | None:
+    def position_axes(self) -> int | Literal["any"] | None:  # type: ignore[override]
         """Plain positions where they are counted."""
         return None if self.count == "position" else "any"
-
-    def check_fields(self) -> None:
-        """Refuses a length whose logarithm is not positive."""
-        if not self.training_length > 1:
-            raise ValueError(
-                f"LogScaling.training_length = {self.training_length} must exceed 1, as log n is divided by its "
-                "logarithm: give the length of the training sequences"
-            )
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]`` queries, scaled."""

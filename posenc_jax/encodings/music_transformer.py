@@ -21,6 +21,7 @@ from posenc_jax.encodings.base import (
 )
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
+from posenc_jax.encodings.value import at_least, limited
 
 
 def skew(x: Array) -> Array:
@@ -97,14 +98,7 @@ class MusicTransformer(PositionalEncoding):
     shift_invariant = True
     integer_positions = True
     per_layer = True
-
-    def check_fields(self) -> None:
-        """Refuses tables without rows."""
-        if self.max_distance is not None and self.max_distance < 1:
-            raise ValueError(
-                f"MusicTransformer.max_distance = {self.max_distance} must be at least 1 (distance 0 is one row), or "
-                "None for the model's max_len"
-            )
+    limits = limited(max_distance=at_least(1, " (distance 0 is one row), or None for the model's max_len"))
 
     @property
     def head_axes(self) -> HeadAxes:  # type: ignore[override]

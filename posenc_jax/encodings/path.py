@@ -21,6 +21,7 @@ from posenc_jax.encodings.base import (
 )
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.value import at_least, limited
 
 _BLOCK = 64  # keys at a time: about the head dimension, where the costs of the two kinds of products meet
 _EPSILON = 1e-6  # of the authors' L2 norm
@@ -78,15 +79,10 @@ class PaTH(PositionalEncoding):
     terms_by_head = True
     by_key_head = True
     breaks = frozenset({"blocks"})  # the path needs all tokens between query and key
-
     position_axes = "any"
-
-    def check_fields(self) -> None:
-        """Refuses a rank or a kernel below 1."""
-        if self.rank is not None and self.rank < 1:
-            raise ValueError(f"PaTH.rank = {self.rank} must be at least 1, or None for full rank: the code has 32")
-        if self.kernel_size < 1:
-            raise ValueError(f"PaTH.kernel_size = {self.kernel_size} must be at least 1: the paper has 3")
+    limits = limited(
+        rank=at_least(1, ", or None for full rank: the code has 32"), kernel_size=at_least(1, ": the paper has 3")
+    )
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``down``, ``up``, ``kernel``, ``beta_weight``, ``beta_bias``; see the class."""

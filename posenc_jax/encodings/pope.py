@@ -13,6 +13,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.value import above, limited
 
 
 def clipped_phase(phase: Array) -> Array:
@@ -64,11 +65,7 @@ class PoPE(PositionalEncoding):
     per_layer = True
     head_axes = (("delta", 0),)
     linear_in_queries = False
-
-    def check_fields(self) -> None:
-        """Refuses a base that is not positive."""
-        if not self.base > 0:
-            raise ValueError(f"PoPE.base = {self.base} must be positive: the paper has 10000.0")
+    limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def init(self, key: Key, dims: Dims) -> Params:
         """Zeros, or uniform over [-2 pi, 0]."""

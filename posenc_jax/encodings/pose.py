@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, by_token
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +45,7 @@ class PoSE(PositionalEncoding):
     )
     methods = (Method("positions", "PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", paper),)
     random = True
-
-    def check_fields(self) -> None:
-        """Refuses an empty target."""
-        if self.target_length < 1:
-            raise ValueError(f"PoSE.target_length = {self.target_length} must be at least 1: the length to extend to")
+    limits = limited(target_length=at_least(1, ": the length to extend to"))
 
     def mapped_max_len(self, max_len: int) -> int:
         """``target_length``, or ``max_len`` if that is larger."""

@@ -20,6 +20,7 @@ from posenc_jax.encodings.shared.runs import (
     kinds,
     largest,
 )
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +75,9 @@ class PositionCoupling(PositionalEncoding):
     )
     shift_invariant = True
     random = True
+    limits = limited(
+        max_position=at_least(2, ", the position of the units at s = 1: the authors' configuration has 132")
+    )
 
     @property
     def breaks(self) -> frozenset[str]:  # type: ignore[override]
@@ -81,23 +85,15 @@ class PositionCoupling(PositionalEncoding):
         first = self.summands == "most_significant_first"
         return frozenset({"causality", "cached_decoding"}) if first else frozenset()
 
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
 
     def check_fields(self) -> None:
-        """Refuses no digits, signs among them and no room for a digit."""
+        """Refuses no digits, and signs among them."""
         check_ids("PositionCoupling.digits", self.digits, "the ids of '0' to '9'")
         if len({*self.digits, self.plus, self.equals}) < len(self.digits) + 2 or min(self.plus, self.equals) < 0:
             raise ValueError(
                 f"PositionCoupling.plus = {self.plus} and equals = {self.equals} must be two token ids from 0 on that "
                 f"are not among the digits {self.digits}"
-            )
-        if self.max_position < 2:
-            raise ValueError(
-                f"PositionCoupling.max_position = {self.max_position} must be at least 2, the position of the units at "
-                "s = 1: the authors' configuration has 132"
             )
 
     def check(self, dims: Dims) -> None:

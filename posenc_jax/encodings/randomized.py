@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence, by_token
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import Per, draw_keys
+from posenc_jax.encodings.value import at_least, limited
 
 
 def random_positions(key: Key, length: Array, index: Array, max_position: int) -> Array:
@@ -90,11 +91,7 @@ class Randomized(PositionalEncoding):
     methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", paper),)
     integer_positions = True
     random = True
-
-    def check_fields(self) -> None:
-        """Refuses an empty range."""
-        if self.max_position < 1:
-            raise ValueError(f"Randomized.max_position = {self.max_position} must be at least 1: the paper has 2048")
+    limits = limited(max_position=at_least(1, ": the paper has 2048"))
 
     def check(self, dims: Dims) -> None:
         """Refuses a model with more positions than there are to draw."""

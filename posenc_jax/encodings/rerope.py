@@ -11,6 +11,7 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalE
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.shared.distances import relative_on_device
+from posenc_jax.encodings.value import at_least, limited
 
 
 def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_near: Array) -> Array:
@@ -25,8 +26,32 @@ def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_nea
     return jnp.where(is_near[:, None], product(*near), product(*far))
 
 
+class TwoProducts(PositionalEncoding):
+    """Base class of those that rotate queries and keys twice, and select one of two products for each pair."""
+
+    rope: RoPE
+    causal_only = True
+
+    def check(self, dims: Dims) -> None:
+        """Checks that the rotation suits the model."""
+        self.rope.check(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        """The frequencies of the rotation."""
+        return self.rope.frequencies_for(dims, length)
+
+    def encoded(
+        self, params: Params, q: Array, k: Array, geometry: Geometry, q_positions: Array, k_positions: Array
+    ) -> tuple[Array, Array]:
+        """Queries and keys rotated by these positions."""
+        return (
+            self.rope.encode_queries(params, q, q_positions, geometry.q_length),
+            self.rope.encode_keys(params, k, k_positions, geometry.k_length),
+        )
+
+
 @dataclasses.dataclass(frozen=True)
-class ReRoPE(PositionalEncoding):
+class ReRoPE(TwoProducts):
     """RoPE over distances up to a window; beyond it the distance stays, or grows ``factor`` times slower::
 
         logits_ij = q_i . R(-d) k_j / sqrt(D),   d = i - j           where |i - j| < w
@@ -72,25 +97,14 @@ class ReRoPE(PositionalEncoding):
         ),
     )
     shift_invariant = True
-    causal_only = True
-
-    def check_fields(self) -> None:
-        """Refuses a window without tokens and a factor that would stretch distances."""
-        if self.window < 1:
-            raise ValueError(f"ReRoPE.window = {self.window} must be at least 1: the author's code has 512")
-        if self.factor is not None and not self.factor >= 1:
-            raise ValueError(
-                f"ReRoPE.factor = {self.factor} must be at least 1, or distances beyond the window would grow faster "
-                "than within: use None for ReRoPE, 16 for the Leaky ReRoPE of the author's code"
-            )
-
-    def check(self, dims: Dims) -> None:
-        """Checks that the rotation suits the model."""
-        self.rope.check(dims)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """The frequencies of the rotation."""
-        return self.rope.frequencies_for(dims, length)
+    limits = limited(
+        window=at_least(1, ": the author's code has 512"),
+        factor=at_least(
+            1,
+            ", or distances beyond the window would grow faster than within: use None for ReRoPE, 16 for the Leaky "
+            "ReRoPE of the author's code",
+        ),
+    )
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
@@ -105,11 +119,5 @@ class ReRoPE(PositionalEncoding):
                 for positions in (q_positions, k_positions)
             )
             q_far, k_far = (q_far + self.window * (self.factor - 1)) / self.factor, k_far / self.factor
-        near, far = (
-            (
-                self.rope.encode_queries(params, q, at_q, geometry.q_length),
-                self.rope.encode_keys(params, k, at_k, geometry.k_length),
-            )
-            for at_q, at_k in ((q_positions, k_positions), (q_far, k_far))
-        )
+        near, far = (self.encoded(params, q, k, geometry, *at) for at in ((q_positions, k_positions), (q_far, k_far)))
         return selected_product(near, far, jnp.abs(relative_on_device(geometry)) < self.window)

@@ -11,6 +11,7 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import RoPEScaling
 from posenc_jax.encodings.shared.phase import sincos, sincos_of_turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.value import above, limited
 
 
 def half_permutation(head_dim: int, rotary_dim: int | None = None) -> np.ndarray:
@@ -90,11 +91,10 @@ class RoPE(PositionalEncoding):
         ),
     )
     shift_invariant = True
+    limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive, and a rotary_dim that is neither a whole number nor a fraction."""
-        if self.base <= 0:
-            raise ValueError(f"RoPE.base = {self.base} must be positive: the paper has 10000.0")
+        """Refuses a rotary_dim that is neither a whole number nor a fraction."""
         r = self.rotary_dim
         if r is None or 0 < r < 1:
             return

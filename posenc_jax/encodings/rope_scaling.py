@@ -17,7 +17,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, at_least_float32, by_token
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import Turns, turns, vaswani_frequencies
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Limit, Value, above, at_least, limited
 
 
 class RoPEScaling(Value):
@@ -72,22 +72,14 @@ def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
     return Turns(*(jnp.where(condition, by_row(a, d), by_row(b, d)) for a, b, d in zip(chosen, otherwise, kinds)))
 
 
-def check_factor(scaling: Any) -> None:
-    """Refuses a factor below 1."""
-    if scaling.factor < 1:
-        raise ValueError(
-            f"{type(scaling).__name__}.factor = {scaling.factor} must be at least 1: how many times longer than in "
-            "training the sequences may be, as in factor=8"
-        )
-
-
-def check_original_length(scaling: Any) -> None:
-    """Refuses a missing original length."""
-    if scaling.original_length < 2:
-        raise ValueError(
-            f"{type(scaling).__name__}.original_length = {scaling.original_length} must be given, and at least 2: the "
-            "length that the model was first trained on (not the extended one), as in original_length=4096"
-        )
+# Limits of fields that several scalings have.
+FACTOR = at_least(1, ": how many times longer than in training the sequences may be, as in factor=8")
+ORIGINAL_LENGTH = Limit(
+    2,
+    "be given, and at least 2: the length that the model was first trained on (not the extended one), as in "
+    "original_length=4096",
+)
+ATTENTION_FACTOR = above(0, ": it multiplies cosine and sine; None for the paper's")
 
 
 def check_four_dimensions(scaling: Any, dim: int) -> None:
@@ -116,10 +108,7 @@ class PositionInterpolation(RoPEScaling):
         "Positional Interpolation. arXiv:2306.15595."
     )
     methods = (Method("rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper),)
-
-    def check_fields(self) -> None:
-        """Refuses a factor below 1."""
-        check_factor(self)
+    limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``."""
@@ -141,10 +130,7 @@ class NTK(RoPEScaling):
     paper = "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5"
     citation = "bloc97 (2023). NTK-Aware Scaled RoPE allows LLaMA models to have extended (8k+) context size. Reddit."
     methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper),)
-
-    def check_fields(self) -> None:
-        """Refuses a factor below 1."""
-        check_factor(self)
+    limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``; ValueError for ``dim`` 2."""
@@ -185,11 +171,7 @@ class DynamicNTK(RoPEScaling):
             "original_length is the length in training; so in all rows below",
         ),
     )
-
-    def check_fields(self) -> None:
-        """Refuses a factor below 1 and a missing original length."""
-        check_factor(self)
-        check_original_length(self)
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]`` at ``length``; ValueError for ``dim`` 2."""
@@ -246,16 +228,14 @@ class LongRoPE(RoPEScaling):
             "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
         ),
     )
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 
     def check_fields(self) -> None:
-        """Refuses factors that are missing, unequal in number or not positive, and a missing original length."""
-        check_factor(self)
-        check_original_length(self)
+        """Refuses factors that are missing or not positive."""
         for field in ("short_factors", "long_factors"):
             factors = getattr(self, field)
             if not factors or not all(factor > 0 for factor in factors):
                 raise ValueError(f"LongRoPE.{field} = {factors} must be positive numbers, one per rotated plane")
-        check_attention_factor(self)
 
     @property
     def magnitude(self) -> float:
@@ -282,15 +262,6 @@ class LongRoPE(RoPEScaling):
         return vaswani_frequencies(dim, base) / np.array(self.long_factors if long else self.short_factors)
 
 
-def check_attention_factor(scaling: Any) -> None:
-    """Refuses a magnitude that is not positive."""
-    if scaling.attention_factor is not None and scaling.attention_factor <= 0:
-        raise ValueError(
-            f"{type(scaling).__name__}.attention_factor = {scaling.attention_factor} must be positive: it multiplies "
-            "cosine and sine; None for the paper's"
-        )
-
-
 @dataclasses.dataclass(frozen=True)
 class Llama3(RoPEScaling):
     """Frequencies divided by s where they are low, kept where they are high, and a blend of the two between (Llama 3.1,
@@ -312,11 +283,10 @@ class Llama3(RoPEScaling):
     paper = "arXiv:2407.21783"
     citation = "Dubey, A., et al. (2024). The Llama 3 Herd of Models. arXiv:2407.21783."
     methods = (Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper),)
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def check_fields(self) -> None:
-        """Refuses a factor below 1, a missing original length and bounds out of order."""
-        check_factor(self)
-        check_original_length(self)
+        """Refuses bounds out of order."""
         if not 0 < self.low_freq_factor < self.high_freq_factor:
             raise ValueError(
                 f"Llama3.low_freq_factor = {self.low_freq_factor} must be positive and below high_freq_factor = "

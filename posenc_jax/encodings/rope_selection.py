@@ -8,12 +8,9 @@ import math
 import numpy as np
 
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope_scaling import (
-    DynamicNTK,
-    RoPEScaling,
-    check_original_length,
-)
+from posenc_jax.encodings.rope_scaling import ORIGINAL_LENGTH, DynamicNTK, RoPEScaling
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.value import limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,10 +74,7 @@ class HoPE(RoPEScaling):
         "Decay for Enhanced Context Awareness and Extrapolation. arXiv:2410.21216."
     )
     methods = (Method("rotary", "HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", paper),)
-
-    def check_fields(self) -> None:
-        """Refuses a missing original length."""
-        check_original_length(self)
+    limits = limited(original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``."""

@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalE
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shared.phase import sincos
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +50,15 @@ class Sandwich(PositionalEncoding):
     shift_invariant = True
     bias_of_distance = True
     unsigned = True
+    limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a width without sines and cosines in pairs, and a base that is not positive."""
+        """Refuses a width without sines and cosines in pairs."""
         if self.width < 2 or self.width % 2:
             raise ValueError(
                 f"Sandwich.width = {self.width} must be even and at least 2, since sines and cosines come in pairs: "
                 "the paper has 128"
             )
-        if self.base <= 0:
-            raise ValueError(f"Sandwich.base = {self.base} must be positive: the paper has 10000.0")
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[width/2]``, whatever the model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import index_after
+from posenc_jax.encodings.value import at_least, limited
 
 
 class _BySections(PositionalEncoding):
@@ -18,11 +18,7 @@ class _BySections(PositionalEncoding):
 
     shift_invariant = True
     needs_token_types = True
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Positions are not read."""
-        return "any"
+    position_axes = "any"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,19 +114,12 @@ class SectionIndex(_BySections):
             "reads token types: 4 here (padding, header, body, footer), 2 in the paper",
         ),
     )
+    limits = limited(token_types=at_least(1, ": 4 for header, body, footer and padding"))
 
     @property
     def known_token_types(self) -> int:  # type: ignore[override]
         """``token_types``."""
         return self.token_types
-
-    def check_fields(self) -> None:
-        """Refuses no types."""
-        if self.token_types < 1:
-            raise ValueError(
-                f"SectionIndex.token_types = {self.token_types} must be at least 1: 4 for header, body, footer and "
-                "padding"
-            )
 
     def mapped_max_len(self, max_len: int) -> int:
         """The number of types."""

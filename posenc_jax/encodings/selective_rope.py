@@ -23,6 +23,7 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.value import above, at_least, limited
 
 _EPSILON = 1e-6  # of the authors' L2 norm
 
@@ -71,16 +72,12 @@ class SelectiveRoPE(PositionalEncoding):
     head_axes = (("kernel", 1), ("offset", 0))
     terms_by_head = True
     breaks = frozenset({"blocks"})  # phases need all tokens between query and key
-
     position_axes = "any"
-
-    def check_fields(self) -> None:
-        """Refuses a rank, a kernel or a base that is not positive."""
-        for field, value in (("rank", 32), ("kernel_size", 4), ("base", 500000.0)):
-            if not getattr(self, field) > 0:
-                raise ValueError(
-                    f"SelectiveRoPE.{field} = {getattr(self, field)} must be positive: the authors have {value}"
-                )
+    limits = limited(
+        rank=at_least(1, ": the authors have 32"),
+        kernel_size=at_least(1, ": the authors have 4"),
+        base=above(0, ": the authors have 500000.0"),
+    )
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim and a d_model without H equal parts."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-import numpy as np
-
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.base import Array, Geometry, Params, Terms
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rerope import selected_product
+from posenc_jax.encodings.rerope import TwoProducts, selected_product
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.shared.distances import relative_on_device
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
-class SelfExtend(PositionalEncoding):
+class SelfExtend(TwoProducts):
     """RoPE by position within a window, and by position of the token's group of g beyond it::
 
         logits_ij = q_i . R(j' - i') k_j / sqrt(D)
@@ -54,36 +53,14 @@ class SelfExtend(PositionalEncoding):
             "groups of 8 and a window of 1024 in the authors' code",
         ),
     )
-    causal_only = True
-
-    def check_fields(self) -> None:
-        """Refuses groups and windows without tokens."""
-        for field, usual in (("group_size", 8), ("window", 1024)):
-            if getattr(self, field) < 1:
-                raise ValueError(
-                    f"SelfExtend.{field} = {getattr(self, field)} must be at least 1: the authors' code has {usual}"
-                )
-
-    def check(self, dims: Dims) -> None:
-        """Checks that the rotation suits the model."""
-        self.rope.check(dims)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """The frequencies of the rotation."""
-        return self.rope.frequencies_for(dims, length)
+    limits = limited(
+        group_size=at_least(1, ": the authors' code has 8"), window=at_least(1, ": the authors' code has 1024")
+    )
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``, see the class."""
         g, w = self.group_size, self.window
         shift = w - (w // g if self.shift == "floor" or w % g == 0 else w / g)
-        near, far = (
-            (
-                self.rope.encode_queries(params, q, at_q, geometry.q_length),
-                self.rope.encode_keys(params, k, at_k, geometry.k_length),
-            )
-            for at_q, at_k in (
-                (geometry.q_positions, geometry.k_positions),
-                (geometry.q_positions // g + shift, geometry.k_positions // g),
-            )
-        )
+        at_q, at_k = geometry.q_positions, geometry.k_positions
+        near, far = (self.encoded(params, q, k, geometry, *at) for at in ((at_q, at_k), (at_q // g + shift, at_k // g)))
         return selected_product(near, far, -relative_on_device(geometry) < w)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import draw_keys
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,14 +46,10 @@ class SHAPE(PositionalEncoding):
     methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", paper),)
     shift_invariant = True
     random = True
-
-    def check_fields(self) -> None:
-        """Refuses a range without an offset."""
-        if self.max_shift < 1:
-            raise ValueError(
-                f"SHAPE.max_shift = {self.max_shift} must be at least 1: the paper has 500; for positions without a "
-                "shift leave SHAPE out of the slot"
-            )
+    position_axes = "any"
+    limits = limited(
+        max_shift=at_least(1, ": the paper has 500; for positions without a shift leave SHAPE out of the slot")
+    )
 
     def mapped_max_len(self, max_len: int) -> int:
         """The largest offset more."""
@@ -67,8 +64,3 @@ class SHAPE(PositionalEncoding):
         offset = jax.vmap(lambda k: jax.random.randint(k, (), 0, self.max_shift, jnp.int32))(keys)
         positions = jnp.asarray(positions)
         return positions + offset.reshape(-1, *(1,) * (positions.ndim - 1)).astype(positions.dtype)
-
-    @property
-    def position_axes(self) -> Literal["any"]:
-        """Shifts every axis alike."""
-        return "any"

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import at_least, limited
 
 
 def check_whole(relative: Array, reader: str) -> None:
@@ -92,13 +93,7 @@ class Shaw(PositionalEncoding):
     shift_invariant = True
     integer_positions = True
     per_layer = True
-
-    def check_fields(self) -> None:
-        """Refuses a clipping distance below 1."""
-        if self.max_distance < 1:
-            raise ValueError(
-                f"Shaw.max_distance = {self.max_distance} must be at least 1, or all keys look alike: the paper has 16"
-            )
+    limits = limited(max_distance=at_least(1, ", or all keys look alike: the paper has 16"))
 
     @property
     def acts_on(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, S
 from posenc_jax.encodings.frequency_designs import FrequencyDesign
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
+from posenc_jax.encodings.value import above, limited
 
 Frequencies = tuple[float, ...] | FrequencyDesign | Literal["vaswani", "tensor2tensor"]
 Layout = Literal["interleaved", "half"]
@@ -131,11 +132,10 @@ class Sinusoidal(PositionalEncoding):
             "arXiv:1803.07416",
         ),
     )
+    limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a base that is not positive, or that does nothing, and an empty tuple of frequencies."""
-        if self.base <= 0:
-            raise ValueError(f"Sinusoidal.base = {self.base} must be positive: the paper has 10000.0")
+        """Refuses a base that does nothing, and an empty tuple of frequencies."""
         if isinstance(self.frequencies, tuple):
             if not self.frequencies:
                 raise ValueError(

@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, S
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.sinusoidal import sinusoidal
+from posenc_jax.encodings.value import above, at_least, limited
 
 
 def channels_per_axis(dim: int, axes: int) -> int:
@@ -75,18 +76,12 @@ class SinusoidalAxes(PositionalEncoding):
             "https://github.com/tatp22/multidim-positional-encoding",
         ),
     )
+    limits = limited(axes=at_least(1, ": 2 for rows and columns"), base=above(0, ": the paper has 10000.0"))
 
     @property
-    def position_axes(self) -> int:
+    def position_axes(self) -> int:  # type: ignore[override]
         """``axes``."""
         return self.axes
-
-    def check_fields(self) -> None:
-        """Refuses no axes and a base that is not positive."""
-        if self.axes < 1:
-            raise ValueError(f"SinusoidalAxes.axes = {self.axes} must be at least 1: 2 for rows and columns")
-        if not self.base > 0:
-            raise ValueError(f"SinusoidalAxes.base = {self.base} must be positive: the paper has 10000.0")
 
     def check(self, dims: Dims) -> None:
         """Refuses a width in which the last axis has no channel."""

@@ -51,7 +51,6 @@ class StickBreaking(PositionalEncoding):
     )
     shift_invariant = True
     causal_only = True
-
     position_axes = "any"
 
     def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:

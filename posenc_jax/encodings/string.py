@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.base import Array, Geometry, Params, Terms
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rerope import selected_product
+from posenc_jax.encodings.rerope import TwoProducts, selected_product
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.shared.distances import relative_on_device
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
-class String(PositionalEncoding):
+class String(TwoProducts):
     """ShifTed Rotary position embeddING: distances from S on are S - W shorter, so that the longest, which training
     rarely shows, do not occur::
 
@@ -59,27 +58,15 @@ class String(PositionalEncoding):
         ),
     )
     shift_invariant = True
-    causal_only = True
+    limits = limited(attention_factor=above(0, ": 1 leaves the logits as they are"))
 
     def check_fields(self) -> None:
-        """Refuses a window that the shift does not leave room for, and a factor that is not positive."""
+        """Refuses a window that the shift does not leave room for."""
         if not 0 <= self.window <= self.offset:
             raise ValueError(
                 f"String.window = {self.window} must lie in 0 .. {self.offset}, the shift, or far distances would "
                 "grow: choose a smaller window or a larger shift (None: int(0.33 training_length))"
             )
-        if not self.attention_factor > 0:
-            raise ValueError(
-                f"String.attention_factor = {self.attention_factor} must be positive: 1 leaves the logits as they are"
-            )
-
-    def check(self, dims: Dims) -> None:
-        """Checks that the rotation suits the model."""
-        self.rope.check(dims)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """The frequencies of the rotation."""
-        return self.rope.frequencies_for(dims, length)
 
     @property
     def offset(self) -> int:

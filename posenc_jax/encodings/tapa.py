@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
+from posenc_jax.encodings.value import above, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,13 +45,12 @@ class TAPA(PositionalEncoding):
     methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
     shift_invariant = True
     unsigned = True
+    limits = limited(alpha=above(0, ": the paper has 0.1"))
 
     def check_fields(self) -> None:
-        """Refuses a share that leaves one part empty, and an exponent that is not positive."""
+        """Refuses a share that leaves one part empty."""
         if not 0 < self.theta < 1:
             raise ValueError(f"TAPA.theta = {self.theta} must lie between 0 and 1: the paper has 0.5")
-        if not self.alpha > 0:
-            raise ValueError(f"TAPA.alpha = {self.alpha} must be positive: the paper has 0.1")
 
     def check(self, dims: Dims) -> None:
         """Refuses a head that theta does not divide into whole dimensions."""

@@ -50,7 +50,6 @@ class Temperature(PositionalEncoding):
     )
     shift_invariant = True
     unsigned = True
-
     position_axes = "any"
 
     def check_fields(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.value import above, limited
 
 
 def sinusoid_products(x: Array, q_positions: Array, k_positions: Array, base: float = 10000.0) -> Array:
@@ -71,11 +72,7 @@ class TransformerXL(PositionalEncoding):
     shift_invariant = True
     per_layer = True
     head_axes = (("u", 0), ("v", 0), ("projection", 0))
-
-    def check_fields(self) -> None:
-        """Refuses a base that is not positive."""
-        if not self.base > 0:
-            raise ValueError(f"TransformerXL.base = {self.base} must be positive: the paper has 10000.0")
+    limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd d_model, which does not split into sines and cosines."""

@@ -14,6 +14,7 @@ from posenc_jax.encodings.deberta import layer_norm
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.t5 import T5Bias
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +64,10 @@ class TUPE(PositionalEncoding):
     )
     extrapolates = False
     head_axes = (("projections", 1), ("offsets", 1), ("buckets", 0))
+    limits = limited(max_len=at_least(1, ", or None for the model's own"))
 
     def check_fields(self) -> None:
-        """Refuses sizes for which the buckets are undefined, and a table without positions."""
-        if self.max_len is not None and self.max_len < 1:
-            raise ValueError(f"TUPE.max_len = {self.max_len} must be at least 1, or None for the model's own")
+        """Refuses sizes for which the buckets are undefined."""
         if self.relative:
             try:
                 T5Bias(self.num_buckets, self.max_distance)

@@ -7,7 +7,8 @@ import difflib
 import functools
 import types
 import typing
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,39 @@ FLOATS = (float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max))
 """The smallest and the largest size of a setting that is not whole and not 0: programs compute in float32."""
 
 
+class Limit(NamedTuple):
+    """The smallest and the largest value of a field that has one; ``rule`` says the first in words, and why."""
+
+    least: float
+    rule: str
+    strict: bool = False
+    most: float | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuses (ValueError) a value outside; None has no size."""
+        if value is None:
+            return
+        if value < self.least or (self.strict and value == self.least):
+            raise ValueError(f"{name} = {value} must {self.rule}")
+        if self.most is not None and value > self.most:
+            raise ValueError(f"{name} = {value} must be at most {self.most}")
+
+
+def at_least(least: int, why: str = "", most: int | None = None) -> Limit:
+    """A field may be ``least`` or more; ``why`` goes on behind the rule, as in ``": the paper has 2048"``."""
+    return Limit(least, (f"be at least {least}" if least else "not be negative") + why, most=most)
+
+
+def above(bound: int, why: str) -> Limit:
+    """A field must be more than ``bound``."""
+    return Limit(bound, (f"be above {bound}" if bound else "be positive") + why, strict=True)
+
+
+def limited(**limits: Limit) -> Mapping[str, Limit]:
+    """The class fact `Value.limits`, by field."""
+    return limits
+
+
 class Value:
     """A frozen dataclass whose fields have the types of their annotations, so that equal settings are equal values (and
     share one compiled program): a whole number becomes a float where one is asked for, NumPy's scalars become Python's,
@@ -25,8 +59,10 @@ class Value:
 
     Allowed field types: bool, int (those of int32, which programs count and index with), float (0, or within the range
     of float32, which programs compute in), str, Literal, None, tuples of these, and other values. Arrays are
-    never fields.
+    never fields. ``limits`` are those of numbers.
     """
+
+    limits: ClassVar[Mapping[str, Limit]] = {}
 
     def __post_init__(self) -> None:
         for field, kind in field_types(type(self)).items():  # type: ignore[arg-type]
@@ -38,6 +74,8 @@ class Value:
                     "these or another value: write it as tuples, or make it in a method"
                 )
             object.__setattr__(self, field, value)
+        for field, limit in self.limits.items():
+            limit.check(f"{type(self).__name__}.{field}", getattr(self, field))
         self.check_fields()
 
     def check_fields(self) -> None:

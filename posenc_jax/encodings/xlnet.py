@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, Positi
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.transformer_xl import sinusoid_products
+from posenc_jax.encodings.value import at_least, limited
 
 
 def clamped_products(x: Array, geometry: Geometry, clamp_len: int | None) -> Array:
@@ -66,13 +67,7 @@ class XLNet(PositionalEncoding):
     shift_invariant = True
     per_layer = True
     head_axes = (("u", 0), ("v", 0), ("w", 0), ("projection", 0), ("segments", 1))
-
-    def check_fields(self) -> None:
-        """Refuses to clamp all distances to 0."""
-        if self.clamp_len is not None and self.clamp_len < 1:
-            raise ValueError(
-                f"XLNet.clamp_len = {self.clamp_len} must be at least 1, or all keys look alike: None does not clamp"
-            )
+    limits = limited(clamp_len=at_least(1, ", or all keys look alike: None does not clamp"))
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd d_model, which does not split into sines and cosines."""

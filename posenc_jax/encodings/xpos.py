@@ -12,6 +12,7 @@ from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, a
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.value import above, limited
 
 _LARGEST_EXPONENT = 80.0  # float32 and bfloat16 end at exp(88.7): a factor of 6000 is left for the values themselves
 
@@ -59,12 +60,11 @@ class XPos(PositionalEncoding):
     methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper),)
     shift_invariant = True
     causal_only = True
-
-    def check_fields(self) -> None:
-        """Refuses settings that are not positive."""
-        for field, value in (("base", 10000.0), ("scale_base", 512.0), ("gamma", 0.4)):
-            if not getattr(self, field) > 0:
-                raise ValueError(f"XPos.{field} = {getattr(self, field)} must be positive: the paper has {value}")
+    limits = limited(
+        base=above(0, ": the paper has 10000.0"),
+        scale_base=above(0, ": the paper has 512.0"),
+        gamma=above(0, ": the paper has 0.4"),
+    )
 
     def check(self, dims: Dims) -> None:
         """Refuses an odd head_dim, and positions so far from the centre that the factors overflow."""

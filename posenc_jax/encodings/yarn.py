@@ -9,15 +9,9 @@ from typing import Literal
 import numpy as np
 
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope_scaling import (
-    NTK,
-    RoPEScaling,
-    blend,
-    check_attention_factor,
-    check_factor,
-    check_original_length,
-)
+from posenc_jax.encodings.rope_scaling import ATTENTION_FACTOR, FACTOR, NTK, ORIGINAL_LENGTH, RoPEScaling, blend
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.value import limited
 
 _CITATION = (
     "Peng, B., Quesnelle, J., Fan, H., Shippole, E. (2023). YaRN: Efficient Context Window Extension of Large Language "
@@ -66,15 +60,6 @@ def rotation_ramp(fast: float, slow: float, base: float, dim: int, original_leng
     return np.clip((fast - rotations) / (fast - slow), 0, 1)
 
 
-def check_betas(scaling: YaRN) -> None:
-    """Refuses bounds out of order."""
-    if not 0 < scaling.beta_slow < scaling.beta_fast:
-        raise ValueError(
-            f"YaRN.beta_slow = {scaling.beta_slow} must be positive and below beta_fast = {scaling.beta_fast}: the "
-            "paper has 1 and 32 rotations"
-        )
-
-
 @dataclasses.dataclass(frozen=True)
 class NTKByParts(RoPEScaling):
     """Frequencies that rotate often in L positions are kept, those that rotate less than once are divided by s, with a
@@ -107,11 +92,7 @@ class NTKByParts(RoPEScaling):
             paper,
         ),
     )
-
-    def check_fields(self) -> None:
-        """Refuses a factor below 1 and a missing original length."""
-        check_factor(self)
-        check_original_length(self)
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]``."""
@@ -166,13 +147,15 @@ class YaRN(RoPEScaling):
     methods = (
         Method("rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper),
     )
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 
     def check_fields(self) -> None:
-        """Refuses a factor below 1, a missing original length, bounds out of order and two different rules for m."""
-        check_factor(self)
-        check_original_length(self)
-        check_betas(self)
-        check_attention_factor(self)
+        """Refuses bounds out of order and two different rules for m."""
+        if not 0 < self.beta_slow < self.beta_fast:
+            raise ValueError(
+                f"YaRN.beta_slow = {self.beta_slow} must be positive and below beta_fast = {self.beta_fast}: the paper "
+                "has 1 and 32 rotations"
+            )
         scales = (self.mscale, self.mscale_all_dim)
         if (None in scales and scales != (None, None)) or (
             self.mscale is not None and self.attention_factor is not None

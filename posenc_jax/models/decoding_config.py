@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from posenc_jax.encodings.value import Value, check_at_most
+from posenc_jax.encodings.value import Limit, Value, at_least, limited
 
 # Logits divided by less overflow float32; no float32 model distinguishes what is below from the limit 0.
 _COLDEST = 1e-6
@@ -57,11 +57,7 @@ class Beam(Value):
     alpha: float = 0.6
     early_stopping: bool = True
 
-    def check_fields(self) -> None:
-        """Refuses an empty beam, and one that is too large."""
-        check_at_most(self, {"size": _MOST}, "Beam.")
-        if self.size < 1:
-            raise ValueError(f"Beam.size = {self.size} keeps nothing: at least 1, which is greedy decoding")
+    limits = limited(size=at_least(1, ", and a beam of 1 is greedy decoding", most=_MOST))
 
     @property
     def num_outputs(self) -> int:
@@ -90,19 +86,16 @@ class Sampling(Value):
     top_p: float | None = None
     num_samples: int = 1
 
+    limits = limited(
+        temperature=Limit(_COLDEST, f"be {_COLDEST} or more: the limit 0 is Greedy()"),
+        top_k=at_least(1, ", or None for all tokens"),
+        num_samples=at_least(1, most=_MOST),
+    )
+
     def check_fields(self) -> None:
-        """Refuses what leaves no distribution or no token, and too many samples."""
-        check_at_most(self, {"num_samples": _MOST}, "Sampling.")
-        if self.temperature < _COLDEST:
-            raise ValueError(
-                f"Sampling.temperature = {self.temperature} must be {_COLDEST} or more: the limit 0 is Greedy()"
-            )
-        if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"Sampling.top_k = {self.top_k} leaves no token: at least 1, or None for all")
+        """Refuses a nucleus without a token."""
         if self.top_p is not None and not 0.0 < self.top_p <= 1.0:
             raise ValueError(f"Sampling.top_p = {self.top_p} is outside (0, 1]: it is a probability, None for all")
-        if self.num_samples < 1:
-            raise ValueError(f"Sampling.num_samples = {self.num_samples} draws nothing: at least 1")
 
     @property
     def num_outputs(self) -> int:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from posenc_jax.analysis.heads import bands, head_views, random_heads, subset_range
+from posenc_jax.analysis.heads import bands, random_heads, subset_range
 from posenc_jax.analysis.kernels import kernel
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 
@@ -49,29 +49,6 @@ def test_whichever_frequencies_a_head_keeps():
         assert greatest[index] == pytest.approx(sum(each[1:]) / 3, abs=1e-12)
 
 
-def test_views_of_trained_heads_are_products_of_single_projections():
-    draws = np.random.default_rng(3)
-    vectors, query, key = (draws.normal(size=shape) for shape in ((5, 6), (6, 12), (6, 6)))
-    query_bias, key_bias = draws.normal(size=12), draws.normal(size=6)
-    found = head_views(vectors, query, key, 3, query_bias=query_bias, key_bias=key_bias)
-    assert found.queries.shape == (4, 5, 5)
-    assert found.keys.shape == (2, 5, 5)
-
-    def one(p, weights, bias, head):
-        return [sum(vectors[p, m] * weights[m, 3 * head + d] for m in range(6)) + bias[3 * head + d] for d in range(3)]
-
-    for head, i, j in ((0, 0, 4), (1, 2, 1), (2, 3, 3), (3, 4, 2)):
-        q = one(i, query, query_bias, head)
-        k = one(j, key, key_bias, head // 2)  # two query heads in a row share a key head
-        assert found.logits[head, i, j] == pytest.approx(sum(map(math.prod, zip(q, k))) / math.sqrt(3))
-        other = one(j, query, query_bias, head)
-        cosine = sum(map(math.prod, zip(q, other))) / (math.hypot(*q) * math.hypot(*other))
-        assert found.queries[head, i, j] == pytest.approx(cosine)
-    first, last = one(0, key, key_bias, 1), one(4, key, key_bias, 1)
-    cosine = sum(map(math.prod, zip(first, last))) / (math.hypot(*first) * math.hypot(*last))
-    assert found.keys[1, 0, 4] == pytest.approx(cosine)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -79,11 +56,6 @@ def test_views_of_trained_heads_are_products_of_single_projections():
         (lambda: random_heads(np.eye(4), 0, 0), "head_dim = 0 and heads = 1000 must be at least 1"),
         (lambda: bands(vaswani_frequencies(8), 5, 9), "size = 5 must lie in 1 .. 4"),
         (lambda: subset_range(vaswani_frequencies(8), 0, 1), "size = 0 must lie in 1 .. 4"),
-        (
-            lambda: head_views(np.eye(4), np.ones((3, 4)), np.ones((4, 4)), 2),
-            r"query kernel has shape \(3, 4\).*transpose weights",
-        ),
-        (lambda: head_views(np.eye(4), np.ones((4, 6)), np.ones((4, 4)), 2), "3 query heads are no multiple of 2 key"),
     ],
 )
 def test_what_does_not_fit(call, message):

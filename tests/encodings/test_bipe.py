@@ -98,7 +98,5 @@ def test_what_cannot_be():
         SegmentIndex(SEPARATORS).check(dims)
     with pytest.raises(ValueError, match=r"WithinSegment.separators = \(\) must be different token ids from 0 on"):
         WithinSegment(())
-    with pytest.raises(ValueError, match=r"WithinSegment.max_length = 0 must be at least 1, or None for no limit"):
-        WithinSegment((1,), 0)
     with pytest.raises(ValueError, match="SegmentIndex finds positions by token ids, and the sequence has none"):
         SegmentIndex((1,)).map_positions(Sequence.of_length(3), key=None, train=False)

@@ -106,15 +106,3 @@ def test_parameters():
     assert isinstance(own, tuple)
     assert not np.array_equal(own[0]["weight_0"], own[1]["weight_0"])
     assert isinstance(shared, dict)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"threshold": 0.0}, r"threshold = 0.0 must be positive.*the paper has 512"),
-        ({"width": 0}, r"width = 0 must be at least 1.*32 hidden units"),
-    ],
-)
-def test_impossible_settings_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        FIRE(**fields)

@@ -137,9 +137,5 @@ def test_grouped_keys(random):
 
 
 def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"FLOATER.step = 0.0 must be positive: the authors' code has 0.01"):
-        FLOATER(step=0)
-    with pytest.raises(ValueError, match=r"FLOATER.substeps = 0 must be at least 1"):
-        FLOATER(substeps=0)
     with pytest.raises(ValueError, match=r"FLOATER.max_len = 32, but 64 positions occur: raise max_len to 64"):
         FLOATER(max_len=32).check(DIMS)

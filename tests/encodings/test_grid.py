@@ -38,10 +38,6 @@ def test_longest_axis(grid, length):
 
 
 def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"Grid.width = 0 must be at least 1: it is the number of columns"):
-        Grid(0)
-    with pytest.raises(ValueError, match=r"Grid.height = -1 must be at least 1, or None"):
-        Grid(8, -1)
     with pytest.raises(ValueError, match=r"Grid counts integer positions, got float64: put it before"):
         cells(Grid(8), np.ones((1, 2)))
     with pytest.raises(ValueError, match=r"reads plain positions .* it is given positions of 2 axes"):

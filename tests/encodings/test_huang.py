@@ -33,8 +33,6 @@ def test_initialisation_and_refusals():
     assert params["table"].shape == (199, 64)
     assert 0.019 < float(params["table"].std()) < 0.021
     assert shapes_of(Huang(16), dims)["table"].shape == (33, 64)
-    with pytest.raises(ValueError, match=r"Huang.max_distance = 0 must be at least 1.*None takes the model's max_len"):
-        Huang(0)
     sequence = Sequence(np.array([[0.0, 0.5]], np.float32), np.array([2]))
     q = np.ones((1, 4, 2, 64), np.float32)
     with pytest.raises(ValueError, match="Huang reads a table by whole distances, got float32: use integer positions"):

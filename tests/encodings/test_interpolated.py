@@ -41,9 +41,3 @@ def test_rope_after_it_turns_by_frequencies_over_the_factor():
 @pytest.mark.parametrize(("factor", "rows"), [(1, 9), (2, 5), (3, 4), (8, 2), (0.5, 17)])
 def test_longest_position(factor, rows):
     assert Interpolated(factor).mapped_max_len(9) == rows
-
-
-@pytest.mark.parametrize("factor", [0, -2])
-def test_what_cannot_be(factor):
-    with pytest.raises(ValueError, match=r"Interpolated.factor = \S+ must be positive: the ratio"):
-        Interpolated(factor)

@@ -77,8 +77,6 @@ def test_error_policy_refuses_before_a_compile_and_where_positions_are_known():
         rows(Learned(), np.arange(8)[None])
     with pytest.raises(ValueError, match=r"position -2 is outside"):
         rows(Learned(), np.arange(-2, 3)[None])
-    with pytest.raises(ValueError, match=r"Learned.max_len = 0 must be at least 1"):
-        Learned(0)
 
 
 @pytest.mark.parametrize("beyond", ["error", "nan"])

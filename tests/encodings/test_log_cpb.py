@@ -82,7 +82,6 @@ def test_parameters():
     [
         ({"window": (8, 1)}, r"window = \(8, 1\) must have a number of at least 2 for each axis"),
         ({"window": ()}, r"window = \(\) must have a number of at least 2 for each axis"),
-        ({"width": 0}, r"width = 0 must be at least 1: the authors have 512 hidden units"),
     ],
 )
 def test_impossible_settings_are_refused(fields, message):

@@ -40,10 +40,3 @@ def test_values():
     assert LogScaling(8, "length").position_axes == "any"
     assert LogScaling(8).causal_only
     assert not LogScaling(8, "length").causal_only
-
-
-def test_refuses_a_length_without_a_logarithm():
-    with pytest.raises(
-        ValueError, match=r"training_length = 1 must exceed 1.*give the length of the training sequences"
-    ):
-        LogScaling(1)

@@ -124,10 +124,3 @@ def test_initialisation():
     terms = PaTH().token_terms(params, jnp.zeros((1, 2, 256), jnp.bfloat16), None)
     assert terms["beta"].dtype == jnp.float32
     assert (terms["beta"] == 1).all()
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match=r"PaTH.rank = 0 must be at least 1, or None for full rank: the code has 32"):
-        PaTH(rank=0)
-    with pytest.raises(ValueError, match=r"PaTH.kernel_size = 0 must be at least 1: the paper has 3"):
-        PaTH(kernel_size=0)

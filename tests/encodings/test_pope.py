@@ -54,8 +54,3 @@ def test_initial_phases():
     uniform = initial(PoPE(delta_init="uniform"), dims)["delta"]
     assert uniform.shape == (4, 7)
     assert -2 * math.pi <= uniform.min() < -5 < -1 < uniform.max() <= 0
-
-
-def test_refuses_a_base_that_is_not_positive():
-    with pytest.raises(ValueError, match=r"PoPE.base = 0.0 must be positive: the paper has 10000.0"):
-        PoPE(base=0)

@@ -101,8 +101,6 @@ def test_what_cannot_be():
             PositionCoupling(tuple(range(10)), plus, equals)
     with pytest.raises(ValueError, match=r"PositionCoupling.digits = \(\) must be different token ids"):
         PositionCoupling((), 1, 2)
-    with pytest.raises(ValueError, match=r"PositionCoupling.max_position = 1 must be at least 2"):
-        PositionCoupling((1,), 2, 3, max_position=1)
     with pytest.raises(ValueError, match="PositionCoupling finds positions by token ids, and the sequence has none"):
         COUPLING.map_positions(Sequence.of_length(3), key=KEY, train=False)
     with pytest.raises(ValueError, match="PositionCoupling draws random positions: pass key="):

@@ -129,8 +129,6 @@ def test_settings_that_cannot_be():
     message = r"max_position = 100 has too few distinct positions for max_len = 101: raise it to at least 101"
     with pytest.raises(ValueError, match=message):
         Randomized(100).check(dims(101))
-    with pytest.raises(ValueError, match=r"Randomized.max_position = 0 must be at least 1"):
-        Randomized(0)
     with pytest.raises(ValueError, match=r"maps integer positions, got float32: put it before"):
         mapped(Randomized(), np.zeros((1, 3), np.float32), [3])
 

@@ -78,7 +78,5 @@ def test_settings_that_cannot_be():
     for fraction in (-0.1, 1.5):
         with pytest.raises(ValueError, match=rf"PRoPE.fraction = {fraction} must lie in 0 .. 1: the part of the freq"):
             PRoPE(fraction)
-    with pytest.raises(ValueError, match=r"HoPE.original_length = 0 must be given"):
-        HoPE()
     with pytest.raises(ValueError, match=r"changes its frequencies with every length, .*: use ntk or yarn"):
         Resonance(DynamicNTK(2, 10))

@@ -185,7 +185,6 @@ def test_decoding_ends_with_its_last_row(decoding):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"size": 0}, "Beam.size = 0 keeps nothing.*at least 1"),
         ({"alpha": float("inf")}, "Beam.alpha = inf must be finite: 0 or from 1.2e-38"),
         ({"length_penalty": "gmnt"}, "did you mean 'gnmt'"),
     ],

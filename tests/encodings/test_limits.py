@@ -1,0 +1,108 @@
+"""Limits of fields: of all classes that strings can name, and of the settings of decoding."""
+
+import dataclasses
+import re
+
+import pytest
+
+from posenc_jax.encodings import REGISTERED, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.value import Value
+from posenc_jax.models.decoding_config import Beam, Sampling
+
+CLASSES = (*REGISTERED, Beam, Sampling)
+LIMITS = """
+Sinusoidal base > 0
+Learned max_len >= 1
+SinusoidalAxes axes >= 1, base > 0
+LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
+FLOATER step > 0, substeps >= 1 <= 1000, max_len >= 1
+RoPE base > 0
+PositionInterpolation factor >= 1
+NTK factor >= 1
+DynamicNTK factor >= 1, original_length >= 2
+NTKByParts factor >= 1, original_length >= 2
+YaRN factor >= 1, original_length >= 2, attention_factor > 0
+LongRoPE factor >= 1, original_length >= 2, attention_factor > 0
+Llama3 factor >= 1, original_length >= 2
+HoPE original_length >= 2
+FoPE base > 1, original_length >= 7, gain >= 0
+XPos base > 0, scale_base > 0, gamma > 0
+ReRoPE window >= 1, factor >= 1
+SelfExtend group_size >= 1, window >= 1
+String attention_factor > 0
+LogScaling training_length > 1
+PoPE base > 0
+TAPA alpha > 0
+AxialRoPE axes >= 1, base > 0
+MixedRoPE base > 0
+MRoPE base > 0
+GRAPEM base > 0, scale > 0
+GRAPEMPlanes base > 1, planes >= 1
+GRAPEMContext base > 0, scale > 0
+Sandwich base > 0
+FIRE threshold > 0, width >= 1
+DynamicBias depth >= 1 <= 64
+LogCPB width >= 1
+DAPE width >= 1
+Shaw max_distance >= 1
+MusicTransformer max_distance >= 1
+Huang max_distance >= 1
+TransformerXL base > 0
+XLNet clamp_len >= 1
+DeBERTa max_distance >= 1
+TUPE max_len >= 1
+CoPE num_positions >= 2
+PaTH rank >= 1, kernel_size >= 1
+CARoPE base > 1
+SelectiveRoPE rank >= 1, kernel_size >= 1, base > 0
+Randomized max_position >= 1
+SHAPE max_shift >= 1
+CAPE max_global_shift >= 0, max_local_shift >= 0, max_global_scaling >= 1
+Interpolated factor > 0
+PoSE target_length >= 1
+Grid width >= 1, height >= 1
+Abacus max_offset >= 0
+PositionCoupling max_position >= 2
+WithinSegment max_length >= 1
+SectionIndex token_types >= 1
+Beam size >= 1 <= 65536
+Sampling temperature >= 1e-06, top_k >= 1, num_samples >= 1 <= 65536
+"""
+
+
+def values_in(value):
+    """A setting and all in its fields."""
+    if isinstance(value, tuple):
+        return {one for inner in value for one in values_in(inner)}
+    if not isinstance(value, Value):
+        return set()
+    return {value} | values_in(tuple(getattr(value, field.name) for field in dataclasses.fields(value)))
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """One of each class, from the catalogue."""
+    rows = (parse(method.spec) for methods in CATALOGUE.values() for method in methods)
+    return {type(one): one for row in (*rows, (Beam(), Sampling())) for one in values_in(row)}
+
+
+def test_the_limits_are_these():
+    def said(field, limit):
+        most = "" if limit.most is None else f" <= {limit.most}"
+        return f"{field} {'>' if limit.strict else '>='} {limit.least}{most}"
+
+    found = {cls.__name__: ", ".join(said(*item) for item in cls.limits.items()) for cls in CLASSES if cls.limits}
+    assert found == dict(line.split(" ", 1) for line in LIMITS.split("\n")[1:-1])
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.limits], ids=lambda cls: cls.__name__)
+def test_what_is_beyond_is_refused_in_one_line(cls, examples):
+    example = examples[cls]
+    for field, limit in cls.limits.items():
+        below = limit.least if limit.strict else limit.least - 1
+        with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field} = {below:g}.* must {re.escape(limit.rule)}$"):
+            dataclasses.replace(example, **{field: below})
+        if limit.most is not None:
+            with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field} = \d+ must be at most {limit.most}$"):
+                dataclasses.replace(example, **{field: limit.most + 1})
