@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_heads, check_kind, check_vectors
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.value import WrongReturnError
+
+PAIRS = ("batch", "heads", "queries", "keys")
+"""The axes of logits, weights and biases."""
 
 
 def check_call(
@@ -182,3 +188,32 @@ def _check_arrays(
                     f"{name} have the shape {list(leaf.shape)}, and {what} are [batch, keys, ...], here {said}: pass "
                     "`token_terms(...)` of all keys"
                 )
+
+
+def check_return(
+    element: PositionalEncoding, hook: str, value: Any, sizes: Mapping[str, int | None], *, exact: bool = False
+) -> Array:
+    """What a hook returned; refuses (`WrongReturnError`) all but real numbers with axes of these ``sizes``.
+
+    Args:
+      sizes: by the name of the axis; None is any size. An axis along which all is the same may have size 1, unless
+        ``exact``.
+    """
+    said, what = f"{type(element).__name__}.{hook} returns", f"[{', '.join(sizes)}]"
+    shape = getattr(value, "shape", None)
+    if shape is None or len(shape) != len(sizes):
+        got = type(value).__name__ if shape is None else f"an array of shape {list(shape)}"
+        raise WrongReturnError(f"{said} {got} where an array {what} is needed: add what lacks, as with [None, None]")
+    if jnp.issubdtype(value.dtype, jnp.complexfloating) or not jnp.issubdtype(value.dtype, jnp.number):
+        raise WrongReturnError(f"{said} an array of {value.dtype} where real numbers are needed: convert it")
+    for (axis, wanted), size in zip(sizes.items(), shape, strict=True):
+        if wanted is None or size == wanted or (size == 1 and not exact):
+            continue
+        if axis == "heads":
+            raise WrongReturnError(
+                f"{said} {size} heads where there are {wanted}: make its parameters for this number, or where devices "
+                "share heads name their axis of heads in head_axes, and take the part of all else by "
+                "geometry.own_heads"
+            )
+        raise WrongReturnError(f"{said} an array {what} = {list(shape)}, and there are {wanted} {axis}: return as many")
+    return value  # type: ignore[no-any-return]

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arguments import check_call
+from posenc_jax.encodings.arguments import PAIRS, check_call, check_return
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
-from posenc_jax.encodings.value import WrongReturnError
 
 # Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
 UNFUSABLE = frozenset({"content_bias", "value_term", "score", "adjust_logits", "normalize"})
@@ -120,8 +119,10 @@ def prepare(
     for element, p, g in zip(encodings, params, per_element, strict=True):
         check_axes(element, g.q_positions)
         check_axes(element, g.k_positions)
-        q_encoded = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
-        k_encoded = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
+        q_encoded = _vectors(
+            element, "encode_queries", q, element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
+        )
+        k_encoded = _vectors(element, "encode_keys", k, element.encode_keys(p, k_encoded, g.k_positions, g.k_length))
     return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
 
 
@@ -131,7 +132,8 @@ def dense(
     """The reference: logits and weights of all pairs as arrays; see `attend`."""
     q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry = call
     mask = geometry.mask
-    bias = _sum_of_biases(encodings, params, per_element) if shared_bias is None else shared_bias
+    of_pairs = dict(zip(PAIRS, (*q.shape[:3], k.shape[2]), strict=True))
+    bias = _sum_of_biases(encodings, params, per_element, q.shape[0]) if shared_bias is None else shared_bias
     if call.groups > 1:
         k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
     dtype = at_least_float32(q, k)
@@ -142,7 +144,7 @@ def dense(
     else:
         of_scorer = params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer]
         scores = encodings[scorer].score(*of_scorer)
-        logits = _of_heads(encodings[scorer], "score", scores, q.shape[1]).astype(dtype)
+        logits = check_return(encodings[scorer], "score", scores, of_pairs).astype(dtype)
     adjusters = [i for i, element in enumerate(encodings) if "adjust_logits" in element.acts_on]
     if bias is not None:
         bias = _for_batch(bias.astype(dtype), logits.shape[0])
@@ -151,12 +153,14 @@ def dense(
     for element, p, g, t in zip(encodings, params, per_element, terms, strict=True):
         term = element.content_bias(p, q, k, g, t)
         if term is not None:
-            logits = logits + _of_heads(element, "content_bias", term, q.shape[1]).astype(dtype)
+            logits = logits + check_return(element, "content_bias", term, of_pairs).astype(dtype)
     for i in adjusters:
-        logits = encodings[i].adjust_logits(params[i], logits, bias, per_element[i]).astype(dtype)
+        adjusted = encodings[i].adjust_logits(params[i], logits, bias, per_element[i])
+        logits = check_return(encodings[i], "adjust_logits", adjusted, of_pairs).astype(dtype)
         bias = None  # is in the logits
     if normalizer is not None:
         weights = encodings[normalizer].normalize(params[normalizer], logits, per_element[normalizer])
+        check_return(encodings[normalizer], "normalize", weights, of_pairs)
     else:
         if mask is not None:
             # A large finite value: a row without any key (padding) stays finite, in value and in gradient.
@@ -166,7 +170,8 @@ def dense(
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.value_term(p, weights, g)
         if term is not None:
-            out = out + _of_heads(element, "value_term", term, q.shape[1]).astype(out.dtype)
+            sizes = dict(zip(("batch", "heads", "queries", "head_dim"), out.shape, strict=True))
+            out = out + check_return(element, "value_term", term, sizes).astype(out.dtype)
     return (out, weights) if return_weights else out
 
 
@@ -187,32 +192,25 @@ def _own_params(
 
 
 def _sum_of_biases(
-    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], per_element: tuple[Geometry, ...]
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    per_element: tuple[Geometry, ...],
+    rows: int | None = None,
 ) -> Array | None:
     total = None
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.bias(p, g.by_place() if element.bias_of_distance else g)
         if term is not None:
-            if getattr(term, "ndim", None) != 4:
-                kind = f"an array of shape {list(term.shape)}" if hasattr(term, "shape") else type(term).__name__
-                raise WrongReturnError(
-                    f"{type(element).__name__}.bias returns {kind}, and a bias is an array of [batch, heads, queries, "
-                    "keys], the first two 1 where it is the same for all: add the axes, as with [None, None]"
-                )
-            _of_heads(element, "bias", term, g.num_heads // g.head_shards)
+            sizes = (rows, g.num_heads // g.head_shards, g.q_positions.shape[1], g.k_positions.shape[1])
+            check_return(element, "bias", term, dict(zip(PAIRS, sizes, strict=True)))
             total = term if total is None else total + term
     return total
 
 
-def _of_heads(element: PositionalEncoding, hook: str, term: Array, heads: int) -> Array:
-    """Refuses what would make more heads of one: above all what is of all heads where this device has some."""
-    if term.shape[1] in (1, heads):
-        return term
-    raise WrongReturnError(
-        f"{type(element).__name__}.{hook} returns {term.shape[1]} heads where there are {heads}: make its "
-        "parameters for this number, or where devices share heads name their axis of heads in head_axes, and take the "
-        "part of all else by geometry.own_heads"
-    )
+def _vectors(element: PositionalEncoding, hook: str, given: Array, encoded: Array) -> Array:
+    """Encoded queries or keys, refused unless they are real and one vector for each that was given; of any width."""
+    sizes = dict(zip(("batch", "heads", "sequence"), given.shape, strict=False))
+    return check_return(element, hook, encoded, sizes | {"head_dim": None}, exact=True)
 
 
 def _for_batch(bias: Array, batch: int) -> Array:

@@ -9,8 +9,20 @@ import pytest
 from registry_slots import slots_of_registry
 
 from posenc_jax.attention import attend as attend_along
-from posenc_jax.encodings import Dims, Geometry, Sequence, attend, elements, embed, geometries, map_slot, parse
+from posenc_jax.encodings import (
+    Dims,
+    Geometry,
+    PositionalEncoding,
+    Sequence,
+    attend,
+    elements,
+    embed,
+    geometries,
+    map_slot,
+    parse,
+)
 from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.value import WrongReturnError
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16, vocab_size=16)
 Q, K, V = (jnp.ones((2, heads, 6, 8)) for heads in (2, 2, 2))
@@ -217,3 +229,54 @@ def test_narrow_integers_count_as_far_as_others():
     assert seen.positions.tolist() == [[200, 0]]
     rows = read_rows(jnp.arange(200.0)[:, None], jnp.asarray([100, -1], jnp.int8))
     np.testing.assert_array_equal(rows, [[100], [np.nan]])
+
+
+@dataclasses.dataclass(frozen=True)
+class Returning(PositionalEncoding):
+    """An encoding whose one hook returns an array of this dtype and shape."""
+
+    hook: str = "bias"
+    dtype: str = "complex64"
+    shape: tuple[int, ...] = ()
+
+    @property
+    def acts_on(self) -> frozenset[str]:
+        return frozenset({self.hook})
+
+    def __getattribute__(self, name: str):
+        own = object.__getattribute__
+        if name in HOOKS and name == own(self, "hook"):
+            return lambda *_: jnp.ones(own(self, "shape"), own(self, "dtype"))
+        return own(self, name)
+
+
+HOOKS = {
+    "encode_queries": ((2, 4, 6, 8), "sequence"),
+    "encode_keys": ((2, 4, 6, 8), "sequence"),
+    "bias": ((2, 4, 6, 6), "queries"),
+    "content_bias": ((2, 4, 6, 6), "queries"),
+    "score": ((2, 4, 6, 6), "queries"),
+    "adjust_logits": ((2, 4, 6, 6), "queries"),
+    "normalize": ((2, 4, 6, 6), "queries"),
+    "value_term": ((2, 4, 6, 8), "queries"),
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_what_a_hook_returns_is_real_and_of_the_sizes_of_the_call(hook):
+    shape, axis = HOOKS[hook]
+    x = jnp.ones((2, 4, 6, 8))
+    geometry = Geometry.of_length(6, num_heads=4)
+
+    def call(dtype: str, shape: tuple[int, ...]):
+        return attend(x, x, x, (Returning(hook, dtype, shape),), ({},), geometry)
+
+    assert call("float32", shape).shape == x.shape
+    with pytest.raises(WrongReturnError, match=f"Returning.{hook} returns an array of complex64"):
+        call("complex64", shape)
+    with pytest.raises(WrongReturnError, match=rf"Returning.{hook} returns an array .* and there are 6 {axis}"):
+        call("float32", (*shape[:2], 5, shape[3]))
+    with pytest.raises(WrongReturnError, match=rf"Returning.{hook} returns 3 heads where there are 4"):
+        call("float32", (shape[0], 3, *shape[2:]))
+    with pytest.raises(WrongReturnError, match=rf"Returning.{hook} returns an array of shape \[4, 6, "):
+        call("float32", shape[1:])
