@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
+import os
+import sys
 import traceback
 from collections.abc import Iterator
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
@@ -58,3 +60,18 @@ def exits_as_errors() -> Iterator[None]:
         raise
     except BaseException as error:
         raise ExitError(error).with_traceback(error.__traceback__) from None
+
+
+def refuse_os_exit() -> None:
+    """Makes ``os._exit`` an error in files of the user's: it would end the process with an exit code of their choice.
+
+    For a process of the command line, where an exit code of 0 says that the result is there.
+    """
+    leave = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        if isinstance(sys._getframe(1).f_globals.get("__loader__"), SourceLoader):
+            raise ExitError(SystemExit(status))
+        leave(status)
+
+    os._exit = _exit

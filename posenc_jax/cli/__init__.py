@@ -14,6 +14,7 @@ from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
 from posenc_jax.drawing.plain import short
+from posenc_jax.own_exits import refuse_os_exit
 from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 
 # what people do: {name: (module, one help line)}
@@ -113,6 +114,7 @@ FIRST = """A laboratory for positional encodings in Transformers. Five things to
 def console() -> NoReturn:
     """`main` as a process of its own, which ends with its exit code."""
     screen.refuse_closed()
+    refuse_os_exit()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
     code = main()

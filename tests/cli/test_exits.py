@@ -154,6 +154,14 @@ def test_commands_do_not_succeed_without_their_result(own, capsys, arguments):
     assert not list(Path.cwd().rglob("result.json"))
 
 
+def test_os_exit_ends_no_command_either(own):
+    own("__import__('os')._exit(0)")
+    words = [sys.executable, "-m", "posenc_jax", "aliases", "ends_own.py:Ends"]
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 1
+    assert "posenc: ends_own.py, line 12, in ends failed (SystemExit: 0): mend it" in done.stderr
+
+
 def test_an_audit_finds_it_as_it_finds_other_errors(own):
     own()
     (failed,) = (c for c in contract_clauses((own_class("ends_own.py", "Ends")(),)) if c.status == "failed")
