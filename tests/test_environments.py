@@ -14,13 +14,12 @@ from posenc_jax.report import tables
 from posenc_jax.report.page import page
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.ablation_result import read_result
-from posenc_jax.runs import alike, evaluation
-from posenc_jax.runs.beginnings import record_environment
+from posenc_jax.runs import agreement, evaluation
 from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.starts import trained_in
+from posenc_jax.runs.origins import record_environment, trained_in
 from posenc_jax.verdict import deciding
 
 NOW = environment()
@@ -168,10 +167,10 @@ def test_a_verdict_is_refused_where_arms_drew_other_numbers(tmp_path, monkeypatc
 
 
 def test_processes_that_draw_other_numbers_are_refused(monkeypatch):
-    monkeypatch.setattr(alike, "count", lambda: 2)
-    monkeypatch.setattr(alike, "agreed", lambda first: first())
-    monkeypatch.setattr(alike, "everyone", lambda own: [own, FLIPPED])
+    monkeypatch.setattr(agreement, "count", lambda: 2)
+    monkeypatch.setattr(agreement, "agreed", lambda first: first())
+    monkeypatch.setattr(agreement, "everyone", lambda own: [own, FLIPPED])
     with pytest.raises(RefusedError, match="Process 1 differs from the first in threefry_partitionable"):
-        alike.refuse_other_environments()
-    monkeypatch.setattr(alike, "everyone", lambda own: [own, own])
-    alike.refuse_other_environments()
+        agreement.refuse_other_environments()
+    monkeypatch.setattr(agreement, "everyone", lambda own: [own, own])
+    agreement.refuse_other_environments()

@@ -79,8 +79,7 @@ def _a(noun: str) -> str:
 def trust(directory: Path, *, here: bool = False) -> None:
     """Runs the code that a run, or one of its groups, brought along, as ``--trust`` asks for, and says which it is."""
     from posenc_jax.runs import own_code
-    from posenc_jax.runs.directory import code_in
-    from posenc_jax.runs.starts import home_of
+    from posenc_jax.runs.directory import code_in, home_of
 
     home = home_of(full(directory).absolute())
     if not (home / "config.json").is_file():

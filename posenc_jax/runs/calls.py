@@ -13,7 +13,7 @@ from posenc_jax.data.tasks.base import Task
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.files import Log
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.timing import Meter
+from posenc_jax.runs.timing import Timings
 from posenc_jax.shapes import Json
 from posenc_jax.training.processes import host
 
@@ -30,9 +30,11 @@ class Calls:
       alive: whether a replica goes on, as far as is read.
     """
 
-    def __init__(self, config: Run, group: Group, log: Log, reporter: Reporter, meter: Meter) -> None:
-        self.alive = True
-        self._config, self._group, self._log, self._reporter, self._meter = config, group, log, reporter, meter
+    def __init__(
+        self, config: Run, group: Group, log: Log, reporter: Reporter, timings: Timings, *, alive: bool = True
+    ) -> None:
+        self.alive = alive
+        self._config, self._group, self._log, self._reporter, self._timings = config, group, log, reporter, timings
         self._unread: deque[tuple[int, Any]] = deque()
         self._newest: tuple[int, Any] = (0, None)
 
@@ -48,7 +50,7 @@ class Calls:
         """
         while len(self._unread) > but:
             step, metrics = self._unread.popleft()
-            with self._meter.waiting():
+            with self._timings.waiting():
                 found = host(metrics)
             refuse_foreign_tokens(self._config.task, found)
             self.alive = bool((found["diverged_at"] < 0).any())

@@ -18,34 +18,32 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Run, config_hash
+from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.runs.alike import refuse_other_configs, refuse_other_environments, refuse_other_states
-from posenc_jax.runs.beginnings import record_environment
+from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.claims import check_writable, refuse_other
-from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import Group, Replica, complete, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
-from posenc_jax.runs.groups import groups_of_missing, missing_replicas
+from posenc_jax.runs.groups import groups_of_missing, missing_replicas, refuse_lost_rows
 from posenc_jax.runs.machine import devices_with_memory
+from posenc_jax.runs.origins import keep_start, record_environment, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.ownership import check_writable, refuse_other
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.starts import keep_start, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
-from posenc_jax.runs.timing import Meter, Timings
+from posenc_jax.runs.timing import Meter
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
@@ -54,7 +52,7 @@ from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
-from posenc_jax.training.replicas import devices_here, make_mesh, mode_of, put_state, stack
+from posenc_jax.training.replicas import Program, devices_here, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
 from posenc_jax.user_paths import full
 
@@ -90,14 +88,7 @@ def run(
     with contextlib.ExitStack() as holding:
 
         def begun() -> list[Replica]:
-            fresh = not directory.exists()
-            check_writable(directory)
-            refuse_other(directory, config, accept_changed_code=accept_changed_code)
-            if not complete(directory, config):
-                check_run(config, directory=directory)
-            holding.enter_context(locked(directory))
-            if fresh and first():
-                holding.enter_context(_nothing_left(directory))  # within the lock: what it takes away is its own
+            holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))
             return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
 
         missing = agreed(begun)
@@ -115,19 +106,30 @@ def run(
 
 
 @contextlib.contextmanager
-def _nothing_left(directory: Path) -> Iterator[None]:
-    """Takes a new run's directory away again where the run is refused before anything is computed in it."""
+def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterator[None]:
+    """Holds the directory of a run that may be run in it. Where the run is refused before anything is computed in a
+    new directory, that is taken away again.
+    """
+    fresh = not directory.exists()
+    check_writable(directory)
+    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    if not complete(directory, config):
+        check_run(config, directory=directory)
     computed = ("metrics.jsonl", "result.json", "checkpoints/*")
-    try:
-        yield
-    except (RefusedError, DataError, CheckpointError):
-        if directory.exists() and not any(any(directory.glob(f"group-*/{name}")) for name in computed):
-            shutil.rmtree(directory)
-        raise
+    with locked(directory):
+        try:
+            yield
+        except (RefusedError, DataError, CheckpointError):  # within the lock: what it takes away is its own
+            if fresh and directory.exists() and not any(any(directory.glob(f"group-*/{n}")) for n in computed):
+                shutil.rmtree(directory)
+            raise
+
+
+Evaluated = tuple[list[tuple[int, list[Json]]], list[Json]]
 
 
 class Engine:
-    """The compiled programs of one config, shared by its groups: trains and measures them."""
+    """Trains and measures the groups of one config, which share its compiled programs."""
 
     def __init__(
         self, config: Run, reporter: Reporter, stop: Callable[[], int | None], data: TextData | None = None
@@ -138,7 +140,7 @@ class Engine:
         self.data = data
         self.supply = Supply(config, data)
         self.plan = plan_of(config, target_here())
-        self.programs = Programs(config, self.supply)
+        self._compiled: dict[Any, Program] = {}
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
@@ -161,93 +163,86 @@ class Engine:
                     raise StoppedError(error.signal, agreed(functools.partial(str, error))) from None
 
     def _run_group(self, group: Group, saved: Path) -> None:
-        now = environment() | {
-            "mode": mode_of(self.config.execution),
-            "model_precision": self.config.model.product_precision,
-            "own": digests(self.config),
-        }
-        if self.config.execution.split:
-            now["sharding"] = [self.config.execution.data, self.config.execution.model]
         start = start_of(self.config, saved.parent)
-        from_where = agreed(lambda: trained_in(start, (seed for seed, _ in group.replicas)))
-        bit_exact = agreed(lambda: record_environment(group, now, self.reporter.note, from_where))
-        timings = self._timings(group)
-        timings.planned()
+        seeds = [seed for seed, _ in group.replicas]
+        now, note = self._environment(), self.reporter.note
+        bit_exact = agreed(lambda: record_environment(group, now, note, trained_in(start, seeds)))
+        programs = self._programs(group)
+        programs.timings.planned()
         with Checkpoints(saved, self.reporter.note, keep_every=self.config.training.keep_every) as checkpoints:
             try:
-                with timings.phase("train") as meter:
-                    state, log = self._train(group, start, checkpoints, meter)
+                state, log = self._train(group, start, checkpoints, programs)
             finally:
                 self.supply.close()
-        result = {**self._measure(group, state), "metrics_sha256": log.digest, "bit_exact": bit_exact}
+        result = {**self._measure(group, state, programs), "metrics_sha256": log.digest, "bit_exact": bit_exact}
         write_atomically(group.directory / "result.json", sealed_line(result))
-        self.reporter.result(f"{self.config.table} {self.config.label}", result)
+        self.reporter.result(self._name, result)
 
-    def _timings(self, group: Group) -> Timings:
-        mesh = make_mesh(self.config.execution, group.size)
-        return Timings(group, self.plan, mesh.size)
-
-    def _train(self, group: Group, start: Path | None, checkpoints: Checkpoints, meter: Meter) -> tuple[Any, Log]:
-        config, training = self.config, self.config.training
+    def _train(self, group: Group, start: Path | None, checkpoints: Checkpoints, programs: Programs) -> tuple[Any, Log]:
+        training, timings = self.config.training, programs.timings
         log = Log(group.directory / "metrics.jsonl")
-        restored = restore(config, group.size, checkpoints, set_aside=True, misfit=functools.partial(misfit, group))
-        step, state = restored or (
-            0,
-            stack([init_state(config, self._initial_params(start, seed), seed, rate) for seed, rate in group.filled]),
-        )
-        if restored is not None:
-            agreed(lambda: refuse_lost_rows(group, log, checkpoints, step))
-        else:
-            refuse_other_states(state)
-        log.cut_back(step)
-        mesh, seeds = make_mesh(config.execution, group.size), [seed for seed, _ in group.filled]
-        self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: train", training.steps, step)
+        step, state = self._begun(group, start, checkpoints, log)
+        self._phase(group, "train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
-        if step < training.steps and alive:
-            state, fed = put_state(state, mesh), self.supply.feed(seeds, step, mesh)
-            self.programs.train(group, state, fed)
-            self.reporter.advance(0)
+        calls = Calls(self.config, group, log, self.reporter, timings, alive=alive)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
-        calls = Calls(config, group, log, self.reporter, meter)
-        while step < training.steps and alive:
-            program = self.programs.train(group, state, fed)
-            with meter.running(work, training.steps_at_once):
-                with meter.waiting():  # a CPU may take a call only when it is done with the one before
-                    state, metrics = program(state, self.supply.arrays(mesh), fed)
+        seeds = [seed for seed, _ in group.filled]
+        if step < training.steps and alive:
+            state, fed = put_state(state, programs.mesh), self.supply.feed(seeds, step, programs.mesh)
+        with timings.phase("train") as meter:
+            while step < training.steps and calls.alive:
+                state, metrics = programs.train(state, fed)
+                meter.add(work, training.steps_at_once)
                 step += training.steps_at_once
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute
-                    fed = self.supply.feed(seeds, step, mesh)
-                signal = largest(self.stop() or 0) or None  # of any process
+                    fed = self.supply.feed(seeds, step, programs.mesh)
+                signal = self._signal()
                 validates, saves = (n and step % n == 0 for n in (training.validate_every, training.checkpoint_every))
                 pauses = step == training.steps or validates or saves or signal is not None
                 calls.read(but=0 if pauses else 1)
-                alive = calls.alive
-            last = step == training.steps or not alive
-            if validates and not last:
-                calls.validated(self._validation(group, state))
-            if last or saves or signal is not None:
-                with meter.running():
+                last = step == training.steps or not calls.alive
+                if validates and not last:
+                    calls.validated(self._validation(group, programs.replicas(state), programs))
+                if last or saves or signal is not None:
                     calls.read()
                     checkpoints.save(step, state, log.digest, before=log.sync)
-            if signal is not None:
-                checkpoints.wait()
-                raise StoppedError(signal, f"stopped at step {step} of {training.steps}, saved in {group.directory}")
+                if signal is not None:
+                    checkpoints.wait()
+                    where = f"stopped at step {step} of {training.steps}, saved in {group.directory}"
+                    raise StoppedError(signal, where)
         return state, log
 
-    def _measure(self, group: Group, state: Any) -> Json:
-        config = self.config
-        whole = measured(config.training, host(state))
-        state = put_state(whole, make_mesh(config.execution, group.size))
-        validation = self._validation(group, state)
-        evaluation, decoded = self.evaluate(group, state, config.evaluation.lengths)
+    def _begun(self, group: Group, start: Path | None, checkpoints: Checkpoints, log: Log) -> tuple[int, Any]:
+        """The step and the state (on the host) that training goes on from, with the log cut back to there."""
+        fits = functools.partial(misfit, group)
+        restored = restore(self.config, group.size, checkpoints, set_aside=True, misfit=fits)
+        if restored is not None:
+            step, _ = restored
+            agreed(lambda: refuse_lost_rows(group, log, checkpoints, step))
+        else:
+            replicas = [(self._initial_params(start, seed), seed, rate) for seed, rate in group.filled]
+            restored = 0, stack([init_state(self.config, *replica) for replica in replicas])
+            refuse_other_states(restored[1])
+        log.cut_back(restored[0])
+        return restored
+
+    def _initial_params(self, start: Path | None, seed: int) -> Any:
+        params = init_params(self.config, seed)
+        return params if start is None else transplant(params, self.config, start, seed, self.reporter.note)
+
+    def _measure(self, group: Group, state: Any, programs: Programs) -> Json:
+        config, whole = self.config, measured(self.config.training, host(state))
+        replicas = programs.replicas(whole)
+        validation = self._validation(group, replicas, programs)
+        evaluation, decoded = self._evaluate(group, replicas, config.evaluation.lengths, programs)
         if decoded:
             write_texts(group.directory / "decoded.jsonl", decoded)
-        replicas = []
+        found = []
         for i, (seed, rate) in enumerate(group.replicas):
             diverged_at = int(whole["diverged_at"][i])
             params = jax.tree.map(lambda leaf, i=i: leaf[i], whole["params"])
-            replicas.append(
+            found.append(
                 {
                     "seed": seed,
                     "learning_rate": rate,
@@ -262,86 +257,105 @@ class Engine:
             "label": config.label,
             "table": config.table,
             "posenc": spec(config.posenc),
-            "config_hash": group.config_hash or config_hash(config),
+            "config_hash": group.config_hash,
             "num_parameters": count_parameters(whole["params"]) // group.size,
             "num_posenc_parameters": count_parameters(whole["params"].get("posenc", {})) // group.size,
             "mode": mode_of(config.execution),
             "group_size": group.size,
-            "device_kind": record["device_kind"],
-            "device_count": record["device_count"],
-            "threads": record["threads"],
-            "replicas": replicas,
+            **{name: record[name] for name in ("device_kind", "device_count", "threads")},
+            "replicas": found,
         }
 
-    def evaluate(
-        self, group: Group, state: Any, lengths: tuple[int, ...], *, again: bool = False
-    ) -> tuple[list[tuple[int, list[Json]]], list[Json]]:
-        """(length, the scores of every replica) of a placed group state, for each length; and what was decoded, a row
-        for each example and replica (with `Evaluation.decoded_examples`). again: not for the run's own result.
+    def _validation(self, group: Group, replicas: Any, programs: Programs) -> dict[str, np.ndarray]:
+        with programs.timings.phase("validate") as meter:
+            found = programs.validate(replicas)
+            meter.add(of_validation(self.config) * len(group.replicas))
+        return found
+
+    def evaluate(self, group: Group, state: Any, lengths: tuple[int, ...]) -> Evaluated:
+        """(length, the scores of every replica) for each length of a group's state, not for the run's own result; and
+        what was decoded, a row for each example and replica (with `Evaluation.decoded_examples`).
         """
-        timings, name = self._timings(group), " again" if again else ""
-        with timings.phase(f"evaluate{name}") as meter, timings.phase(f"decode{name}") as writing:
-            return self._evaluate(group, state, lengths, meter, writing)
+        programs = self._programs(group)
+        return self._evaluate(group, programs.replicas(state), lengths, programs, " again")
 
     def _evaluate(
-        self, group: Group, state: Any, lengths: tuple[int, ...], meter: Meter, writing: Meter
-    ) -> tuple[list[tuple[int, list[Json]]], list[Json]]:
+        self, group: Group, replicas: Any, lengths: tuple[int, ...], programs: Programs, again: str = ""
+    ) -> Evaluated:
         config = self.config
-        mesh = make_mesh(config.execution, group.size)
         _, at_once = in_one_memory(config.execution, group.size, devices_here())
-        replicas = {"params": state["params"], "seed": state["seed"]}
-        self.reporter.phase(f"{config.table} {config.label} {_seeds(group)}: evaluate", len(lengths), unit="lengths")
-        found, lines = [], []
-        for bucket in buckets(config, lengths, at_once):
-            program = self.programs.evaluate(group, bucket, replicas)
-            self.reporter.advance(0)
-            for length in bucket.lengths:
-                shared = (np.int32(length), self.supply.arrays(mesh))
-                with meter.running(of_length(config, length, at_once) * len(group.replicas)):
-                    sums = host(program(replicas, shared))
-                scores = [results_of(config, sums, i) for i in range(len(group.replicas))]
-                if config.evaluation.decoded_examples:
-                    texts = self._decode(group, replicas, length, writing)
-                    for own, (seed, rate), written in zip(scores, group.replicas, texts):
-                        own |= text_scores(config, written)
-                        lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
-                found.append((length, scores))
-                self.reporter.advance(1, f"length {length}")
-                signal = largest(self.stop() or 0) or None
-                if signal is not None:
-                    raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
+        self._phase(group, "evaluate", len(lengths), unit="lengths")
+        sums: dict[int, dict[str, np.ndarray]] = {}
+        with programs.timings.phase(f"evaluate{again}") as meter:
+            for bucket in buckets(config, lengths, at_once):
+                for length in bucket.lengths:
+                    sums[length] = programs.evaluate(bucket, length, replicas)
+                    meter.add(of_length(config, length, at_once) * len(group.replicas))
+                    self._done(group, length)
+        found = [
+            (length, [results_of(config, scores, i) for i in range(len(group.replicas))])
+            for length, scores in sums.items()
+        ]
+        lines: list[Json] = []
+        if config.evaluation.decoded_examples:
+            self._phase(group, "decode", len(lengths), unit="lengths")
+            with programs.timings.phase(f"decode{again}") as meter:
+                texts = [self._decode(group, replicas, length, programs, meter) for length, _ in found]
+            for (length, scores), rows in zip(found, texts, strict=True):
+                for own, (seed, rate), written in zip(scores, group.replicas, rows, strict=True):
+                    own |= text_scores(config, written)
+                    lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
         return found, lines
 
-    def _decode(self, group: Group, replicas: Any, length: int, meter: Meter) -> list[list[Json]]:
+    def _decode(self, group: Group, replicas: Any, length: int, programs: Programs, meter: Meter) -> list[list[Json]]:
         """For each replica the decoded test examples of one length: the example's text and ``output``."""
         assert self.data is not None
-        config, mesh = self.config, make_mesh(self.config.execution, group.size)
+        config = self.config
         wanted = np.arange(config.evaluation.decoded_examples)
         ids = test_ids(self.data.arrays["test_lengths"], np.int32(length), wanted)
         there = [int(i) for i in np.asarray(ids) if i >= 0]
         written: list[list[Json]] = [[] for _ in group.replicas]
         for start in range(0, len(there), CHUNK):
-            shared = (np.int32(start), self.supply.arrays(mesh))
-            program = self.programs.decode(group, length, replicas)
-            with meter.running(of_chunk(config, length) * len(group.replicas)):
-                tokens = host(program(replicas, shared))
+            tokens = programs.decode(length, start, replicas)
+            meter.add(of_chunk(config, length) * len(group.replicas))
             for i, lines in enumerate(written):
                 for row, number in enumerate(there[start : start + CHUNK]):
                     output = self.data.tokenizer.target.decode(tokens[i, row].tolist())
                     lines.append({**self.data.test_rows[number], "output": output})
+        self._done(group, length)
         return written
 
-    def _validation(self, group: Group, state: Any) -> dict[str, np.ndarray]:
-        replicas = {"params": state["params"], "seed": state["seed"]}
-        program = self.programs.validate(group, replicas)
-        shared = self.supply.arrays(make_mesh(self.config.execution, group.size))
-        work = of_validation(self.config) * len(group.replicas)
-        with self._timings(group).phase("validate") as meter, meter.running(work):
-            return host(program(replicas, shared))
+    def _environment(self) -> Json:
+        """The environment of now, as far as results of this config depend on it."""
+        execution = self.config.execution
+        return {
+            **environment(),
+            "mode": mode_of(execution),
+            "model_precision": self.config.model.product_precision,
+            "own": digests(self.config),
+            **({"sharding": [execution.data, execution.model]} if execution.split else {}),
+        }
 
-    def _initial_params(self, start: Path | None, seed: int) -> Any:
-        params = init_params(self.config, seed)
-        return params if start is None else transplant(params, self.config, start, seed, self.reporter.note)
+    def _programs(self, group: Group) -> Programs:
+        return Programs(self.config, self.supply, self.plan, group, self._compiled, self.reporter)
+
+    def _signal(self) -> int | None:
+        """The signal by which any of the processes is asked to stop."""
+        return largest(self.stop() or 0) or None
+
+    def _done(self, group: Group, length: int) -> None:
+        """Tells that a length is measured; StoppedError where that is asked for."""
+        self.reporter.advance(1, f"length {length}")
+        if (signal := self._signal()) is not None:
+            raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
+
+    @property
+    def _name(self) -> str:
+        return f"{self.config.table} {self.config.label}"
+
+    def _phase(self, group: Group, what: str, total: int, done: int = 0, unit: str = "steps") -> None:
+        seeds = ",".join(str(seed) for seed, _ in group.replicas)
+        self.reporter.phase(f"{self._name} seed {seeds}: {what}", total, done, unit)
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:
@@ -361,7 +375,3 @@ def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
     assert isinstance(task, TextTask)
     scores = task.text_scores([line["output"] for line in written], written) if written else {}
     return {**scores, "decoded": len(written)}
-
-
-def _seeds(group: Group) -> str:
-    return "seed " + ",".join(str(seed) for seed, _ in group.replicas)

@@ -41,6 +41,11 @@ def is_group(directory: Path) -> bool:
     return GROUP_NAME.fullmatch(directory.name) is not None
 
 
+def home_of(directory: Path) -> Path:
+    """The directory of the run that a group is of, or itself."""
+    return directory.parent if is_group(directory) else directory
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     """Replicas that train together, and where. ``size`` counts the spares that fill it, ``config_hash`` is that of its
@@ -286,8 +291,7 @@ def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> St
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
     if own is None:
-        home = directory.parent if GROUP_NAME.fullmatch(directory.name) else directory
-        own = own_code.load(home, code_in(path))
+        own = own_code.load(home_of(directory), code_in(path))
     return read_stored(path, own)
 
 
@@ -344,7 +348,7 @@ def _group(directory: Path, data: Json) -> Group:
 
 def checked(path: Path) -> Json:
     """A ``config.json`` whose checksum and format are those that this version reads; RefusedError otherwise."""
-    if GROUP_NAME.fullmatch(path.parent.name):
+    if is_group(path.parent):
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
     else:
         way_out = "restore it, or move it away and run the same command again, which writes it anew"

@@ -23,10 +23,8 @@ from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
-from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.claims import check_writable, refuse_changed_code
 from posenc_jax.runs.directory import (
     Group,
     code_in,
@@ -40,14 +38,15 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
+from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
+from posenc_jax.runs.ownership import check_writable, refuse_changed_code
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.shapes import Json
-from posenc_jax.training.replicas import make_mesh, put_state
 from posenc_jax.training.step import init_encodings
 from posenc_jax.user_paths import full
 
@@ -163,8 +162,7 @@ def measure(
     decoded: list[Json] = []
     for step, group, state in states:
         params = {**state["params"], "posenc": _fit(config, engine.config, state["params"]["posenc"])}
-        placed = put_state({"params": params, "seed": state["seed"]}, make_mesh(engine.config.execution, group.size))
-        found, lines = engine.evaluate(group, placed, lengths, again=True)
+        found, lines = engine.evaluate(group, {"params": params, "seed": state["seed"]}, lengths)
         of_step = {} if step is None else {"step": step}
         decoded += [{**of_step, **line} for line in lines]
         for length, scores in found:

@@ -1,15 +1,32 @@
-"""Replicas that a cell lacks, and the groups that it is trained in."""
+"""Groups that a cell is trained in: which replicas are missing, where they go, and what is done about damage."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from posenc_jax.config import Run
-from posenc_jax.runs.claims import claim, plan
-from posenc_jax.runs.damage import put_result_aside, refuse_damaged_metrics
-from posenc_jax.runs.directory import Group, Replica, replicas_of, results, results_by_group
+from posenc_jax.config import Run, config_hash
+from posenc_jax.files import make_directory, remove_unfinished
+from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.directory import (
+    GROUP_NAME,
+    Group,
+    Replica,
+    checkpoint_steps,
+    code_in,
+    groups_of,
+    is_group,
+    replicas_of,
+    results,
+    results_by_group,
+)
+from posenc_jax.runs.errors import DamagedFileError, RefusedError
+from posenc_jax.runs.files import Log, locked, put_aside, write_json
+from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.ownership import claim, config_record, is_begun
+from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices, layout_of
 
 
@@ -36,3 +53,89 @@ def groups_of_missing(config: Run, directory: Path, missing: int, devices: Devic
     """The groups without a result: those that are there, and new ones, laid out for these devices."""
     groups = plan(directory, config, layout_of(config, missing, devices).size)
     return [group for group in groups if not (group.directory / "result.json").exists()]
+
+
+def plan(directory: Path, config: Run, size: int) -> list[Group]:
+    """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
+    there = groups_of(directory, config)
+    taken = {replica for group in there for replica in group.replicas}
+    asked = set(config.replicas)
+    groups = [group for group in there if not asked.isdisjoint(group.replicas)]
+    for group in groups:
+        _begin_again(group, config)
+    _remove_half_made(directory)
+    # Never a number that is in use, under whatever name: a group may have been renamed.
+    used = [
+        int(found[1]) for found in map(GROUP_NAME.match, (path.name for path in directory.glob("group-*"))) if found
+    ]
+    number = max(used, default=-1) + 1
+    missing = [replica for replica in config.replicas if replica not in taken]
+    for start in range(0, len(missing), size):
+        replicas = tuple(missing[start : start + size])
+        group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
+        make_directory(group.directory)
+        _write_group(group, config)
+        groups.append(group)
+        number += 1
+    return groups
+
+
+def _write_group(group: Group, config: Run) -> None:
+    members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
+    write_json(group.directory / "config.json", {**config_record(config), **members, "config_hash": group.config_hash})
+
+
+def _begin_again(group: Group, config: Run) -> None:
+    """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
+    path = group.directory / "config.json"
+    if code_in(path) == digests(config) or is_begun(group.directory):
+        return
+    with contextlib.suppress(RefusedError), locked(group.directory):
+        (group.directory / "environment.json").unlink(missing_ok=True)
+        _write_group(group, config)
+
+
+def _remove_half_made(directory: Path) -> None:
+    """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
+    for path in directory.glob("group-*"):
+        if is_group(path) and path.is_dir() and not path.is_symlink() and not any(path.glob("*.json")):
+            remove_unfinished(path)
+            with contextlib.suppress(OSError):  # it has files
+                path.rmdir()
+
+
+def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> None:
+    """Renames a damaged ``result.json``, so that its group is measured again from its last checkpoint; without one the
+    error is raised, since that would be to train it anew unasked.
+    """
+    group = error.path.parent
+    steps = checkpoint_steps(group)
+    if not steps:
+        raise error
+    kept = put_aside(error.path)
+    note(
+        f"{error.path} is damaged ({error.reason}); kept as {kept.name}, and {group.name} is measured again from its "
+        f"checkpoint of step {steps[-1]}"
+    )
+
+
+def refuse_damaged_metrics(group: Path, result: Json) -> None:
+    """DamagedFileError when the metrics of a finished group are not those that there were when it was finished."""
+    log = Log(group / "metrics.jsonl")
+    if not log.path.exists() or log.digest_of_all() == result["metrics_sha256"]:
+        return
+    way_out = (
+        f"restore it, or move it away, and only the course of training is lost, or move {group} away to train it again"
+    )
+    raise DamagedFileError(log.path, log.problem(), way_out)
+
+
+def refuse_lost_rows(group: Group, log: Log, checkpoints: Checkpoints, step: int) -> None:
+    """DamagedFileError when the metrics up to a checkpoint are not those that were there when it was saved."""
+    if checkpoints.rows_at(step) in (None, log.digest_up_to(step)):
+        return
+    whole = [s for s in checkpoints.steps() if s < step and checkpoints.rows_at(s) == log.digest_up_to(s)]
+    way_out = f"move {group.directory} away to train it again"
+    if whole:
+        way_out = f"move {checkpoints.at(step)} away and run the same command again, to go on from step {whole[-1]}"
+    raise DamagedFileError(log.path, log.problem(), f"restore it, or {way_out}")

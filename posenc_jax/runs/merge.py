@@ -13,10 +13,7 @@ from typing import TypeVar
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
 from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_atomically
 from posenc_jax.runs import own_code
-from posenc_jax.runs.ablation import write_results
-from posenc_jax.runs.beginnings import other_beginnings, read_environments
-from posenc_jax.runs.claims import check_writable, claim
-from posenc_jax.runs.damage import refuse_damaged_metrics
+from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import (
     Replica,
     code_in,
@@ -29,8 +26,9 @@ from posenc_jax.runs.directory import (
 )
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
-from posenc_jax.runs.starts import FILE as START
-from posenc_jax.runs.starts import joined_starts
+from posenc_jax.runs.groups import refuse_damaged_metrics
+from posenc_jax.runs.origins import START, joined_starts, other_beginnings, read_environments
+from posenc_jax.runs.ownership import check_writable, claim
 from posenc_jax.runs.supply import refuse_other_corpora
 from posenc_jax.shapes import Json
 from posenc_jax.user_paths import full

@@ -15,7 +15,7 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
-from posenc_jax.runs.starts import start_of
+from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
 from posenc_jax.runs.transplant import check_start

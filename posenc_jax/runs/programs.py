@@ -1,99 +1,110 @@
-"""The programs of one config, compiled when they are first asked for and shared by its groups."""
+"""The programs of a config on one group: compiled when they are first called, and timed."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from posenc_jax.config import Run
 from posenc_jax.runs.directory import Group
+from posenc_jax.runs.plan import Plan
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import Supply
-from posenc_jax.runs.timing import keep
+from posenc_jax.runs.timing import Timings
 from posenc_jax.training.batches import Bucket
 from posenc_jax.training.generation import decode_chunk
-from posenc_jax.training.replicas import Program, make_mesh
+from posenc_jax.training.processes import host
+from posenc_jax.training.replicas import Program, make_mesh, put_state
 from posenc_jax.training.step import evaluate_length, train_call, validate
 
 
 class Programs:
-    """Programs by what they do and the size of the group; what compiling took goes to the group's ``timing.jsonl``."""
+    """The programs of a group.
 
-    def __init__(self, config: Run, supply: Supply) -> None:
-        self._config, self._supply = config, supply
-        self._compiled: dict[Any, Program] = {}
+    Args:
+      compiled: those of groups before it, by name and size of the group; new ones are added.
+      reporter: hears when a program is compiled.
+    """
 
-    def train(self, group: Group, state: Any, fed: Any) -> Program:
-        """A call of training, one program for each shape of what it is fed; ``shared``: the arrays of the data."""
-        mesh = self._mesh(group)
-        split, data = self._split(mesh), self._supply.arrays(mesh)
+    def __init__(
+        self,
+        config: Run,
+        supply: Supply,
+        plan: Plan,
+        group: Group,
+        compiled: dict[Any, Program],
+        reporter: Reporter,
+    ) -> None:
+        self._config, self._supply, self._group, self._compiled = config, supply, group, compiled
+        self._reporter = reporter
+        self.mesh = make_mesh(config.execution, group.size)
+        self.timings = Timings(group, plan, self.mesh.size)
+        self._split = self.mesh if config.execution.split else None
+
+    def replicas(self, state: Any) -> Any:
+        """Parameters and seeds of a state of the group, wherever it lies, for `validate`, `evaluate` and `decode`."""
+        return put_state({"params": state["params"], "seed": state["seed"]}, self.mesh)
+
+    def train(self, state: Any, fed: Any) -> tuple[Any, Any]:
+        """Gives the devices a call of training: the state after it, in the place of ``state``, and its metrics."""
         name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
 
         def call(state: Any, fed: Any, data: Any) -> Any:
-            return train_call(self._config, split, state, fed, data)
+            return train_call(self._config, self._split, state, fed, data)
 
-        return self._program(group, name, call, state, data, fed=fed, donate=True)
+        data = self._arrays
+        program = self._program(name, name, call, state, data, fed=fed, donate=True)
+        with self.timings.waiting():  # a CPU may take a call only when it is done with the one before
+            found: tuple[Any, Any] = program(state, data, fed)
+        return found
 
-    def validate(self, group: Group, replicas: Any) -> Program:
-        """A validation of parameters and seeds; ``shared``: the arrays of the data."""
-        mesh = self._mesh(group)
-        split, data = self._split(mesh), self._supply.arrays(mesh)
+    def validate(self, replicas: Any) -> dict[str, np.ndarray]:
+        """The scores of a validation."""
 
         def scores(replica: Any, _: None, data: Any) -> Any:
-            return validate(self._config, replica["params"], replica["seed"], data, split)
+            return validate(self._config, replica["params"], replica["seed"], data, self._split)
 
-        return self._program(group, "validate", scores, replicas, data)
+        found: dict[str, np.ndarray] = self._run("validate", "validate", scores, replicas, self._arrays)
+        return found
 
-    def evaluate(self, group: Group, bucket: Bucket, replicas: Any) -> Program:
-        """The evaluation at a length of a bucket; ``shared``: (length, the arrays of the data)."""
-        mesh = self._mesh(group)
-        split, shared = self._split(mesh), (np.int32(bucket.lengths[0]), self._supply.arrays(mesh))
+    def evaluate(self, bucket: Bucket, length: int, replicas: Any) -> dict[str, np.ndarray]:
+        """The scores at a length of a bucket."""
 
         def scores(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
             length, data = shared
-            return evaluate_length(self._config, bucket, replica["params"], replica["seed"], length, data, split)
+            return evaluate_length(self._config, bucket, replica["params"], replica["seed"], length, data, self._split)
 
-        return self._program(group, bucket, scores, replicas, shared)
+        title, shared = f"evaluate@{bucket.max_length}", (np.int32(length), self._arrays)
+        found: dict[str, np.ndarray] = self._run(bucket, title, scores, replicas, shared)
+        return found
 
-    def decode(self, group: Group, length: int, replicas: Any) -> Program:
-        """The outputs of a chunk of test examples of one length; ``shared``: (the first, the arrays of the data)."""
-        mesh = self._mesh(group)
-        split, shared = self._split(mesh), (np.int32(0), self._supply.arrays(mesh))
+    def decode(self, length: int, first: int, replicas: Any) -> np.ndarray:
+        """``[R, CHUNK, T]`` the outputs for a chunk of test examples of one length."""
 
         def outputs(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
-            return decode_chunk(self._config, length, replica["params"], replica["seed"], shared, split)
+            return decode_chunk(self._config, length, replica["params"], replica["seed"], shared, self._split)
 
-        return self._program(group, f"decode@{length}", outputs, replicas, shared)
+        title = f"decode@{length}"
+        found: np.ndarray = self._run(title, title, outputs, replicas, (np.int32(first), self._arrays))
+        return found
 
-    def _mesh(self, group: Group) -> Mesh:
-        return make_mesh(self._config.execution, group.size)
+    @property
+    def _arrays(self) -> Any:
+        return self._supply.arrays(self.mesh)
 
-    def _split(self, mesh: Mesh) -> Mesh | None:
-        """The mesh, where batches or matrices are split over it."""
-        return mesh if self._config.execution.split else None
+    def _run(self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any) -> Any:
+        return host(self._program(name, title, fn, replicas, shared)(replicas, shared))
 
     def _program(
-        self,
-        group: Group,
-        name: str | Bucket,
-        fn: Callable[..., Any],
-        replicas: Any,
-        shared: Any,
-        *,
-        fed: Any = None,
-        donate: bool = False,
+        self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any, **given: Any
     ) -> Program:
-        key = (name, group.size)
+        key = (name, self._group.size)
         if key not in self._compiled:
-            title = name if isinstance(name, str) else f"evaluate@{name.max_length}"
-            start = time.perf_counter()
-            execution, mesh = self._config.execution, self._mesh(group)
-            program = Program(title, fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
-            seconds = round(time.perf_counter() - start, 3)
-            keep(group, {"program": title, "compile_seconds": seconds})
-            self._compiled[key] = program
+            with self.timings.compiling(title):
+                execution = self._config.execution
+                self._compiled[key] = Program(title, fn, execution, self.mesh, replicas, shared, **given)
+            self._reporter.advance(0)
         return self._compiled[key]

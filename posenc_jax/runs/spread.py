@@ -13,16 +13,17 @@ from collections.abc import Callable, Sequence
 from posenc_jax.config import Ablation, Run
 from posenc_jax.files import refuse_links
 from posenc_jax.results import AblationResult, read_result
-from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures, write_results
+from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures
+from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.claims import claim, refuse_other
 from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn, locked
 from posenc_jax.runs.groups import groups_of_missing, missing_replicas
+from posenc_jax.runs.origins import keep_start
+from posenc_jax.runs.ownership import claim, refuse_other
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.starts import keep_start
 from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
 from posenc_jax.user_paths import full

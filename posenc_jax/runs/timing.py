@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,34 +13,24 @@ from posenc_jax.runs.files import append_rows
 from posenc_jax.runs.plan import Plan, in_record
 from posenc_jax.training.operations import Work
 
-NOTHING = Work()
 
-
+@dataclasses.dataclass
 class Meter:
-    """Adds up what one phase does and how long it takes, compiling apart.
+    """The work of one phase and its time, compiling apart.
 
     Attributes:
-      seconds: of what is inside `running`. waited: of them, those in which the host did nothing but wait for programs.
+      waited: of the ``seconds``, those in which the host did nothing but wait for programs.
     """
 
-    def __init__(self) -> None:
-        self.steps, self.work, self.seconds, self.waited = 0, Work(), 0.0, 0.0
+    work: Work = dataclasses.field(default_factory=Work)
+    steps: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
 
-    @contextlib.contextmanager
-    def running(self, work: Work = NOTHING, steps: int = 0) -> Iterator[None]:
-        """The time of what is inside counts, and ``work`` where it ends without an error."""
-        begun = time.perf_counter()
-        yield
-        self.seconds += time.perf_counter() - begun
+    def add(self, work: Work, steps: int = 0) -> None:
+        """Counts work that is done, or under way."""
         self.work += work
         self.steps += steps
-
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """The time of what is inside, which waits for a program, counts as waited, but for what the host computes."""
-        begun, computed = time.perf_counter(), time.thread_time()
-        yield
-        self.waited += time.perf_counter() - begun - (time.thread_time() - computed)
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """The row of a phase.
@@ -68,31 +59,58 @@ class Meter:
         }
 
 
-def keep(group: Group, row: dict[str, Any]) -> None:
-    """Adds a row to the file of a group, with the time of now and of which config it is."""
-    of = {} if group.config_hash is None else {"config_hash": group.config_hash}
-    append_rows(group.directory / "timing.jsonl", [{**row, **of, "time": time.time()}])
-
-
 class Timings:
-    """Writes what a group's phases take. ``devices``: those that it lies on."""
+    """Times what a group does on so many devices, and writes it down."""
 
     def __init__(self, group: Group, plan: Plan, devices: int) -> None:
         self._group, self._plan, self._devices = group, plan, devices
+        self._open: list[Meter] = []
 
     def planned(self) -> None:
         """Writes the plan of the run."""
-        keep(self._group, {"plan": in_record(self._plan)})
+        self._keep({"plan": in_record(self._plan)})
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[Meter]:
-        """A meter whose row is written when the phase ends, also by a signal or an error."""
-        meter = Meter()
+        """A meter of what is inside but for phases in it, whose row is written at the end, also by a signal or an
+        error.
+        """
+        meter, begun = Meter(), time.perf_counter()
+        self._open.append(meter)
         try:
             yield meter
         finally:
-            if meter.seconds > 0:
-                keep(self._group, meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
+            self._open.pop()
+            passed = time.perf_counter() - begun
+            self._elsewhere(passed)
+            meter.seconds += passed
+            if meter.work != Work():
+                self._keep(meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
+
+    @contextlib.contextmanager
+    def compiling(self, title: str) -> Iterator[None]:
+        """Writes what compiling a program takes, which no phase counts."""
+        begun = time.perf_counter()
+        yield
+        passed = time.perf_counter() - begun
+        self._elsewhere(passed)
+        self._keep({"program": title, "compile_seconds": round(passed, 3)})
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time of what is inside, which waits for a program, counts as waited, but for what the host computes."""
+        begun, computed = time.perf_counter(), time.thread_time()
+        yield
+        if self._open:
+            self._open[-1].waited += time.perf_counter() - begun - (time.thread_time() - computed)
+
+    def _elsewhere(self, seconds: float) -> None:
+        if self._open:
+            self._open[-1].seconds -= seconds
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        of = {"config_hash": self._group.config_hash}
+        append_rows(self._group.directory / "timing.jsonl", [{**row, **of, "time": time.time()}])
 
 
 def _rounded(value: float) -> float:

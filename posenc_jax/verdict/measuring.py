@@ -17,11 +17,11 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import history
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
-from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.claims import is_begun
 from posenc_jax.runs.directory import complete, group_directories, read_group, results_by_group
+from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
+from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.verdict.cells import Cell, environments_of

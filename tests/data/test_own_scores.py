@@ -13,7 +13,7 @@ from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.data.tasks import Copying, FlipFlop, PositionOf, PositionOrToken, TokenBack
 from posenc_jax.data.text import Data, Summarization, Translation
 from posenc_jax.results.averages import comparison_of
-from posenc_jax.runs import ablation
+from posenc_jax.runs import ablation_record
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.statistics import word
@@ -57,7 +57,7 @@ def test_every_column_of_results_is_a_taken_name():
         ("posenc", "bit_exact", "environment", "mode", "group_size", "device_kind", "device_count", "threads"), 1
     )
     config = dataclasses.replace(CONFIG, seeds=(0,), learning_rates=(0.1,))
-    (row,) = ablation._rows(config, result | {"replicas": [replica | {"evaluation": [scores]}]}, {})
+    (row,) = ablation_record._rows(config, result | {"replicas": [replica | {"evaluation": [scores]}]}, {})
     for name in row:
         own = dataclasses.dataclass(frozen=True)(type("Own", (Metric,), {"name": name}))
         with pytest.raises(ValueError, match="is a column that results have already"):

@@ -12,6 +12,7 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.encodings import SCALINGS, parse
 from posenc_jax.runs import ablation as ablation_module
+from posenc_jax.runs import ablation_record
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked
@@ -70,7 +71,7 @@ def test_results_have_a_row_for_every_replica_and_length(finished):
 def test_what_stands_in_a_field_is_cited_after_what_it_stands_in():
     (rope,) = parse("rope(scaling=resonance(inner=yarn(factor=8, original_length=512)))")
     expected = [rope.citation, SCALINGS["resonance"].citation, SCALINGS["yarn"].citation]
-    assert ablation_module._citations(rope) == expected
+    assert ablation_record._citations(rope) == expected
 
 
 def test_a_finished_ablation_is_left_alone_and_says_so(finished):

@@ -9,7 +9,7 @@ import sealed_files
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax import Ablation, AblationResult, ablate, parse
-from posenc_jax.runs.ablation import varying_fields
+from posenc_jax.runs.ablation_record import varying_fields
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 

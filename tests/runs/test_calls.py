@@ -17,7 +17,7 @@ from posenc_jax.checksums import read_lines
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.timing import Meter
+from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.training.replicas import Program
 
 PLAIN = dataclasses.replace(
@@ -30,7 +30,7 @@ RUN = dataclasses.replace(CONFIG, training=PLAIN)
 def events(monkeypatch):
     """What happened, in order: "call" of the training program, "wait" for its metrics, "fsync" of metrics.jsonl."""
     found: list[str] = []
-    call, waiting, fsync = Program.__call__, Meter.waiting, os.fsync
+    call, waiting, fsync = Program.__call__, Timings.waiting, os.fsync
 
     def called(self, *arguments):
         if self.name == "train":
@@ -49,7 +49,7 @@ def events(monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(Program, "__call__", called)
-    monkeypatch.setattr(Meter, "waiting", waited)
+    monkeypatch.setattr(Timings, "waiting", waited)
     monkeypatch.setattr(os, "fsync", synced)
     return found
 
@@ -84,8 +84,7 @@ def test_the_share_of_the_host_is_written(tmp_path):
     text = (tmp_path / "run/group-000/timing.jsonl").read_text()
     (row,) = (row for row in map(json.loads, text.splitlines()) if row.get("phase") == "train")
     assert 0 < row["host_share"] < 1
-    meter = Meter()
-    meter.seconds, meter.waited = 2.0, 1.5
+    meter = Meter(seconds=2.0, waited=1.5)
     assert meter.row("train", 1, 1, None)["host_share"] == 0.25
 
 

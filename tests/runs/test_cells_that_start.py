@@ -18,10 +18,11 @@ from posenc_jax.encodings import RoPE
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import home_of
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.runs.origins import joined_starts, keep_start
 from posenc_jax.runs.spread import ablate_in_tasks
-from posenc_jax.runs.starts import home_of, joined_starts, keep_start
 from posenc_jax.runs.state import replica_params
 from posenc_jax.training.layout import Devices
 

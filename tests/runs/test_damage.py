@@ -13,15 +13,15 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 from posenc_jax import Ablation
 from posenc_jax.results import read_record
 from posenc_jax.runs.ablation import ablate
-from posenc_jax.runs.beginnings import read_environments
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.claims import refuse_other
-from posenc_jax.runs.damage import refuse_lost_rows
 from posenc_jax.runs.directory import groups_of, load_config, read_group, results_by_group
 from posenc_jax.runs.errors import CheckpointError, DamagedFileError, FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.files import Log, read_json
+from posenc_jax.runs.groups import refuse_lost_rows
+from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.ownership import refuse_other
 from posenc_jax.runs.state import abstract_state, load_group_state, misfit
 
 # Orbax leaves a coroutine or a thread behind where a damaged file ended it.

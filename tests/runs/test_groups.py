@@ -12,11 +12,12 @@ from trained_runs import CONFIG, contents, copy_of_the_run
 from posenc_jax.config import Ablation, Execution
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.claims import claim, plan
 from posenc_jax.runs.directory import complete, finished_groups, group_directories, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.starts import keep_start, refuse_other_start
+from posenc_jax.runs.groups import plan
+from posenc_jax.runs.origins import keep_start, refuse_other_start
+from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.state import best_replica, surviving_seeds
 from posenc_jax.training import replicas
 from posenc_jax.training.layout import Devices, check_mesh, laid_out, layout_of, rows_of

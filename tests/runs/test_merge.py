@@ -10,12 +10,13 @@ import pytest
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation, config_hash
-from posenc_jax.runs.ablation import ablate, write_results
-from posenc_jax.runs.claims import claim
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import load_stored
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.merge import joined, merge
+from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
 
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned", title="Tiny")

@@ -21,10 +21,10 @@ from posenc_jax.config import Evaluation
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.claims import claim
 from posenc_jax.runs.directory import code_in, load_config
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.spread import run_task
 
 SOURCE = '''"""An encoding of the user's own."""

@@ -19,8 +19,8 @@ from posenc_jax.config import Ablation
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.files import held
 from posenc_jax.runs import cluster, local
-from posenc_jax.runs.claims import claim
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
+from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.spread import ablate_in_tasks, run_task
 from posenc_jax.training.layout import Devices

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.checksums import read_lines
+from posenc_jax.runs import timing
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of
 from posenc_jax.runs.targets import target_here
@@ -49,8 +51,7 @@ def test_a_phase_is_written_whatever_ends_it(tmp_path):
 
     def interrupted() -> None:
         with timings.phase("train") as meter:
-            with meter.running(Work(100, 10), steps=5):
-                pass
+            meter.add(Work(100, 10), steps=5)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -63,9 +64,22 @@ def test_a_phase_is_written_whatever_ends_it(tmp_path):
 
 
 def test_the_part_of_the_peak_is_of_all_devices():
-    meter = Meter()
-    meter.steps, meter.work, meter.seconds = 10, Work(6_000, 50), 2.0
+    meter = Meter(Work(6_000, 50), steps=10, seconds=2.0)
     row = meter.row("train", replicas=1, devices=3, peak=10_000.0)
     assert (row["steps_per_second"], row["tokens_per_second"], row["flops_per_second"]) == (5, 25, 3000)
     assert (row["peak_flops_per_second"], row["mfu"]) == (30_000, 0.1)
     assert meter.row("train", 1, 3, None)["mfu"] is None
+
+
+def test_a_phase_counts_neither_compiling_nor_the_phases_in_it(tmp_path, monkeypatch):
+    clock = itertools.count()  # a second from each reading to the next
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
+    timings = Timings(Group(tmp_path, ((0, 1e-3),), 1, "0123abcd"), plan_of(CONFIG, target_here()), devices=1)
+    with timings.phase("train") as outer:
+        outer.add(Work(1, 1))
+        with timings.compiling("train"):
+            pass
+        with timings.phase("validate") as inner, timings.waiting():
+            inner.add(Work(1, 1))
+    assert (outer.seconds, inner.seconds) == (7 - 1 - 3, 3)
+    assert outer.waited == 0 < inner.waited

@@ -12,8 +12,9 @@ from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.encodings import Temperature, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.claims import claim, plan
 from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.groups import plan
+from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import otherwise as module
 from posenc_jax.verdict.otherwise import WAYS, otherwise

@@ -1,28 +1,16 @@
-"""Whose a run's directory is: claimed for a config and its code, refused to others; and which groups are to be run."""
+"""Ownership of a run's directory: claimed for a config and its code, refused to others."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.config import Run, config_hash, to_json
-from posenc_jax.files import make_directory, remove_unfinished
+from posenc_jax.config import Run, to_json
 from posenc_jax.runs import own_code
-from posenc_jax.runs.directory import (
-    FORMAT,
-    GROUP_NAME,
-    Group,
-    checked,
-    code_in,
-    differences_from,
-    group_directories,
-    groups_of,
-    is_group,
-)
+from posenc_jax.runs.directory import FORMAT, checked, code_in, differences_from, group_directories, groups_of
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import locked, write_json
+from posenc_jax.runs.files import write_json
 from posenc_jax.shapes import Json
 
 
@@ -39,7 +27,7 @@ def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) ->
     """Writes ``config.json`` and copies of the user's own code, or refuses as `refuse_other`."""
     refuse_other(directory, config, accept_changed_code=accept_changed_code)
     own_code.save(config, directory)
-    write_json(directory / "config.json", _data(config))
+    write_json(directory / "config.json", config_record(config))
 
 
 def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False, claimed: bool = False) -> None:
@@ -104,54 +92,6 @@ def refuse_changed_code(directory: Path, changes: list[str]) -> None:
         )
 
 
-def plan(directory: Path, config: Run, size: int) -> list[Group]:
-    """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
-    there = groups_of(directory, config)
-    taken = {replica for group in there for replica in group.replicas}
-    asked = set(config.replicas)
-    groups = [group for group in there if not asked.isdisjoint(group.replicas)]
-    for group in groups:
-        _begin_again(group, config)
-    _remove_half_made(directory)
-    # Never a number that is in use, under whatever name: a group may have been renamed.
-    used = [
-        int(found[1]) for found in map(GROUP_NAME.match, (path.name for path in directory.glob("group-*"))) if found
-    ]
-    number = max(used, default=-1) + 1
-    missing = [replica for replica in config.replicas if replica not in taken]
-    for start in range(0, len(missing), size):
-        replicas = tuple(missing[start : start + size])
-        group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
-        make_directory(group.directory)
-        _write_group(group, config)
-        groups.append(group)
-        number += 1
-    return groups
-
-
-def _write_group(group: Group, config: Run) -> None:
-    members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
-    write_json(group.directory / "config.json", {**_data(config), **members, "config_hash": group.config_hash})
-
-
-def _begin_again(group: Group, config: Run) -> None:
-    """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
-    path = group.directory / "config.json"
-    if code_in(path) == own_code.digests(config) or is_begun(group.directory):
-        return
-    with contextlib.suppress(RefusedError), locked(group.directory):
-        (group.directory / "environment.json").unlink(missing_ok=True)
-        _write_group(group, config)
-
-
-def _remove_half_made(directory: Path) -> None:
-    """Removes groups without a file, whose makers were killed, so that the next one is called as theirs."""
-    for path in directory.glob("group-*"):
-        if is_group(path) and path.is_dir() and not path.is_symlink() and not any(path.glob("*.json")):
-            remove_unfinished(path)
-            with contextlib.suppress(OSError):  # it has files
-                path.rmdir()
-
-
-def _data(config: Any) -> Json:
+def config_record(config: Any) -> Json:
+    """The content of ``config.json`` for a run or an ablation."""
     return {"format": FORMAT, "config": to_json(config), "code": own_code.digests(config)}

@@ -1,21 +1,107 @@
-"""The run or file that a run starts from, and digests of its parameters, by which a change is noticed."""
+"""Origins of a run's parameters: the environments that its groups trained in, which decide if results are bit-exact;
+and the run or file that it starts from, with digests by which a change is noticed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from posenc_jax.config import CELL, Run
-from posenc_jax.environments import of_process
-from posenc_jax.runs.beginnings import read_environments
-from posenc_jax.runs.directory import finished_groups, groups_that_count, is_group, read_group, replicas_of, results
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.environments import OF_PROCESS, compared, of_process
+from posenc_jax.runs.directory import (
+    Group,
+    checkpoint_steps,
+    finished_groups,
+    group_directories,
+    groups_that_count,
+    home_of,
+    read_group,
+    replicas_of,
+    results,
+)
+from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.shapes import Json
+from posenc_jax.runs.own_code import changes
+from posenc_jax.shapes import Json, problem
 from posenc_jax.user_paths import full
 
-FILE = "start.json"
+START = "start.json"
+
+Environment = dict[str, Any]
+"""That of `environment`, with ``mode`` and ``own``, the digests of the user's classes."""
+
+
+def record_environment(
+    group: Group, now: Environment, note: Callable[[str], None], start: tuple[Path, list[Environment]] | None = None
+) -> bool:
+    """Writes what a group began on, or goes on from now, into its ``environment.json``.
+
+    start: where its first parameters are from, and in which environments they were trained.
+
+    Returns:
+      False when that has changed since it began to something that gives other bits, when another group of the run
+      began on such, when its start was trained in such, or when nobody knows.
+
+    Raises:
+      DamagedFileError: a group's record is not what was written.
+    """
+    path = group.directory / "environment.json"
+    if not path.exists():
+        lost = bool(checkpoint_steps(group.directory))
+        trained_in = {"start": start[1]} if start else {}
+        write_json(path, {"began": {} if lost else now, "resumed": [now] if lost else [], **trained_in})
+    record = read_environments(group.directory)
+    began, resumed = record["began"], record["resumed"]
+    lines = _differences(began, now)
+    if lines and now not in resumed:
+        resumed.append(now)
+        write_json(path, record)
+    elsewhere = other_beginnings(group, began)
+    trained = [line for own in record["start"] for line in compared(own, now, OF_PROCESS).lines] if start else []
+    source = f"{start[0]}, which {group.directory.name} starts from, was trained" if start else ""
+    for what, found in ((f"{group.directory.name} began", lines), elsewhere, (source, list(dict.fromkeys(trained)))):
+        if found:
+            note(f"{what} elsewhere, its result will be marked bit_exact=false: {'; '.join(found)}")
+    return not resumed and not elsewhere[1] and not trained
+
+
+def read_environments(group: Path) -> dict[str, Any]:
+    """``began``, empty where nobody knows, ``resumed``, in which environments that differ a group went on, and
+    ``start``, in which what it started from was trained.
+    """
+    path = group / "environment.json"
+    if not path.exists():
+        return {"began": {}, "resumed": [], "start": []}
+    way_out = (
+        f"restore it, or move it away: what {group.name} began on is then unknown, and what is trained from there on "
+        "is not called bit-exact"
+    )
+    record = read_json(path, way_out)
+    if wrong := problem(record, _RECORD):
+        raise DamagedFileError(path, wrong, way_out)
+    return {"began": record.get("began", {}), **{name: record.get(name) or [] for name in ("resumed", "start")}}
+
+
+_RECORD = {"began?": {"own?": {str: str}}, "resumed?": [{"own?": {str: str}}], "start?": [{}]}
+
+
+def _differences(old: Environment, new: Environment) -> list[str]:
+    if not old:
+        return ["what it began on is not recorded"]
+    return compared(old, new).lines + changes(old.get("own", {}), new.get("own", {}))
+
+
+def other_beginnings(group: Group, began: Environment) -> tuple[str, list[str]]:
+    """The first group of the run that began on something else, in words, and what differs."""
+    for directory in group_directories(group.directory.parent):
+        if directory != group.directory and (other := read_environments(directory)["began"]):
+            lines = _differences(other, began) if began else []
+            if lines:
+                return f"{directory.name}, beside {group.directory.name}, began", lines
+    return "", []
 
 
 def start_of(config: Run, directory: Path | None) -> Path | None:
@@ -29,11 +115,6 @@ def start_of(config: Run, directory: Path | None) -> Path | None:
     return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
 
 
-def home_of(directory: Path) -> Path:
-    """The directory of the run that a group is of, or itself."""
-    return directory.parent if is_group(directory) else directory
-
-
 def keep_start(config: Run, directory: Path) -> None:
     """Keeps the digests of the parameters that the run in a directory starts from, for seeds that have no result yet;
     what is kept already stays.
@@ -45,7 +126,7 @@ def keep_start(config: Run, directory: Path) -> None:
     if source is None:
         return
     refuse_other_start(config, directory)
-    path = directory / FILE
+    path = directory / START
     kept = read_json(path) if path.exists() else {}
     trained = {seed for result in results(directory) for seed, _ in replicas_of(result)}
     wanted = set(config.seeds) - trained
@@ -60,7 +141,7 @@ def joined_starts(homes: Iterable[Path]) -> Json:
     found: Json = {}
     first: dict[str, Path] = {}
     for home in homes:
-        kept = read_json(home / FILE) if (home / FILE).exists() else {}
+        kept = read_json(home / START) if (home / START).exists() else {}
         for seed, digests in kept.items():
             if found.setdefault(seed, digests) != digests:
                 raise RefusedError(
@@ -74,7 +155,7 @@ def refuse_other_start(config: Run, directory: Path) -> None:
     """Refuses a run that began with parameters which its start does not have any more. Nothing can be said where the
     start is away or unfinished, or the run was begun before this was kept.
     """
-    source, path = start_of(config, directory), directory / FILE
+    source, path = start_of(config, directory), directory / START
     if source is None or not path.exists() or not (source.is_file() or _is_finished(source)):
         return
     now = _digests(source)

@@ -1,0 +1,283 @@
+"""The record of an ablation, ``ablation.json`` and ``results.jsonl``, made of its finished cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
+from posenc_jax.data.score_kinds import headline
+from posenc_jax.encodings import Value, elements, spec
+from posenc_jax.environments import between, history
+from posenc_jax.files import write_changed
+from posenc_jax.runs.directory import has_all, results_by_group
+from posenc_jax.runs.environment import code_of, environment
+from posenc_jax.runs.errors import DamagedFileError
+from posenc_jax.runs.files import read_json, sealed_line, write_json
+from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.own_code import digests
+from posenc_jax.shapes import Json
+
+OnDamage = Callable[[DamagedFileError], None] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """The stored part of a cell of an ablation.
+
+    Attributes:
+      varying: its fields in which the cells differ. groups: those that are finished, with their results; ran: in
+        which environments each did.
+      environments: those of the groups, by the digest that a result names. complete: whether every replica is finished.
+      record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
+    """
+
+    config: Run
+    home: Path
+    varying: dict[str, Any]
+    groups: list[tuple[Path, Json]]
+    ran: list[Json]
+    environments: dict[str, Json]
+    complete: bool
+    record: Json
+    rows: str
+
+
+def stored_cells(config: Ablation, directory: Path, on_damage: OnDamage) -> list[Cell]:
+    """The stored part of each cell of an ablation; ``on_damage`` as in `directory.results`."""
+    fields = zip(config.runs, varying_fields(config), strict=True)
+    return [stored_cell(cell, directory / cell.directory_name, varying, on_damage) for cell, varying in fields]
+
+
+def stored_cell(cell: Run, home: Path, varying: dict[str, Any], on_damage: OnDamage) -> Cell:
+    """The stored part of one cell."""
+    groups, ran, environments = [], [], {}
+    for path, result in results_by_group(home, cell, on_damage):
+        ran.append(read_environments(path))
+        own = history(ran[-1])
+        name = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
+        groups.append((path, {**result, "environment": name}))
+        environments[name] = own
+    whole = has_all([result for _, result in groups], cell)
+    return _told(Cell(cell, home, varying, groups, ran, environments, whole, {}, ""))
+
+
+def _told(cell: Cell) -> Cell:
+    """The cell with the record and the rows of its groups."""
+    rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
+    record = _cell_record(cell.config, cell.home, cell.groups, cell.ran)
+    return dataclasses.replace(cell, record=record, rows="".join(rows))
+
+
+def _beside(cell: Cell, first: Json) -> Cell:
+    """A cell of an ablation whose first group ran in an environment: bit-exact only where it is of the same bits."""
+    exact = {name: not between(first, own).lines for name, own in cell.environments.items()}
+    groups = [
+        (path, {**result, "bit_exact": result["bit_exact"] and exact[result["environment"]]})
+        for path, result in cell.groups
+    ]
+    return cell if all(exact.values()) else _told(dataclasses.replace(cell, groups=groups))
+
+
+def write_results(directory: Path, config: Ablation, on_damage: OnDamage = None) -> None:
+    """`write_record` of what is stored; ``on_damage`` as in `directory.results`."""
+    write_record(directory, config, stored_cells(config, directory, on_damage))
+
+
+def write_record(directory: Path, config: Ablation, cells: list[Cell]) -> None:
+    """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
+    report needs) from the finished groups.
+    """
+    environments = {name: own for cell in cells for name, own in cell.environments.items()}
+    cells = [_beside(cell, own) for own in list(environments.values())[:1] for cell in cells] or cells
+    decoded = {cell.config.table for cell in cells if cell.groups and cell.config.evaluation.decoded_examples}
+    write_changed(directory / "results.jsonl", "".join(cell.rows for cell in cells))
+    record = {
+        "name": config.name,
+        "title": config.title or config.name,
+        "description": config.description,
+        "baseline": config.baseline,
+        "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
+        "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
+        "cells": [cell.record for cell in cells],
+        "published": [
+            {
+                "task_label": p.table,
+                **{k: getattr(p, k) for k in ("label", "value", "direction", "metric", "lengths", "source")},
+            }
+            for p in config.published
+        ],
+        "train_lengths": {
+            cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
+        },
+        "metric": {cell.table: headline(cell.task, cell.evaluation.decoded_examples) for cell in config.runs},
+        **_own_metrics(config),
+        "validation_metric": {cell.table: cell.task.validation_metric for cell in config.runs},
+        "writes_text": {cell.table: cell.task.writes_text for cell in config.runs},
+        "length_unit": {cell.table: cell.task.length_unit for cell in config.runs},
+        "length_names": _length_names(config),
+        "signatures": {cell.table: cell.task.signatures for cell in config.runs if cell.table in decoded},
+        "task_notes": {cell.table: cell.task.note for cell in config.runs if cell.task.note},
+        "chance": {cell.table: cell.task.chance for cell in config.runs},
+        "task": {cell.table: to_json(cell.task) for cell in config.runs},
+        "config": to_json(config),
+        "environment": _environment([group for cell in cells for group in cell.groups]),
+        "environments": environments,
+        "size_note": config.size_note,
+    }
+    path = directory / "ablation.json"
+    if not path.exists() or not _same(path, record):
+        write_json(path, record)
+
+
+def _environment(groups: list[tuple[Path, Json]]) -> Json:
+    """The environment in which the first group began, perhaps on another machine; that of this process if unknown."""
+    began = read_environments(groups[0][0])["began"] if groups else {}
+    return {name: value for name, value in began.items() if name not in ("mode", "own")} or environment()
+
+
+def _same(path: Path, record: Json) -> bool:
+    """True if a file has this record, from whatever environment; False if it is damaged."""
+    try:
+        old = read_json(path)
+    except DamagedFileError:
+        return False
+    return old | {"environment": None} == json.loads(json.dumps(record)) | {"environment": None}
+
+
+def varying_fields(config: Ablation) -> list[dict[str, Any]]:
+    """For each cell, the fields in which the cells of the ablation differ: ``{"model.d_model": 64, ...}``.
+
+    Slots are written as strings; a field that a cell does not have is None. Names of cells, seeds and learning rates
+    have columns of their own, and execution is recorded with the results.
+    """
+    flat = [dict(_fields(identity(to_json(cell)))) | _slots_of(cell) for cell in config.runs]
+    names = list(dict.fromkeys(name for fields in flat for name in fields))
+    varying = [name for name in names if len({json.dumps(fields.get(name)) for fields in flat}) > 1]
+    return [{name: fields.get(name) for name in varying} for fields in flat]
+
+
+def _fields(data: Json, path: str = "") -> list[tuple[str, Any]]:
+    """Every field of a config's JSON by its dotted path; a value's class stands under the path of the value."""
+    found: list[tuple[str, Any]] = []
+    for name, value in data.items():
+        if name == "type":
+            found += [(path.removesuffix("."), value)] if path else []
+        elif isinstance(value, dict):
+            found += _fields(value, f"{path}{name}.")
+        else:
+            found.append((f"{path}{name}", value))
+    return found
+
+
+def _slots_of(cell: Run) -> dict[str, str | None]:
+    slots = {name: getattr(cell, name) for name in ("posenc", "posenc_encoder", "posenc_cross")}
+    return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
+
+
+def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:
+    slots, found = cell.slots, [result for _, result in groups]
+    code = _code_of(groups, ran)
+    own = digests(cell)
+    used = dict.fromkeys(e for stack in (slots.encoder, slots.decoder, slots.cross) for e in elements(stack))
+    return {
+        "label": cell.label,
+        "task_label": cell.table,
+        "posenc": found[0]["posenc"] if found else None,
+        "config_hash": config_hash(cell),
+        "directory": home.name,
+        "num_parameters": found[0]["num_parameters"] if found else None,
+        "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
+        "seeds": list(cell.seeds),
+        "learning_rates": list(cell.learning_rates),
+        "lengths": list(cell.evaluation.lengths),
+        "citations": list(dict.fromkeys(text for value in (*used, cell.task) for text in _citations(value))),
+        "note": cell.note or None,
+        "bit_exact": all(result["bit_exact"] for result in found),
+        "code": code,
+        "changed_code": any((part["own"] or own) != own for part in code),
+        "by_position": _by_position(cell, found),
+    }
+
+
+def _citations(value: Value) -> list[str]:
+    """Citations of a value and, after it, of the values in its fields, such as RoPE's scaling."""
+    inner = [text for field in vars(value).values() if isinstance(field, Value) for text in _citations(field)]
+    return [*filter(None, [getattr(value, "citation", "")]), *inner]
+
+
+def _code_of(groups: list[tuple[Path, Json]], ran: list[Json]) -> list[Json]:
+    """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
+    found: dict[str, Json] = {}
+    for (_, result), record in zip(groups, ran, strict=True):
+        for part in (record["began"], *record["resumed"]):
+            code = found.setdefault(json.dumps(code_of(part), sort_keys=True), {**code_of(part), "seeds": []})
+            code["seeds"] = sorted({*code["seeds"], *(replica["seed"] for replica in result["replicas"])})
+    return list(found.values())
+
+
+def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
+    """table -> length -> its name, where that is not the number."""
+    names: dict[str, dict[str, str]] = {}
+    for cell in config.runs:
+        for length in cell.evaluation.lengths:
+            if cell.task.length_name(length) != str(length):
+                names.setdefault(cell.table, {})[str(length)] = cell.task.length_name(length)
+    return names
+
+
+def _by_position(cell: Run, found: list[Json]) -> list[Json]:
+    """The perplexities by position, which rows do not hold: ``{seed, learning_rate, length, perplexity}``."""
+    asked = set(cell.replicas)
+    return [
+        {
+            "seed": replica["seed"],
+            "learning_rate": replica["learning_rate"],
+            "length": scores["length"],
+            "perplexity": scores["perplexity_by_position"],
+        }
+        for result in found
+        for replica in result["replicas"]
+        if (replica["seed"], replica["learning_rate"]) in asked
+        for scores in replica["evaluation"]
+        if "perplexity_by_position" in scores
+    ]
+
+
+def _own_metrics(config: Ablation) -> Json:
+    """The names of the user's metrics, where there are any."""
+    found: dict[str, list[str]] = {}
+    for cell in config.runs:
+        names = found.setdefault(cell.table, [])
+        names += [name for name in map(spec, cell.evaluation.metrics) if name not in names]
+    return {"own_metrics": found} if any(found.values()) else {}
+
+
+def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:
+    asked, hashed = set(cell.replicas), config_hash(cell)
+    return [
+        {
+            "task_label": cell.table,
+            "label": cell.label,
+            "posenc": result["posenc"],
+            "config_hash": hashed,
+            "seed": replica["seed"],
+            "learning_rate": replica["learning_rate"],
+            "length": scores["length"],
+            "range": cell.task.range_of(scores["length"]),
+            **{name: value for name, value in scores.items() if name != "length" and not isinstance(value, list)},
+            "validation": replica["validation"][cell.task.validation_metric],
+            "diverged_at": replica["diverged_at"],
+            "bit_exact": result["bit_exact"],
+            "environment": result["environment"],
+            **{name: result[name] for name in ("mode", "group_size", "device_kind", "device_count", "threads")},
+            **{name: value for name, value in varying.items() if name != "posenc"},
+        }
+        for replica in result["replicas"]
+        if (replica["seed"], replica["learning_rate"]) in asked
+        for scores in replica["evaluation"]
+    ]
