@@ -97,7 +97,7 @@ encodings = parse("rope|alibi")
 params = init_slot(jax.random.key(0), encodings, Dims(64, 4, 4, 16, 1, 128))
 q = jax.numpy.ones((1, 4, 8, 16))
 assert attend(q, q, q, encodings, params, Geometry.of_length(8, num_heads=4, causal=True)).shape == q.shape
-assert len(check_contract(encodings[0])) == 14  # what fails is raised
+assert len(check_contract(encodings[0])) == 15  # what fails is raised
 from posenc_jax import golden
 golden.check("RoPE", golden.row("RoPE")["outputs"])
 heavy = {"flax", "optax", "orbax", "tyro", "rich", "tensorflow_datasets"}
