@@ -15,7 +15,7 @@ import command_lines
 import pytest
 
 from posenc_jax import report
-from posenc_jax.cli import COMMANDS, main, own_files
+from posenc_jax.cli import COMMANDS, main
 from posenc_jax.cli.completion import INNER, options_of
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.cli.names import named
@@ -97,7 +97,8 @@ def _home(tmp_path_factory):
         patch.setattr(argparse.ArgumentParser, "parse_args", and_stop(argparse.ArgumentParser.parse_args))
         for command in ("ablate", "plan", "tune"):
             patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
-        patch.setattr(own_files, "refuse_unusable", stop)
+        for module in ("own_files", "train", "ablate"):
+            patch.setattr(f"posenc_jax.cli.{module}.refuse_unusable", stop)
         patch.setattr(plan, "plan_of", stop)
         patch.setattr(directory, "load_config", stop)
         patch.setattr(report, "build", stop)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.overrides import RunArguments, override_each, override_run
+from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.screen import shell_words, show
-from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.session import load_config, of_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
 from posenc_jax.file_names import file_name
 from posenc_jax.user_paths import full
-
-if TYPE_CHECKING:
-    from posenc_jax.cli.overrides import RunArguments
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
@@ -33,46 +32,35 @@ USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [--local N | --slurm .
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments:
-        show(USAGE)
-        return 2
-    if arguments[0] in ("-h", "--help"):
-        return guarded(lambda: print_options("ablate", DESCRIPTION, HELP))
-    return guarded(lambda: _ablate(arguments[0], arguments[1:]))
+    return of_config(arguments, USAGE, lambda: print_options("ablate", DESCRIPTION, HELP), _ablate)
 
 
 def _ablate(config_file: str, arguments: list[str]) -> int:
     prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, Ablation, "ablate")
-    chosen, spread = None, read_spread(arguments)
-    overrides = spread.overrides
-    if overrides:
-        config, chosen = override_all(config, overrides, f"posenc ablate {config_file}")
-    directory = (chosen and chosen.directory) or Path("runs") / file_name(config.name)
-    accept = chosen is not None and chosen.accept_changed_code
-    directory = full(directory).absolute()
-    tracked = chosen.track if chosen is not None else ()
-    for source in chosen.trust if chosen is not None else ():
+    spread = read_spread(arguments)
+    config, chosen = override_all(config, spread.overrides, f"posenc ablate {config_file}")
+    directory = full(chosen.directory or Path("runs") / file_name(config.name)).absolute()
+    for source in chosen.trust:
         trust(source)
-    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.errors import FailedCellsError
     from posenc_jax.runs.trackers import Tracked
 
     refuse_unusable(config)
-    if (group := spread.group) is not None:
-        with (
-            TerminalReporter() as terminal,
-            Tracked(terminal, directory, tracked, group) as reporter,
-            stoppable() as stop,
-        ):
-            run_group(config, directory, group, accept_changed_code=accept, reporter=reporter, stop=stop)
-        return 0
     failed, report = None, FinalReport(directory, [shell_words(("posenc", "ablate", config_file, *arguments))])
-    with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
+    with (
+        TerminalReporter() as terminal,
+        Tracked(terminal, directory, chosen.track, spread.group) as reporter,
+        stoppable() as stop,
+    ):
+        more: dict[str, Any] = {"accept_changed_code": chosen.accept_changed_code, "reporter": reporter, "stop": stop}
+        if spread.group is not None:
+            run_group(config, directory, spread.group, **more)
+            return 0
         ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:
-            ablate(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
+            ablate(config, directory, **more)
         except FailedCellsError as error:
             failed = error
         report.write(reporter)
@@ -87,8 +75,6 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
 
 def overridden(config: Run | Ablation, overrides: list[str], program: str, description: str) -> Run | Ablation:
     """A config with the overrides of `posenc train`, or those of `posenc ablate`, without those about directories."""
-    from posenc_jax.cli.overrides import override_run
-
     if isinstance(config, Ablation):
         return override_all(config, overrides, program, description)[0]
     return override_run(config, overrides, program, description).run
@@ -100,18 +86,9 @@ def override_all(
     """The ablation with the overrides in every run, and those that are not about runs (beside the last one); UsageError
     if one does not fit.
     """
-    from posenc_jax.cli.overrides import CannotTakeError, override_each
-
     runs: list[Run] = []
     starts: dict[str | None, str] = {}
-    try:
-        each = override_each(
-            config.runs, overrides, program, f"{description} The defaults shown are those of the first."
-        )
-    except CannotTakeError as error:
-        raise UsageError(
-            f"an override applies to every cell, and {error} cannot take it: change the config file"
-        ) from None
+    each = override_each(config.runs, overrides, program, f"{description} The defaults shown are those of the first.")
     for run, changed in zip(config.runs, each, strict=True):
         start = starts.get(run.init_from)  # the cell that this one starts from has changed too
         runs.append(changed.run if start is None else dataclasses.replace(changed.run, init_from=start))
@@ -125,10 +102,8 @@ def override_all(
     if runs == list(config.runs):
         return config, changed
     _refuse_equal(config.runs, runs)
-    try:
+    with refusing():
         return dataclasses.replace(config, runs=tuple(runs)), changed
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _refuse_equal(before: Sequence[Run], after: Sequence[Run]) -> None:

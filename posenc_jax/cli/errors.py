@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +26,15 @@ class UsageError(Exception):
     """The command line, a config file or a directory asks for something impossible; the message says what to do."""
 
 
+@contextlib.contextmanager
+def refusing(about: str = "") -> Iterator[None]:
+    """Within, a ValueError of the library is a UsageError, whose message begins with ``about``."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"{about}{error}") from None
+
+
 class _Once(argparse.Action):
     """Stores what an option is given, and refuses it a second time, or one of its values: argparse would take the last
     of them, or both.
@@ -40,10 +50,8 @@ class _Once(argparse.Action):
         if option is not None and self.filled is namespace:
             parser.error(given_twice(self.option_strings[-1]))
         if self.nargs in ("+", "*"):
-            try:
+            with refusing():
                 refuse_twice(option or str(self.metavar), values or (), _resolved)
-            except ValueError as error:
-                raise UsageError(str(error)) from None
         self.filled = namespace
         setattr(namespace, self.dest, values)
 

@@ -6,10 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, as_path, guarded
+from posenc_jax.cli.errors import as_path, refusing
+from posenc_jax.cli.overrides import override
 from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import prepare_jax, stoppable, trust
+from posenc_jax.cli.session import of_config, prepare_jax, stoppable, trust
 from posenc_jax.shapes import Json
 
 DESCRIPTION = (
@@ -47,29 +48,11 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments:
-        show(USAGE)
-        return 2
-    if arguments[0] in ("-h", "--help"):
-        return guarded(_help)
-    return guarded(lambda: _evaluate(arguments[0], arguments[1:]))
-
-
-def _help() -> int:
-    _options("RUN", ["--help"])
-    return 0
-
-
-def _options(directory: str, arguments: list[str]) -> Options:
-    if not arguments:
-        return Options()
-    from posenc_jax.cli.overrides import override
-
-    return override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
+    return of_config(arguments, USAGE, lambda: _evaluate("RUN", ["--help"]), _evaluate)
 
 
 def _evaluate(directory: str, arguments: list[str]) -> int:
-    options = _options(directory, arguments)
+    options: Options = override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
@@ -79,18 +62,14 @@ def _evaluate(directory: str, arguments: list[str]) -> int:
     run_directory = as_path(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
-    try:
+    with refusing("--posenc: "):
         posenc = None if options.posenc is None else read_slot(options.posenc)
-    except ValueError as error:
-        raise UsageError(f"--posenc: {error}") from None
     metrics = None if options.metrics is None else read_metrics(options.metrics)
     config = load_config(run_directory)
-    try:
-        lengths = options.lengths or config.evaluation.lengths
-        other: dict[str, Any] = {"data": options.data, "shuffle_words": options.shuffle_words}
+    lengths = options.lengths or config.evaluation.lengths
+    other: dict[str, Any] = {"data": options.data, "shuffle_words": options.shuffle_words}
+    with refusing():
         changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, metrics=metrics, **other)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     refuse_unusable(changed)
     with TerminalReporter() as reporter, stoppable() as stop:
         path, rows = evaluate(

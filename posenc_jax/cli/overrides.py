@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, as_path, given_twice
+from posenc_jax.cli.errors import UsageError, as_path, given_twice, refusing
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
 from posenc_jax.config import Run
 from posenc_jax.data.metric import Metric
@@ -36,7 +37,7 @@ from posenc_jax.runs.trackers import TrackerName
 def override(
     kind: Any,
     default: Any,
-    arguments: list[str],
+    arguments: Sequence[str],
     program: str,
     description: str,
     hidden: Sequence[str] = (),
@@ -51,29 +52,50 @@ def override(
     for word in arguments:
         if len(word) > MOST_CHARACTERS:
             raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
-    options = [word.partition("=")[0].replace("_", "-") for word in arguments if word.startswith("--")]
-    options = [re.sub(r"(^--|\.)no-", r"\1", option) for option in options]  # --no-x is of the same field as --x
+    options = _options(arguments)
     if twice := next((option for i, option in enumerate(options) if option in options[:i]), None):
-        raise UsageError(given_twice(twice))
+        raise UsageError(given_twice(f"--{twice.replace('_', '-')}"))
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
     return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
 
 
-def _path(words: list[str]) -> Path:
+def _options(arguments: Sequence[str]) -> list[str]:
+    """The options among arguments as paths of fields; --a.no-b is of the same field as --a.b."""
+    names = (word[2:].partition("=")[0].replace("-", "_") for word in arguments if re.match("--.", word))
+    return [re.sub(r"(^|\.)no_", r"\1", name) for name in names]
+
+
+def _word(
+    metavar: str, kind: type, read: Callable[[str], Any], written: Callable[[Any], str], *, optional: bool = False
+) -> Any:
+    """What tyro is told of values that are one word; of ``optional`` ones None is another."""
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=metavar,
+        instance_from_str=lambda words: None if optional and words[0] == "None" else read(words[0]),
+        is_instance=lambda value: isinstance(value, kind) or (optional and value is None),
+        str_from_instance=lambda value: ["None" if value is None else written(value)],
+    )
+
+
+def _slot(option: str, *, optional: bool) -> Any:
+    def read(text: str) -> Slot:
+        with refusing(f"{option}: "):
+            return read_slot(text)
+
+    return _word("ENCODINGS", tuple, read, spec, optional=optional)
+
+
+def _directory(text: str) -> Path:
     try:
-        return as_path(words[0])
+        return as_path(text)
     except UsageError as error:
         raise UsageError(f"--directory: {error}") from None
 
 
-_PATH = PrimitiveConstructorSpec(
-    nargs=1,
-    metavar="DIR",
-    instance_from_str=_path,
-    is_instance=lambda value: value is None or isinstance(value, Path),
-    str_from_instance=lambda value: [str(value)],
-)
+_METRICS = _word("METRICS", tuple, read_metrics, lambda metrics: "|".join(map(spec, metrics)))
+_MASK = _word("MASK", StructureMask, read_mask, spec, optional=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +103,7 @@ class RunArguments:
     """The overrides of a run, and options about directories."""
 
     run: Annotated[Run, tyro.conf.arg(name="")]
-    directory: Annotated[Path | None, _PATH] = None
+    directory: Annotated[Path | None, _word("DIR", Path, _directory, str, optional=True)] = None
     """Where the results are kept (None: a folder of runs/ that is called like the config)."""
     track: tuple[TrackerName, ...] = ()
     """Trackers that hear of metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
@@ -92,9 +114,11 @@ class RunArguments:
 
 
 def override_run(
-    run: Run, arguments: list[str], program: str, description: str, hidden: Sequence[str] = ()
+    run: Run, arguments: Sequence[str], program: str, description: str, hidden: Sequence[str] = ()
 ) -> RunArguments:
     """The run with its overrides, and the options about directories; ``hidden`` fields keep what the run has."""
+    if not arguments:
+        return RunArguments(run)
     words, task = _without_task(arguments)
     replaced = {} if task is None else {"task": read_task(task)}
     chosen: RunArguments = override(
@@ -103,79 +127,48 @@ def override_run(
     return chosen
 
 
-def override_each(runs: Sequence[Run], arguments: list[str], program: str, description: str) -> list[RunArguments]:
-    """`override_run` of several runs. The command line is parsed once for those that are made of the same classes, and
-    what its options say is put into the others: parsing takes as long as reading hundreds of results.
+def override_each(runs: Sequence[Run], arguments: Sequence[str], program: str, description: str) -> list[RunArguments]:
+    """`override_run` of several runs. The command line is parsed for the first, and what its options say is put into
+    the others: parsing takes as long as reading hundreds of results.
 
-    Raises:
-      CannotTakeError: one of the runs but the first cannot take the options; UsageError, SystemExit: as `override`.
+    UsageError where one of the others has no such field; otherwise as `override`.
     """
-    done: list[RunArguments] = []
-    parsed: dict[Any, tuple[RunArguments, dict[str, Any] | None]] = {}
-    for number, run in enumerate(runs):
-        kinds = _classes(run)
-        first, given = parsed.get(kinds, (None, None))
-        if first is not None and given is not None:
-            changed = _put(run, {**automatic_names(run), **given}) if given else run
-            done.append(dataclasses.replace(first, run=changed))
-            continue
-        try:
-            done.append(override_run(run, arguments, program, description))
-        except SystemExit:  # tyro has said it
-            if number == 0:
-                raise
-            raise CannotTakeError(f"{run.table} {run.label}") from None
-        parsed[kinds] = done[-1], _given(done[-1].run, arguments)
-    return done
-
-
-class CannotTakeError(Exception):
-    """A run lacks what an option names; the message is which."""
-
-
-def _classes(value: Value) -> tuple[Any, ...]:
-    """The class of a value and, by field, those of the values in it: they decide which options there are."""
-    inner = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))  # type: ignore[arg-type]
-    return type(value), tuple((name, _classes(own)) for name, own in inner if isinstance(own, Value))
-
-
-def _given(run: Run, arguments: list[str]) -> dict[str, Any] | None:
-    """Values of options by the paths of a run's fields; None if an option is not the path of a field."""
+    first = override_run(runs[0], arguments, program, description)
     about_directories = {field.name for field in dataclasses.fields(RunArguments)} - {"run"}
-    found: dict[str, Any] = {}
-    for word in map(_in_full, arguments):
-        path = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        if not word.startswith("--") or path.removeprefix("no_") in about_directories:
-            continue
-        value: Any = run
-        for name in path.split("."):
-            if not (isinstance(value, Value) and name in {field.name for field in dataclasses.fields(value)}):  # type: ignore[arg-type]
-                return None
-            value = getattr(value, name)
-        if isinstance(value, Value) and not isinstance(value, StructureMask):  # another class, as --task may name
-            return None
-        found[path] = value
-    return found
+    given = {
+        path: functools.reduce(getattr, path.split("."), first.run)
+        for path in _options(list(map(_in_full, arguments)))
+        if path not in about_directories
+    }
+    if "task" in given:  # it has its own overrides already
+        given = {path: value for path, value in given.items() if not path.startswith("task.")}
+    others = (_put(run, {**automatic_names(run), **given}, f"{run.table} {run.label}") for run in runs[1:])
+    return [first, *(dataclasses.replace(first, run=other) for other in (others if given else runs[1:]))]
 
 
-def _put(value: Any, given: Mapping[str, Any]) -> Any:
-    """A value with other ones at the paths of its fields; UsageError for one that cannot be."""
+def _put(value: Any, given: Mapping[str, Any], name: str, within: str = "--") -> Any:
+    """A value of the run ``name`` with other ones at the paths of its fields; UsageError for one that cannot be."""
     inner: dict[str, dict[str, Any]] = {}
     own: dict[str, Any] = {}
+    fields = {field.name for field in dataclasses.fields(value)}
     for path, new in given.items():
-        name, _, rest = path.partition(".")
+        field, _, rest = path.partition(".")
+        if field not in fields:
+            option = f"{within}{field}".replace("_", "-")
+            raise UsageError(
+                f"an override applies to every cell, and {name} cannot take it: it has no {option}; change the config "
+                "file"
+            )
         if rest:
-            inner.setdefault(name, {})[rest] = new
+            inner.setdefault(field, {})[rest] = new
         else:
-            own[name] = new
-    own |= {name: _put(getattr(value, name), new) for name, new in inner.items()}
-    try:
-        return dataclasses.replace(value, **own) if own else value
-    except ValueError as error:
-        raise UsageError(_named(type(value), str(error))) from None
+            own[field] = new
+    own |= {field: _put(getattr(value, field), new, name, f"{within}{field}.") for field, new in inner.items()}
+    with _refusing(type(value)):
+        return dataclasses.replace(value, **own)
 
 
-def _without_task(arguments: list[str]) -> tuple[list[str], str | None]:
+def _without_task(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """The other arguments, and what ``--task`` says: that decides which options there are, so it is read first."""
     words, task = [], None
     rest = iter(arguments)
@@ -248,56 +241,23 @@ def _value_rule(
         return StructFieldSpec(field.name, kind, default, texts.get(field.name))
 
     def instantiate(**values: Any) -> Any:
-        try:
+        with _refusing(cls):
             return cls(**values, **{name: getattr(info.default, name) for name in own_hidden})
-        except ValueError as error:
-            raise UsageError(_named(cls, str(error))) from None
 
     fields = [field for field in dataclasses.fields(cls) if field.name not in own_hidden]
     return StructConstructorSpec(instantiate, tuple(map(field_of, fields)))
 
 
-def _slot(option: str, *, optional: bool) -> PrimitiveConstructorSpec[Any]:
-    def read(words: list[str]) -> Any:
-        if optional and words[0] == "None":
-            return None
-        try:
-            return read_slot(words[0])
-        except ValueError as error:
-            raise UsageError(f"{option}: {error}") from None
-
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="ENCODINGS",
-        instance_from_str=read,
-        is_instance=lambda value: isinstance(value, tuple) or (optional and value is None),
-        str_from_instance=lambda value: ["None" if value is None else spec(value)],
-    )
-
-
-_METRICS: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
-    nargs=1,
-    metavar="METRICS",
-    instance_from_str=lambda words: read_metrics(words[0]),
-    is_instance=lambda value: isinstance(value, tuple),
-    str_from_instance=lambda value: ["|".join(map(spec, value))],
-)
-
-
-_MASK: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
-    nargs=1,
-    metavar="MASK",
-    instance_from_str=lambda words: read_mask(words[0]),
-    is_instance=lambda value: value is None or isinstance(value, StructureMask),
-    str_from_instance=lambda value: ["None" if value is None else spec(value)],
-)
-
-
-def _named(cls: type, message: str) -> str:
-    """The message with the group of options that it is about, unless it begins with it."""
+@contextlib.contextmanager
+def _refusing(cls: type) -> Iterator[None]:
+    """`refusing`, whose messages begin with the group of options that they are about, unless they do so already."""
     groups = {name: hint for name, hint in typing.get_type_hints(Run).items() if isinstance(hint, type)}
     group = next((name for name, hint in groups.items() if issubclass(cls, hint)), None)
-    return message if group is None or message.startswith(f"{group}.") else f"--{group}: {message}"
+    try:
+        yield
+    except ValueError as error:
+        known = group is None or str(error).startswith(f"{group}.")
+        raise UsageError(str(error) if known else f"--{group}: {error}") from None
 
 
 def _summary(cls: type) -> str:

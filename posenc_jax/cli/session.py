@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
@@ -51,6 +51,21 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
         way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kinds[0]}) to it"
         raise UsageError(f"{text} {what}, and posenc {command} needs {' or '.join(map(_a, kinds))}: {way_out}")
     return config
+
+
+def of_config(
+    arguments: list[str], usage: str, options: Callable[[], int], work: Callable[[str, list[str]], int]
+) -> int:
+    """The exit code of a command whose first argument is a config or a run; without any it shows its usage.
+
+    options: prints the help.
+    """
+    if not arguments:
+        show(usage)
+        return 2
+    if arguments[0] in ("-h", "--help"):
+        return guarded(options)
+    return guarded(lambda: work(arguments[0], arguments[1:]))
 
 
 def print_options(command: str, description: str, more: str = "") -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from posenc_jax.cli.errors import guarded
+from posenc_jax.cli.overrides import named_anew, override_run
+from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import load_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.session import load_config, of_config, prepare_jax, print_options, stoppable, trust
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
@@ -22,40 +23,28 @@ USAGE = f"""usage: posenc train CONFIG [--directory DIR] [overrides]
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if not arguments:
-        show(USAGE)
-        return 2
-    if arguments[0] in ("-h", "--help"):
-        return guarded(lambda: print_options("train", DESCRIPTION, HELP))
-    return leaving(lambda: guarded(lambda: _train(arguments[0], arguments[1:])))
+    return leaving(lambda: of_config(arguments, USAGE, lambda: print_options("train", DESCRIPTION, HELP), _train))
 
 
 def _train(config_file: str, arguments: list[str]) -> int:
-    chosen = None
     prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, Run, "train")
     together, overrides = read_together(arguments)
-    if overrides:
-        from posenc_jax.cli.overrides import named_anew, override_run
-
-        chosen = override_run(config, overrides, f"posenc train {config_file}", DESCRIPTION)
-        config = named_anew(config, chosen.run, overrides)
-    directory = (chosen and chosen.directory) or Path("runs") / config.directory_name
-    accept = chosen is not None and chosen.accept_changed_code
-    tracked = chosen.track if chosen is not None else ()
+    chosen = override_run(config, overrides, f"posenc train {config_file}", DESCRIPTION)
+    config = named_anew(config, chosen.run, overrides)
+    directory = chosen.directory or Path("runs") / config.directory_name
     if together is not None:
         join(together)
-    for source in chosen.trust if chosen is not None else ():
+    for source in chosen.trust:
         trust(source)
-    from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
     from posenc_jax.runs.trackers import Tracked
     from posenc_jax.training.processes import first
 
     refuse_unusable(config)
-    with TerminalReporter() as terminal, Tracked(terminal, directory, tracked) as reporter, stoppable() as stop:
-        results = run(config, directory, accept_changed_code=accept, reporter=reporter, stop=stop)
+    with TerminalReporter() as terminal, Tracked(terminal, directory, chosen.track) as reporter, stoppable() as stop:
+        results = run(config, directory, accept_changed_code=chosen.accept_changed_code, reporter=reporter, stop=stop)
     if not first():  # of several processes
         return 0
     asked = [replica for result in results for replica in result["replicas"]]

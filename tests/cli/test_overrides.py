@@ -146,11 +146,10 @@ def test_no_command_takes_the_last_of_two_in_silence(capsys, monkeypatch, tmp_pa
     assert re.search(r"--[a-z]+ is given twice, and only one of the two would count", capsys.readouterr().err)
 
 
-def test_an_override_that_a_cell_cannot_take(capsys):
+def test_an_override_that_a_cell_cannot_take():
     ablation = Ablation(name="a", runs=(COPY, Run(task=tasks.EvenPairs())))
-    with pytest.raises(UsageError, match=r"applies to every cell, and even_pairs nope cannot take it"):
+    with pytest.raises(UsageError, match=r"to every cell, and even_pairs nope cannot take it: it has no --task\.kind;"):
         override_all(ablation, ["--task.kind", "mc"], "posenc ablate x.py")
-    assert "--task.kind" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cls", [Run, Training, Optimizer, Evaluation, Execution, Transformer, *tasks.TASKS.values()])
