@@ -18,7 +18,7 @@ from posenc_jax import report
 from posenc_jax.cli import COMMANDS, main
 from posenc_jax.cli.completion import INNER, options_of
 from posenc_jax.cli.errors import Parser, UsageError
-from posenc_jax.cli.names import named
+from posenc_jax.cli.own_files import named
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run
 from posenc_jax.runs import directory, plan

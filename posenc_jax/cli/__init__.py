@@ -17,85 +17,40 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.own_exits import refuse_os_exit
 from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 
-# what people do: {name: (module, one help line)}
+# what people do: {command, which is the name of a module here: one help line}
 GROUPS = {
     "Compare": {
-        "demo": ("posenc_jax.cli.demo", "a first comparison, some five minutes on 2 cores: posenc demo"),
-        "ablate": ("posenc_jax.cli.ablate", "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]"),
-        "train": (
-            "posenc_jax.cli.train",
-            "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]",
-        ),
-        "evaluate": (
-            "posenc_jax.cli.evaluate",
-            "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
-        ),
-        "report": ("posenc_jax.cli.report", "tables, figures and report.html of an ablation: posenc report DIR"),
-        "tables": ("posenc_jax.cli.tables", "published tables, ours beside theirs: posenc tables [NAME]"),
-        "merge": ("posenc_jax.cli.merge", "join ablations that were run apart: posenc merge A B -o C"),
+        "demo": "a first comparison, some five minutes on 2 cores: posenc demo",
+        "ablate": "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]",
+        "train": "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]",
+        "evaluate": "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
+        "report": "tables, figures and report.html of an ablation: posenc report DIR",
+        "tables": "published tables, ours beside theirs: posenc tables [NAME]",
+        "merge": "join ablations that were run apart: posenc merge A B -o C",
     },
     "Look at encodings": {
-        "list": (
-            "posenc_jax.cli.list",
-            "show what encodings and tasks there are, or all about one: posenc list [NAME]",
-        ),
-        "show": (
-            "posenc_jax.cli.show",
-            "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
-        ),
-        "aliases": (
-            "posenc_jax.cli.aliases",
-            "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
-        ),
-        "explore": (
-            "posenc_jax.cli.explore",
-            "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
-        ),
+        "list": "show what encodings and tasks there are, or all about one: posenc list [NAME]",
+        "show": "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
+        "aliases": "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
+        "explore": "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
     },
     "Try your own": {
-        "new": (
-            "posenc_jax.cli.new",
-            "a file for an encoding, task or metric of your own: posenc new encoding NAME",
-        ),
-        "audit": (
-            "posenc_jax.cli.audit",
-            "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]",
-        ),
-        "verdict": (
-            "posenc_jax.cli.verdict",
-            "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
-        ),
+        "new": "a file for an encoding, task or metric of your own: posenc new encoding NAME",
+        "audit": "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]",
+        "verdict": "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
     },
     "Text and weights": {
-        "data": (
-            "posenc_jax.cli.data",
-            "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list",
-        ),
-        "translate": (
-            "posenc_jax.cli.translate",
-            'translate with a trained run: posenc translate RUN "A sentence." [...]',
-        ),
-        "summarize": (
-            "posenc_jax.cli.summarize",
-            "summarise a document with a trained run: posenc summarize RUN FILE",
-        ),
-        "classify": (
-            "posenc_jax.cli.classify",
-            "the classes of a document by a trained run: posenc classify RUN FILE",
-        ),
-        "weights": (
-            "posenc_jax.cli.weights",
-            "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
-        ),
+        "data": "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list",
+        "translate": 'translate with a trained run: posenc translate RUN "A sentence." [...]',
+        "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
+        "classify": "the classes of a document by a trained run: posenc classify RUN FILE",
+        "weights": "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {
-        "doctor": ("posenc_jax.cli.doctor", "versions, devices, caches, optional parts, what is slow and why"),
-        "plan": (
-            "posenc_jax.cli.plan",
-            "what a run will take, and where it fits: posenc plan CONFIG [--target h100]",
-        ),
-        "tune": ("posenc_jax.cli.tune", "what trains fastest on this machine: posenc tune CONFIG [--seconds S]"),
-        "completion": ("posenc_jax.cli.completion", "for your shell: posenc completion bash|zsh|fish"),
+        "doctor": "versions, devices, caches, optional parts, what is slow and why",
+        "plan": "what a run will take, and where it fits: posenc plan CONFIG [--target h100]",
+        "tune": "what trains fastest on this machine: posenc tune CONFIG [--seconds S]",
+        "completion": "for your shell: posenc completion bash|zsh|fish",
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
@@ -175,7 +130,7 @@ def _run(arguments: list[str]) -> int:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         screen.tell(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.")
         return 2
-    code: int = importlib.import_module(COMMANDS[command][0]).main(rest)
+    code: int = importlib.import_module(f"posenc_jax.cli.{command}").main(rest)
     if code == 0 and not {"-h", "--help"}.isdisjoint(rest):
         screen.show(f"\n{examples(command)}")
     return code
@@ -186,7 +141,7 @@ def usage() -> str:
     width = max(map(len, COMMANDS))
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
-        lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, (_, line) in group.items())]
+        lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, line in group.items())]
     more = "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."
     lines += ["", more]
     return "\n".join(lines)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded
-from posenc_jax.cli.names import named
+from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing
+from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
@@ -46,13 +46,11 @@ def _aliases(options: argparse.Namespace) -> int:
     from posenc_jax.analysis.similarities import similarities
     from posenc_jax.show import alias_tables
 
-    try:
+    with refusing(f"{options.encoding.strip() or 'nope'}: "):
         asked = _asked(options)
         kinds = similarities(asked.slot, asked.dims, asked.length)
         for line in alias_tables.lines(asked, kinds):
             show(line)
-    except ValueError as error:
-        raise UsageError(f"{options.encoding.strip() or 'nope'}: {error}") from None
     return 0
 
 

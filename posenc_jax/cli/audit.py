@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded
-from posenc_jax.cli.names import named
+from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, refusing
 from posenc_jax.cli.own_errors import own_error
+from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.files import write_atomically
 from posenc_jax.own_exits import exits_as_errors
@@ -119,10 +119,8 @@ def row_of(text: str) -> Row:
     known = catalogue_rows()
     if method is not None:
         return next(row for row in known if row.name == method.name)
-    try:
+    with refusing(f"{text}: an audit runs small models of up to 1024 positions: "):
         measured(slot)
-    except ValueError as error:
-        raise UsageError(f"{text}: an audit runs small models of up to 1024 positions: {error}") from None
     same = next((row for row in known if parse(row.spec) == slot), None)
     # What a file brings is read from that file in every process.
     return same or Row(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))

@@ -38,7 +38,7 @@ def _completion(shell: str) -> int:
 
 def options_of(command: str) -> list[str]:
     """The long options that the help of a command names, without their hyphens, each once."""
-    module = importlib.import_module(COMMANDS[command][0])
+    module = importlib.import_module(f"posenc_jax.cli.{command}")
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         for inner in ((), *((name,) for name in INNER.get(command, ()))):
@@ -50,7 +50,7 @@ def script(shell: str, options: dict[str, list[str]]) -> str:
     """The script for a shell; ``options`` of each command."""
     import tyro
 
-    commands = {name: _as_function(COMMANDS[name][1], listed) for name, listed in options.items()}
+    commands = {name: _as_function(COMMANDS[name], listed) for name, listed in options.items()}
     written = io.StringIO()
     with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):  # by which tyro ends
         tyro.extras.subcommand_cli_from_dict(commands, prog="posenc", args=["--tyro-print-completion", shell])

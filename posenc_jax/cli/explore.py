@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
 from posenc_jax.cli.screen import show
 from posenc_jax.files import write_atomically
 from posenc_jax.refusals import or_else
@@ -36,10 +36,8 @@ def _explore(options: argparse.Namespace) -> int:
     given = {name: value for name, value in vars(options).items() if value is not None}
     output = given.pop("output")
     given["a"], given["b"] = given.pop("pair", (Settings.a, Settings.b))
-    try:
+    with refusing("explore: "):
         settings = Settings(**given)
-    except ValueError as error:
-        raise UsageError(f"explore: {error}") from None
     if unused := [name for name in given if name not in ("encoding", *settings.used)]:
         names = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
         kind = f" with {settings.frequencies}" if "frequencies" in settings.used else ""

@@ -10,10 +10,12 @@ import importlib.util
 import re
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.errors import UsageError, refusing
 from posenc_jax.cli.own_errors import first_line
 from posenc_jax.cli.screen import tell
 from posenc_jax.config import Ablation, Run, is_own, values_in
@@ -23,6 +25,7 @@ from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import PositionalEncoding, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
@@ -47,10 +50,8 @@ def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
     """
     from posenc_jax.analysis.usable import misshapen
 
-    try:
+    with refusing():
         check_names(config)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     own = (value for value in values_in(config) if isinstance(value, PositionalEncoding) and is_own(type(value)))
     for encoding in dict.fromkeys(own):
         if (said := misshapen((encoding,))) is not None:
@@ -59,37 +60,48 @@ def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
 
 def read_task(text: str) -> Task:
     """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError for what is none."""
-    _refuse_file_alone(text, "task", Task)
-    try:
-        found = parse_values(text, "task", {**TASKS, **TEXT_TASKS}, Task, own_class)
-    except ValueError as error:
-        raise UsageError(f"--task: {error}") from None
-    if len(found) != 1:
-        raise UsageError(f"--task {short(text)}: a run has one task, and here are {len(found)}")
-    return found[0]
+    task: Task = _one(text, "--task", "a run", _read(text, "--task", "task", {**TASKS, **TEXT_TASKS}, Task))
+    return task
 
 
 def read_metrics(text: str) -> tuple[Metric, ...]:
     """Metrics as ``FILE.py:Metric(...)``, joined by ``|``; none for nothing. UsageError for what is none."""
-    _refuse_file_alone(text, "metric", Metric)
-    try:
-        return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
-    except ValueError as error:
-        raise UsageError(f"--metrics: {error}") from None
+    return _read(text, "--metrics", "metric", {}, Metric) if text.strip() else ()
 
 
-def read_mask(text: str) -> StructureMask | None:
-    """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``, or None; UsageError for what is none."""
-    if text == "None":
-        return None
-    _refuse_file_alone(text, "mask", StructureMask)
-    try:
-        found = parse_values(text, "mask", MASKS, StructureMask, own_class)
-    except ValueError as error:
-        raise UsageError(f"--model.mask: {error}") from None
+def read_mask(text: str) -> StructureMask:
+    """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``; UsageError for what is none."""
+    option = "--model.mask"
+    mask: StructureMask = _one(text, option, "a model", _read(text, option, "mask", MASKS, StructureMask))
+    return mask
+
+
+def _read(text: str, option: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> tuple[Any, ...]:
+    _refuse_file_alone(text, what, base)
+    with refusing(f"{option}: "):
+        return parse_values(text, what, known, base, own_class)
+
+
+def _one(text: str, option: str, owner: str, found: tuple[Any, ...]) -> Any:
     if len(found) != 1:
-        raise UsageError(f"--model.mask {short(text)}: a model has one mask, and here are {len(found)}")
+        what = option.rpartition(".")[2].removeprefix("--")
+        raise UsageError(f"{option} {short(text)}: {owner} has one {what}, and here are {len(found)}")
     return found[0]
+
+
+def named(text: str) -> tuple[Any, Slot]:
+    """The row of the catalogue with that name (None for a spec) and the slot; UsageError when it is neither."""
+    methods = {method.name.lower(): method for family in CATALOGUE.values() for method in family}
+    method = methods.get(text.strip().lower())
+    try:
+        return method, read_slot(text if method is None else method.spec)
+    except ValueError as error:
+        if ".py" in text:
+            raise UsageError(str(error)) from None
+        # In a call a field is wrong, and after a colon a file.
+        near = [] if "(" in text or ":" in text else difflib.get_close_matches(text.lower(), methods, n=1)
+        hint = f"; did you mean {methods[near[0]].name!r}?" if near else f": {error}"
+        raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec{hint}") from None
 
 
 def own_class(file: str, name: str) -> type:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words
+from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals import of_the_system, or_else
@@ -32,9 +32,8 @@ def _report(directory: Path) -> int:
     from posenc_jax import report
 
     try:
-        paths = report.build(directory)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+        with refusing():
+            paths = report.build(directory)
     except OSError as error:
         name = short(str(error.filename or directory))
         raise UsageError(

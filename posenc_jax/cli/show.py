@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
-from posenc_jax.cli.names import named
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing
+from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -80,7 +80,8 @@ def _show(options: argparse.Namespace) -> int:
         for view in views:
             reporter.phase(f"{view}: {VIEWS[view].words}")
             plots += plots_of(encodings, view, positions)
-        _refusing("--output ", check_fits, output, plots)
+        with refusing("--output "):
+            check_fits(output, plots)
         names = short_names(tuple(one.label for one in encodings))
         properties = [table(one) for one in encodings]
         files = {}
@@ -88,7 +89,8 @@ def _show(options: argparse.Namespace) -> int:
         for path, data in make(output, ", ".join(names.values()), _facts(encodings), plots, properties):
             files[path] = data
             reporter.advance(1, path.name)
-        _refusing("", write, files)
+        with refusing():
+            write(files)
     if output.suffix not in FILES and (left := sorted(_figures(output) - {path.name for path in files})):
         tell(f"posenc: {output} has figures of other calls too: {', '.join(left)}")
     width = shutil.get_terminal_size((100, 24)).columns
@@ -102,14 +104,6 @@ def _show(options: argparse.Namespace) -> int:
 def _figures(folder: Path) -> set[str]:
     """The names of the figures that lie in a folder."""
     return {path.name for path in folder.iterdir() if path.suffix in FILES}
-
-
-def _refusing(option: str, check: Callable[..., None], *values: Any) -> None:
-    """``check`` with its ValueError as a UsageError about an option."""
-    try:
-        check(*values)
-    except ValueError as error:
-        raise UsageError(f"{option}{error}") from None
 
 
 def _listed(files: Iterable[Path]) -> list[str]:
@@ -135,7 +129,8 @@ def _check(options: argparse.Namespace) -> None:
     if options.num_heads is not None and (options.num_heads < 1 or width % options.num_heads):
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
-    _refusing("--output ", check_output, options.output)
+    with refusing("--output "):
+        check_output(options.output)
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:
@@ -161,10 +156,8 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
     found = []
     for label, slot in dict(slots).items():
         reporter.phase(f"measure {label}")
-        try:
+        with refusing(f"{label}: "):
             found.append(with_equal_contents(measure(label, slot, dims, length), dims.head_dim))
-        except ValueError as error:
-            raise UsageError(f"{label}: {error}") from None
     return found
 
 
@@ -183,10 +176,8 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
     reporter.phase(f"measure {options.run}")
     replica = trained.load(options.run, options.seed, reporter.note)
     length = options.length or max(min(50, replica.config.max_len), LENGTHS[0])
-    try:
+    with refusing():
         stacks = trained.measure_stacks(replica, length)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     asked = "attention" in (options.view or ())
     if not asked and options.view is not None:
         return list(stacks.values())
@@ -199,10 +190,8 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
             raise UsageError(f"{error}: give one, as in --text 'A sentence.'") from None
         reporter.note(f"posenc: no attention maps: {error}: give one, as in --text 'A sentence.'")
         return list(stacks.values())
-    try:
+    with refusing():
         return list(trained.with_attention(replica, stacks, tokens).values())
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _checked_views(

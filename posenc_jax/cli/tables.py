@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
 from posenc_jax.cli.report import remember
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
@@ -63,10 +63,8 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     from posenc_jax.verdict.published_page import text_tables
     from posenc_jax.verdict.published_run import check, run_table
 
-    try:
+    with refusing():
         check(folder, config)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     with TerminalReporter() as reporter, stoppable() as stop:
         results = run_table(folder, config, directory, reporter=reporter, stop=stop)
     remember(directory, [shell_words(("posenc", "tables", name, *elsewhere))])
@@ -84,10 +82,8 @@ def _list(names: list[str]) -> TextTable:
     entries, seconds = [], 0.0
     for name in names:
         folder = _folder(name)
-        try:
+        with refusing():
             results = read_results(folder.path / RESULTS)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         told, directions, hours = "no results", NONE, NONE
         if results is not None:
             told, directions = state(results, _config(folder)), held(check_directions(folder, results))
@@ -110,10 +106,8 @@ def _list(names: list[str]) -> TextTable:
 def _folder(name: str) -> Folder:
     from posenc_jax.verdict.published import read_folder
 
-    try:
+    with refusing():
         return read_folder(ROOT, name)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _config(folder: Folder) -> Ablation:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
@@ -90,12 +90,10 @@ def decoding_of(options: argparse.Namespace) -> Decoding:
             raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
     if options.length_penalty == "none" and options.alpha is not None:
         raise UsageError("--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one")
-    try:
+    with refusing():
         if options.beam is not None:
             return Beam(options.beam, **beam)
         return Sampling(**sampling) if options.sample else Greedy()
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Namespace, Any], None]) -> int:

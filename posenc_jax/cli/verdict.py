@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
-from posenc_jax.cli.own_files import refuse_unusable
+from posenc_jax.cli.own_files import named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
 
@@ -85,7 +85,6 @@ def _verdict(arguments: Any) -> int:
 
 def _named(text: str) -> tuple[str, Slot]:
     """Name and slot of an encoding; the name is that of its row in the catalogue, if it has one."""
-    from posenc_jax.cli.names import named
     from posenc_jax.encodings import parse, spec
     from posenc_jax.encodings.catalogue import CATALOGUE
 

@@ -23,7 +23,7 @@ def page(*, asks: bool = True) -> str:
         raise ValueError(f"reference/commands: posenc {', '.join(failed)} --help fails")
     sections = [
         f"## posenc {name}\n\n{line[0].upper()}{line[1:]}\n\n```text\n{texts[name]}\n```"
-        for name, (_, line) in COMMANDS.items()
+        for name, line in COMMANDS.items()
     ]
     return "\n\n".join(["# Command line", f"```text\n{usage()}\n```", *sections]) + "\n"
 
